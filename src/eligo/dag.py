@@ -1,0 +1,430 @@
+"""The dag: named tasks, and arcs from each task to those that need it.
+
+Inside, tasks are the integers 0..n-1 in order of appearance and arcs are compressed rows in both directions: the children
+of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise its parents. Names are for the border.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from unicodedata import category
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
+from eligo.kernels import graph
+
+if TYPE_CHECKING:
+    import networkx
+    import rustworkx
+
+Ints = NDArray[np.int32]
+
+LONGEST_NAME = 10_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dag:
+    """A directed acyclic graph of named tasks. It never changes; operations return a new one.
+
+    >>> dag = Dag.from_arcs([("a", "b"), ("a", "c")], tasks=["a", "b", "c", "lonely"])
+    >>> dag
+    Dag(4 tasks, 2 arcs)
+    >>> dag.sources, dag.sinks, dag.children("a")
+    (('a', 'lonely'), ('b', 'c', 'lonely'), ('b', 'c'))
+
+    The arrays are read-only int32: `child_ptr`, `child`, `parent_ptr`, `parent`; `order`, a topological order that rises by
+    level; `level`, the number of arcs on the longest path from a source. `duplicates` counts the repeated arcs that were
+    given and kept once.
+    """
+
+    child_ptr: Ints
+    child: Ints
+    parent_ptr: Ints
+    parent: Ints
+    order: Ints
+    level: Ints
+    duplicates: int = 0
+    names: tuple[str, ...] | None = field(default=None)  # None: each task is named by its number
+
+    # How a dag is made
+
+    @classmethod
+    def from_arcs(cls, arcs: Iterable[tuple[str, str]], tasks: Iterable[str] | None = None) -> "Dag":
+        """The dag with these arcs (parent, child). Where *tasks* is given it lists every task, also those without arcs.
+
+        >>> Dag.from_arcs([("a", "b"), ("b", "a")])
+        Traceback (most recent call last):
+        eligo.errors.CycleError: a cycle, so no order exists: a -> b -> a
+        """
+        flat = list(chain.from_iterable(arcs))
+        names = tuple(dict.fromkeys(flat)) if tasks is None else _names(tasks)
+        index = _index(names)
+        try:
+            ends = np.fromiter(map(index.__getitem__, flat), np.int32, len(flat))
+        except KeyError as error:
+            raise UnknownTaskError(error.args[0]) from None
+        return cls.from_arrays(len(names), ends[0::2], ends[1::2], names)
+
+    @classmethod
+    def from_parents(cls, parents: Mapping[str, Iterable[str]]) -> "Dag":
+        """The dag whose tasks are the keys, each with the tasks it needs.
+
+        >>> Dag.from_parents({"boil": [], "peel": [], "mash": ["boil", "peel"]}).sinks
+        ('mash',)
+        """
+        return cls.from_arcs(((p, task) for task, needs in parents.items() for p in needs), tasks=parents)
+
+    @classmethod
+    def from_arrays(
+        cls, n: int, tails: ArrayLike, heads: ArrayLike, names: Sequence[str] | None = None
+    ) -> "Dag":
+        """The dag of n tasks with an arc from tails[i] to heads[i]; without *names*, a task is named by its number.
+
+        >>> Dag.from_arrays(3, [0, 0], [1, 2]).children("0")
+        ('1', '2')
+        """
+        tail, head = _ends(n, tails), _ends(n, heads)
+        if tail.shape != head.shape:
+            raise InputError(f"{tail.size} tails but {head.size} heads")
+        if names is not None:
+            names = _names(names)
+            if len(names) != n:
+                raise InputError(f"{n} tasks but {len(names)} names")
+        child_ptr, child, parent_ptr, parent, dropped = _rows(n, tail, head)
+        return cls._of_rows(child_ptr, child, parent_ptr, parent, names, dropped)
+
+    @classmethod
+    def from_networkx(cls, digraph: "networkx.DiGraph[Any]") -> "Dag":
+        """The dag of a networkx DiGraph or MultiDiGraph; its nodes are named by `str`."""
+        if not digraph.is_directed():
+            raise InputError("an undirected graph has no parents and children: give a DiGraph")
+        index = {node: i for i, node in enumerate(digraph)}
+        ends = [(index[u], index[v]) for u, v in digraph.edges()]
+        tails, heads = zip(*ends, strict=True) if ends else ((), ())
+        return cls.from_arrays(len(index), tails, heads, [str(node) for node in index])
+
+    @classmethod
+    def from_rustworkx(cls, digraph: "rustworkx.PyDiGraph[Any, Any]") -> "Dag":
+        """The dag of a rustworkx PyDiGraph or PyDAG; a task is named by its payload where all are strings, else by index."""
+        indices = list(digraph.node_indices())
+        payloads = digraph.nodes()
+        names = payloads if all(isinstance(p, str) for p in payloads) else [str(i) for i in indices]
+        place = np.zeros(max(indices, default=-1) + 1, np.int32)
+        place[indices] = np.arange(len(indices))
+        ends = np.array(digraph.edge_list(), np.int64).reshape(-1, 2)
+        return cls.from_arrays(len(indices), place[ends[:, 0]], place[ends[:, 1]], cast(list[str], names))
+
+    @classmethod
+    def _of_rows(  # noqa: PLR0913, PLR0917
+        cls,
+        child_ptr: Ints,
+        child: Ints,
+        parent_ptr: Ints,
+        parent: Ints,
+        names: tuple[str, ...] | None,
+        duplicates: int = 0,
+    ) -> "Dag":
+        n = len(child_ptr) - 1
+        level, order = np.diff(parent_ptr), np.empty(n, np.int32)
+        reached = graph.kahn(child_ptr, child, level, order, np.empty(1, np.int32))
+        if reached < n:
+            cycle = _cycle(parent_ptr, parent, order[:reached])
+            raise CycleError([names[v] if names else str(v) for v in cycle])
+        arrays = (child_ptr, child, parent_ptr, parent, order, level)
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(*arrays, duplicates, names)
+
+    # What it has
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __contains__(self, task: object) -> bool:
+        return task in self.index
+
+    def __repr__(self) -> str:
+        return f"Dag({len(self)} tasks, {self.arc_count} arcs)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dag):
+            return NotImplemented
+        same_rows = np.array_equal(self.child_ptr, other.child_ptr) and np.array_equal(self.child, other.child)
+        return same_rows and self.tasks == other.tasks
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.child.tobytes()))
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The names, in order of appearance."""
+        return tuple(map(str, range(len(self)))) if self.names is None else self.names
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each name."""
+        return {name: i for i, name in enumerate(self.tasks)}
+
+    def indices(self, tasks: Iterable[str]) -> Ints:
+        """The numbers of these names, each of which must be known and appear once."""
+        names = list(tasks)
+        try:
+            found = np.fromiter(map(self.index.__getitem__, names), np.int32, len(names))
+        except KeyError as error:
+            raise UnknownTaskError(error.args[0]) from None
+        if len(np.unique(found)) < len(found):
+            raise DuplicateTaskError(_repeated(names))
+        return found
+
+    def named(self, indices: Iterable[int] | Ints) -> tuple[str, ...]:
+        """The names of these numbers."""
+        numbers = indices.tolist() if isinstance(indices, np.ndarray) else indices
+        return tuple(map(self.tasks.__getitem__, numbers))
+
+    @property
+    def arc_count(self) -> int:
+        """The number of arcs."""
+        return len(self.child)
+
+    @property
+    def tails(self) -> Ints:
+        """The parent's number of every arc; `child` holds the child's."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.child_ptr))
+
+    def arcs(self) -> Iterator[tuple[str, str]]:
+        """Every arc as (parent, child), sorted by order of appearance."""
+        return zip(self.named(self.tails), self.named(self.child), strict=True)
+
+    def children(self, task: str) -> tuple[str, ...]:
+        """The tasks that need this one."""
+        return self.named(self.child[slice(*self.child_ptr[self._number(task) :][:2])])
+
+    def parents(self, task: str) -> tuple[str, ...]:
+        """The tasks that this one needs."""
+        return self.named(self.parent[slice(*self.parent_ptr[self._number(task) :][:2])])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The tasks without parents."""
+        return self.named(np.flatnonzero(self.indegree == 0))
+
+    @property
+    def sinks(self) -> tuple[str, ...]:
+        """The tasks without children."""
+        return self.named(np.flatnonzero(self.outdegree == 0))
+
+    @property
+    def indegree(self) -> Ints:
+        """The number of parents of every task."""
+        return np.diff(self.parent_ptr)
+
+    @property
+    def outdegree(self) -> Ints:
+        """The number of children of every task."""
+        return np.diff(self.child_ptr)
+
+    @cached_property
+    def height(self) -> Ints:
+        """The number of arcs on the longest path from every task down to a sink."""
+        height = np.zeros(len(self), np.int32)
+        graph.heights(self.child_ptr, self.child, self.order, height)
+        height.setflags(write=False)
+        return height
+
+    @property
+    def depth(self) -> int:
+        """The number of tasks on the longest path."""
+        return int(self.level.max()) + 1 if len(self) else 0
+
+    @property
+    def level_sizes(self) -> Ints:
+        """How many tasks each level has."""
+        return np.bincount(self.level, minlength=self.depth).astype(np.int32)
+
+    def component_labels(self) -> Ints:
+        """For every task, the smallest task that it hangs together with, arcs taken both ways."""
+        root = np.arange(len(self), dtype=np.int32)
+        graph.join(self.tails, self.child, root)
+        return root
+
+    def components(self) -> list[tuple[str, ...]]:
+        """The tasks grouped into connected parts, both in order of appearance.
+
+        >>> Dag.from_arcs([("a", "b"), ("c", "d")], tasks="abcde").components()
+        [('a', 'b'), ('c', 'd'), ('e',)]
+        """
+        labels = self.component_labels()
+        grouped = np.argsort(labels, kind="stable")
+        cuts = np.flatnonzero(np.diff(labels[grouped])) + 1
+        return [self.named(part) for part in np.split(grouped, cuts) if len(part)]
+
+    # What can be made of it
+
+    def dual(self) -> "Dag":
+        """The same tasks with every arc turned around.
+
+        >>> list(Dag.from_arcs([("a", "b"), ("a", "c")]).dual().arcs())
+        [('b', 'a'), ('c', 'a')]
+        """
+        return Dag._of_rows(self.parent_ptr, self.parent, self.child_ptr, self.child, self.names)
+
+    def subdag(self, tasks: Iterable[str]) -> "Dag":
+        """The dag induced by *tasks*: those tasks and the arcs between them, in this dag's order of appearance."""
+        return self.induced(self.indices(tasks))
+
+    def induced(self, chosen: Ints) -> "Dag":
+        """The same, by numbers."""
+        kept = np.sort(chosen)
+        place = np.full(len(self), -1, np.int32)
+        place[kept] = np.arange(len(kept))
+        tails, heads = place[self.tails], place[self.child]
+        inside = (tails >= 0) & (heads >= 0)
+        return Dag.from_arrays(len(kept), tails[inside], heads[inside], self.named(kept))
+
+    def __add__(self, other: "Dag") -> "Dag":
+        return sum_of(self, other).dag
+
+    def _number(self, task: str) -> int:
+        try:
+            return self.index[task]
+        except KeyError:
+            raise UnknownTaskError(task) from None
+
+
+class Composition(NamedTuple):
+    """A dag made of parts: task i of part k has become task `images[k][i]` of `dag`."""
+
+    dag: Dag
+    images: tuple[Ints, ...]
+
+
+def sum_of(*parts: Dag) -> Composition:
+    """The sum of dags: side by side, with no arc between them.
+
+    Names stay as they are when all differ; else each gets the number of its part in front.
+
+    >>> a = Dag.from_arcs([("x", "y")])
+    >>> sum_of(a, a).dag.tasks
+    ('0.x', '0.y', '1.x', '1.y')
+    """
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    images = tuple(np.arange(a, b, dtype=np.int32) for a, b in pairwise(starts))
+    return Composition(_glued(int(starts[-1]), parts, images), images)
+
+
+def compose(first: Dag, second: Dag, merge: Mapping[str, str]) -> Composition:
+    """The composition of two dags: each chosen sink of *first* becomes one task with a chosen source of *second*.
+
+    *merge* says which: sink -> source, one to one. A merged task keeps its name in *first*.
+
+    >>> vee = Dag.from_arcs([("a", "b"), ("a", "c")])
+    >>> lam = Dag.from_arcs([("x", "z"), ("y", "z")])
+    >>> diamond = compose(vee, lam, {"b": "x", "c": "y"}).dag
+    >>> list(diamond.arcs())
+    [('a', 'b'), ('a', 'c'), ('b', 'z'), ('c', 'z')]
+    """
+    sinks, sources = first.indices(merge.keys()), second.indices(merge.values())
+    _require_all(first, sinks, first.outdegree == 0, "no sink of the first dag")
+    _require_all(second, sources, second.indegree == 0, "no source of the second dag")
+    image = np.full(len(second), -1, np.int32)
+    image[sources] = sinks
+    fresh = image < 0
+    total = len(first) + int(fresh.sum())
+    image[fresh] = np.arange(len(first), total)
+    images = (np.arange(len(first), dtype=np.int32), image)
+    return Composition(_glued(total, (first, second), images), images)
+
+
+def _require_all(dag: Dag, chosen: Ints, allowed: NDArray[np.bool_], complaint: str) -> None:
+    for v in chosen[~allowed[chosen]]:
+        raise InputError(f"{dag.tasks[v]!r} is {complaint}, so it cannot be merged")
+
+
+def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
+    """The union of the parts' arcs under their images."""
+    tails = np.concatenate([np.empty(0, np.int32), *(im[p.tails] for p, im in zip(parts, images, strict=True))])
+    heads = np.concatenate([np.empty(0, np.int32), *(im[p.child] for p, im in zip(parts, images, strict=True))])
+    owner: dict[int, tuple[int, str]] = {}
+    for k, (part, image) in enumerate(zip(parts, images, strict=True)):
+        for i, name in zip(image.tolist(), part.tasks, strict=True):
+            owner.setdefault(i, (k, name))
+    plain = [owner[i][1] for i in range(n)]
+    clash = len(set(plain)) < n
+    return Dag.from_arrays(n, tails, heads, [f"{k}.{name}" for k, name in map(owner.__getitem__, range(n))] if clash else plain)
+
+
+def _names(tasks: Iterable[str]) -> tuple[str, ...]:
+    """The names as a tuple, each a printable string that appears once."""
+    names = tuple(tasks)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"a task's name is a string, and {shorten(repr(name))} is not")
+        if len(name) > LONGEST_NAME:
+            raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
+        if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
+            raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
+    return names
+
+
+def _index(names: tuple[str, ...]) -> dict[str, int]:
+    index = {name: i for i, name in enumerate(names)}
+    if len(index) < len(names):
+        raise DuplicateTaskError(_repeated(names))
+    return index
+
+
+def _repeated(names: Sequence[str]) -> str:
+    seen: set[str] = set()
+    return next(name for name in names if name in seen or seen.add(name))
+
+
+def _ends(n: int, ends: ArrayLike) -> Ints:
+    """One end of every arc as int32 within 0..n-1."""
+    wide = np.asarray(ends)
+    if wide.size and (wide.ndim != 1 or wide.dtype.kind not in "iu"):
+        raise InputError("arcs are given as two flat arrays of whole numbers")
+    if wide.size and (wide.min() < 0 or wide.max() >= n):
+        raise UnknownTaskError(str(wide.min() if wide.min() < 0 else wide.max()))
+    return np.ascontiguousarray(wide, np.int32)
+
+
+def _ptr(counts: NDArray[np.integer[Any]]) -> Ints:
+    ptr = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=ptr[1:])
+    return ptr
+
+
+def _rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
+    """Sorted rows of children and of parents, without repetitions, and the number of repetitions: three linear passes."""
+    ptr = _ptr(np.bincount(head, minlength=n))
+    rough = np.empty(len(head), np.int32)
+    graph.scatter(head, tail, ptr[:-1].copy(), rough)
+    begin = _ptr(np.bincount(tail, minlength=n))[:-1]
+    end, child = begin.copy(), np.empty(len(tail), np.int32)
+    dropped = graph.transpose(ptr, rough, begin, end, child)
+    child_ptr = _ptr(end - begin)
+    if dropped:
+        graph.compact(begin, end, child_ptr, child)
+        child = child[: len(child) - dropped].copy()
+    parent_ptr = _ptr(np.bincount(child, minlength=n))
+    parent = np.empty(len(child), np.int32)
+    graph.transpose(child_ptr, child, parent_ptr[:-1], parent_ptr[:-1].copy(), parent)
+    return child_ptr, child, parent_ptr, parent, dropped
+
+
+def _cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
+    """A cycle among the tasks that Kahn's pass left over: each has a parent left over, so walk back until one returns."""
+    left = np.ones(len(parent_ptr) - 1, np.bool_)
+    left[reached] = False
+    seen: dict[int, int] = {}
+    v = int(left.argmax())
+    while v not in seen:
+        seen[v] = len(seen)
+        above = parent[parent_ptr[v] : parent_ptr[v + 1]]
+        v = int(above[left[above]][0])
+    walk = list(seen)[seen[v] :]
+    return [v, *reversed(walk)]

@@ -1,0 +1,79 @@
+"""Everything that can go wrong, each with its witness.
+
+EligoError
+├── InputError            what was given is wrong: exit code 2 on the command line
+│   ├── FormatError       a file cannot be read: carries path and line
+│   ├── CycleError        carries the cycle
+│   ├── UnknownTaskError  carries the name
+│   └── DuplicateTaskError    carries the name
+├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
+└── MoveError             a move that the pebble game forbids: carries the task and its state
+"""
+
+from collections.abc import Sequence
+
+
+class EligoError(Exception):
+    """The base of every error that eligo raises on purpose."""
+
+
+class InputError(EligoError, ValueError):
+    """What was given is not what the function takes."""
+
+
+class FormatError(InputError):
+    """A text is not in the format it claims to be in."""
+
+    def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+        self.message, self.path, self.line = message, path, line
+        super().__init__(":".join(str(x) for x in (path, line) if x is not None) + ": " + message if path else message)
+
+
+class CycleError(InputError):
+    """The arcs go round in a circle; `cycle` lists its tasks, the first one repeated at the end."""
+
+    def __init__(self, cycle: Sequence[str]) -> None:
+        self.cycle = tuple(cycle)
+        shown = self.cycle if len(self.cycle) <= 9 else (*self.cycle[:5], "...", *self.cycle[-3:])
+        what = "a task that must come before itself" if len(self.cycle) == 2 else "a cycle, so no order exists"
+        super().__init__(f"{what}: {' -> '.join(shown)}")
+
+
+class UnknownTaskError(InputError):
+    """A name that no task has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"there is no task named {shorten(name)!r}")
+
+
+class DuplicateTaskError(InputError):
+    """A name given to two tasks, or listed twice where once is meant."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"the task {shorten(name)!r} is named twice")
+
+
+class ScheduleError(EligoError):
+    """An order that is no schedule: `task` comes before its `parent`, or is left out (`parent` is None)."""
+
+    def __init__(self, task: str, parent: str | None = None) -> None:
+        self.task, self.parent = task, parent
+        if parent is None:
+            super().__init__(f"not a schedule: {task!r} is left out")
+        else:
+            super().__init__(f"not a schedule: {task!r} comes before {parent!r}, which it needs")
+
+
+class MoveError(EligoError):
+    """A move that the state of `task` does not allow."""
+
+    def __init__(self, move: str, task: str, state: str) -> None:
+        self.move, self.task, self.state = move, task, state
+        super().__init__(f"cannot {move} {task!r}: it is {state}")
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """*text*, cut in the middle where it is too long to print."""
+    return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-10:]}"

@@ -1,0 +1,34 @@
+"""The loops over int32 arrays, one module a subject.
+
+Each module is plain Python with a `.pxd` beside it that gives the C types (Cython's pure Python mode): compiled at
+install where a C compiler is found, the same source interpreted elsewhere. `ELIGO_PURE=1` forces the interpreted form.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+
+class _Sources:
+    """An import finder that sees the sources of the kernels and not what was compiled from them."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if not name.startswith(f"{__name__}."):
+            return None
+        return spec_from_file_location(name, Path(__file__).with_name(f"{name.rpartition('.')[2]}.py"))
+
+
+if os.environ.get("ELIGO_PURE") and _Sources not in sys.meta_path:
+    sys.meta_path.insert(0, _Sources)
+
+
+def compiled() -> bool:
+    """Whether the kernels in use are the compiled ones."""
+    from eligo.kernels import graph
+
+    return not (graph.__file__ or "").endswith(".py")

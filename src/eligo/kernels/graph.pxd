@@ -1,0 +1,22 @@
+cimport cython
+
+@cython.locals(i=Py_ssize_t, k=cython.int)
+cpdef void scatter(const int[::1] key, const int[::1] value, int[::1] place, int[::1] rows)
+
+@cython.locals(v=Py_ssize_t, i=Py_ssize_t, u=cython.int, j=cython.int, dropped=Py_ssize_t)
+cpdef Py_ssize_t transpose(const int[::1] ptr, const int[::1] rows, const int[::1] begin, int[::1] place, int[::1] out)
+
+@cython.locals(u=Py_ssize_t, i=Py_ssize_t, shift=cython.int)
+cpdef void compact(const int[::1] begin, const int[::1] end, const int[::1] ptr, int[::1] rows)
+
+@cython.locals(head=Py_ssize_t, tail=Py_ssize_t, end=Py_ssize_t, i=Py_ssize_t, u=cython.int, v=cython.int, below=cython.int, ahead=cython.int)
+cpdef Py_ssize_t kahn(const int[::1] ptr, const int[::1] child, int[::1] level, int[::1] order, int[::1] scratch)
+
+@cython.locals(k=Py_ssize_t, i=Py_ssize_t, u=cython.int, tallest=cython.int)
+cpdef void heights(const int[::1] ptr, const int[::1] child, const int[::1] order, int[::1] height)
+
+@cython.locals(i=Py_ssize_t, v=Py_ssize_t, a=cython.int, b=cython.int)
+cpdef void join(const int[::1] first, const int[::1] second, int[::1] root)
+
+@cython.locals(v=Py_ssize_t, i=Py_ssize_t, latest=cython.int, offender=Py_ssize_t)
+cpdef Py_ssize_t eligible_steps(const int[::1] ptr, const int[::1] parent, const int[::1] position, int[::1] step)

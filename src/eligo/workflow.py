@@ -1,0 +1,102 @@
+"""The workflow: a dag, what each of its tasks is, and where it came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from eligo.dag import Dag
+from eligo.errors import InputError, UnknownTaskError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is known of one task; None or empty where nothing is.
+
+    >>> Task(name="align", command="bwa mem ref.fa reads.fq", seconds=120.0, cores=4)
+    Task('align', command='bwa mem ref.fa reads.fq', seconds=120.0, cores=4)
+    """
+
+    #: its name in the dag
+    name: str
+    #: what to run: a line for a shell, or the words of one command
+    command: str | tuple[str, ...] | None = None
+    #: names of the files it reads
+    inputs: tuple[str, ...] = ()
+    #: names of the files it writes
+    outputs: tuple[str, ...] = ()
+    #: how long it runs
+    seconds: float | None = None
+    #: how many cores it asks for
+    cores: float | None = None
+    #: how many bytes of memory it asks for
+    memory: int | None = None
+    #: the kind of task, such as the program it runs
+    category: str | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("seconds", "cores", "memory"):
+            amount = getattr(self, what)
+            if amount is not None and not 0 <= amount < float("inf"):
+                raise InputError(f"task {self.name!r}: {what} is {amount}, which is no amount")
+
+    def __repr__(self) -> str:
+        known = "".join(f", {key}={value!r}" for key, value in self.details().items())
+        return f"Task({self.name!r}{known})"
+
+    def details(self) -> dict[str, Any]:
+        """What is known beside the name."""
+        values = ((f.name, getattr(self, f.name)) for f in fields(self)[1:])
+        return {name: value for name, value in values if value not in (None, ())}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a workflow came from, so that it can be written back in kind."""
+
+    #: the format's name, such as "json" or "wfcommons"
+    format: str
+    #: the file, or None for text that was not in a file
+    path: str | None = None
+    #: the version of the format, where the file says so
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A dag with the details of its tasks. Tasks of which nothing but the name is known need no entry in `details`.
+
+    >>> flow = Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", seconds=2.0)}, name="tiny")
+    >>> flow.task("a").seconds, flow.task("b").seconds
+    (2.0, None)
+    """
+
+    dag: Dag
+    details: Mapping[str, Task] = field(default_factory=dict)
+    name: str | None = None
+    origin: Origin | None = None
+    #: the sizes in bytes of the files that tasks read and write, where known
+    file_sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, task in self.details.items():
+            if name not in self.dag:
+                raise UnknownTaskError(name)
+            if task.name != name:
+                raise InputError(f"the details of task {name!r} are those of {task.name!r}")
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+        object.__setattr__(self, "file_sizes", MappingProxyType(dict(self.file_sizes)))
+
+    def __len__(self) -> int:
+        return len(self.dag)
+
+    def task(self, name: str) -> Task:
+        """What is known of the task of this name."""
+        if name not in self.dag:
+            raise UnknownTaskError(name)
+        return self.details.get(name) or Task(name=name)
+
+
+def dag_of(flow: Dag | Workflow) -> Dag:
+    """The dag itself, or that of the workflow: what functions that take either begin with."""
+    return flow if isinstance(flow, Dag) else flow.dag
