@@ -1,0 +1,102 @@
+"""Which ready task of a workflow to hand out next, and a proof of how good that choice is.
+
+>>> import eligo
+>>> dag = eligo.Dag.from_arcs([("a", "b"), ("a", "c")], tasks=["a", "b", "c", "lonely"])
+>>> eligo.profile(dag, ["a", "b", "c", "lonely"])
+(2, 3, 2, 1, 0)
+
+Names are imported when first used, so that `import eligo` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from eligo.version import __version__
+
+if TYPE_CHECKING:
+    from eligo.dag import Composition, Dag, compose, sum_of
+    from eligo.errors import (
+        CycleError,
+        DuplicateTaskError,
+        EligoError,
+        FormatError,
+        InputError,
+        MoveError,
+        ScheduleError,
+        UnknownTaskError,
+    )
+    from eligo.execution import Execution
+    from eligo.formats import read, write
+    from eligo.theory.eligibility import (
+        area,
+        check_schedule,
+        cumulative_profile,
+        is_schedule,
+        normalised_area,
+        profile,
+    )
+    from eligo.workflow import Origin, Task, Workflow
+
+_HOMES = {
+    "eligo.dag": ("Composition", "Dag", "compose", "sum_of"),
+    "eligo.errors": (
+        "CycleError",
+        "DuplicateTaskError",
+        "EligoError",
+        "FormatError",
+        "InputError",
+        "MoveError",
+        "ScheduleError",
+        "UnknownTaskError",
+    ),
+    "eligo.execution": ("Execution",),
+    "eligo.formats": ("read", "write"),
+    "eligo.theory.eligibility": (
+        "area",
+        "check_schedule",
+        "cumulative_profile",
+        "is_schedule",
+        "normalised_area",
+        "profile",
+    ),
+    "eligo.workflow": ("Origin", "Task", "Workflow"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Composition",
+    "CycleError",
+    "Dag",
+    "DuplicateTaskError",
+    "EligoError",
+    "Execution",
+    "FormatError",
+    "InputError",
+    "MoveError",
+    "Origin",
+    "ScheduleError",
+    "Task",
+    "UnknownTaskError",
+    "Workflow",
+    "__version__",
+    "area",
+    "check_schedule",
+    "compose",
+    "cumulative_profile",
+    "is_schedule",
+    "normalised_area",
+    "profile",
+    "read",
+    "sum_of",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'eligo' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,9 +4,11 @@ Inside, tasks are the integers 0..n-1 in order of appearance and arcs are compre
 of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise its parents. Names are for the border.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unicodedata import category
@@ -61,8 +63,8 @@ class Dag:
         eligo.errors.CycleError: a cycle, so no order exists: a -> b -> a
         """
         flat = list(chain.from_iterable(arcs))
-        names = tuple(dict.fromkeys(flat)) if tasks is None else _names(tasks)
-        index = _index(names)
+        names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)
+        index = {name: i for i, name in enumerate(names)}
         try:
             ends = np.fromiter(map(index.__getitem__, flat), np.int32, len(flat))
         except KeyError as error:
@@ -79,9 +81,7 @@ class Dag:
         return cls.from_arcs(((p, task) for task, needs in parents.items() for p in needs), tasks=parents)
 
     @classmethod
-    def from_arrays(
-        cls, n: int, tails: ArrayLike, heads: ArrayLike, names: Sequence[str] | None = None
-    ) -> "Dag":
+    def from_arrays(cls, n: int, tails: ArrayLike, heads: ArrayLike, names: Sequence[str] | None = None) -> "Dag":
         """The dag of n tasks with an arc from tails[i] to heads[i]; without *names*, a task is named by its number.
 
         >>> Dag.from_arrays(3, [0, 0], [1, 2]).children("0")
@@ -94,7 +94,7 @@ class Dag:
             names = _names(names)
             if len(names) != n:
                 raise InputError(f"{n} tasks but {len(names)} names")
-        child_ptr, child, parent_ptr, parent, dropped = _rows(n, tail, head)
+        child_ptr, child, parent_ptr, parent, dropped = rows(n, tail, head)
         return cls._of_rows(child_ptr, child, parent_ptr, parent, names, dropped)
 
     @classmethod
@@ -169,15 +169,15 @@ class Dag:
         """The number of each name."""
         return {name: i for i, name in enumerate(self.tasks)}
 
-    def indices(self, tasks: Iterable[str]) -> Ints:
-        """The numbers of these names, each of which must be known and appear once."""
-        names = list(tasks)
+    def indices(self, tasks: Iterable[str] | Ints) -> Ints:
+        """The numbers of these names (or these numbers), each of which must be known and appear once."""
         try:
-            found = np.fromiter(map(self.index.__getitem__, names), np.int32, len(names))
+            found = tasks if isinstance(tasks, np.ndarray) else np.array([self.index[t] for t in tasks], np.int32)
         except KeyError as error:
             raise UnknownTaskError(error.args[0]) from None
-        if len(np.unique(found)) < len(found):
-            raise DuplicateTaskError(_repeated(names))
+        times = np.bincount(_ends(len(self), found), minlength=len(self))
+        if times.max(initial=0) > 1:
+            raise DuplicateTaskError(self.tasks[times.argmax()])
         return found
 
     def named(self, indices: Iterable[int] | Ints) -> tuple[str, ...]:
@@ -261,6 +261,13 @@ class Dag:
         grouped = np.argsort(labels, kind="stable")
         cuts = np.flatnonzero(np.diff(labels[grouped])) + 1
         return [self.named(part) for part in np.split(grouped, cuts) if len(part)]
+
+    def fingerprint(self) -> str:
+        """A short text that equal dags share and others do not."""
+        digest = sha256("\n".join(self.tasks).encode())
+        for array in (self.child_ptr, self.child):
+            digest.update(array.astype("<i4").tobytes())
+        return digest.hexdigest()[:32]
 
     # What can be made of it
 
@@ -354,7 +361,9 @@ def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
             owner.setdefault(i, (k, name))
     plain = [owner[i][1] for i in range(n)]
     clash = len(set(plain)) < n
-    return Dag.from_arrays(n, tails, heads, [f"{k}.{name}" for k, name in map(owner.__getitem__, range(n))] if clash else plain)
+    return Dag.from_arrays(
+        n, tails, heads, [f"{k}.{name}" for k, name in map(owner.__getitem__, range(n))] if clash else plain
+    )
 
 
 def _names(tasks: Iterable[str]) -> tuple[str, ...]:
@@ -367,19 +376,13 @@ def _names(tasks: Iterable[str]) -> tuple[str, ...]:
             raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
         if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
             raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
+    if len(set(names)) < len(names):
+        raise DuplicateTaskError(_repeated(names))
     return names
 
 
-def _index(names: tuple[str, ...]) -> dict[str, int]:
-    index = {name: i for i, name in enumerate(names)}
-    if len(index) < len(names):
-        raise DuplicateTaskError(_repeated(names))
-    return index
-
-
 def _repeated(names: Sequence[str]) -> str:
-    seen: set[str] = set()
-    return next(name for name in names if name in seen or seen.add(name))
+    return Counter(names).most_common(1)[0][0]
 
 
 def _ends(n: int, ends: ArrayLike) -> Ints:
@@ -398,7 +401,7 @@ def _ptr(counts: NDArray[np.integer[Any]]) -> Ints:
     return ptr
 
 
-def _rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
+def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
     """Sorted rows of children and of parents, without repetitions, and the number of repetitions: three linear passes."""
     ptr = _ptr(np.bincount(head, minlength=n))
     rough = np.empty(len(head), np.int32)

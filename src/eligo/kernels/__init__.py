@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_file_location
+from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -29,6 +29,5 @@ if os.environ.get("ELIGO_PURE") and _Sources not in sys.meta_path:
 
 def compiled() -> bool:
     """Whether the kernels in use are the compiled ones."""
-    from eligo.kernels import graph
-
-    return not (graph.__file__ or "").endswith(".py")
+    spec = find_spec(f"{__name__}.graph")
+    return spec is not None and not (spec.origin or "").endswith(".py")

@@ -20,3 +20,6 @@ cpdef void join(const int[::1] first, const int[::1] second, int[::1] root)
 
 @cython.locals(v=Py_ssize_t, i=Py_ssize_t, latest=cython.int, offender=Py_ssize_t)
 cpdef Py_ssize_t eligible_steps(const int[::1] ptr, const int[::1] parent, const int[::1] position, int[::1] step)
+
+@cython.locals(n=Py_ssize_t, clock=cython.int, count=cython.int, held=Py_ssize_t, root=cython.int, depth=Py_ssize_t, u=cython.int, v=cython.int)
+cpdef Py_ssize_t strong_components(const int[::1] ptr, const int[::1] child, int[::1] index, int[::1] low, int[::1] stack, int[::1] path, int[::1] cursor)

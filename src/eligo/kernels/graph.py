@@ -133,3 +133,55 @@ def eligible_steps(ptr: Ints, parent: Ints, position: Ints, step: Ints) -> int:
         if latest > position[v]:
             offender = v
     return offender
+
+
+def strong_components(ptr: Ints, child: Ints, index: Ints, low: Ints, stack: Ints, path: Ints, cursor: Ints) -> int:
+    """Tarjan's algorithm without recursion; afterwards low[v] numbers v's strong component. Returns how many there are.
+
+    *index* and *low* come in as zeros; *stack*, *path* and *cursor* are scratch, all of one length. Components are
+    numbered in reverse topological order.
+    """
+    n = index.shape[0]
+    clock = 0
+    count = 0
+    held = 0
+    for root in range(n):
+        if index[root] != 0:
+            continue
+        depth = 0
+        path[0] = root
+        clock += 1
+        index[root] = clock
+        low[root] = clock
+        cursor[root] = ptr[root]
+        stack[held] = root
+        held += 1
+        while depth >= 0:
+            u = path[depth]
+            if cursor[u] < ptr[u + 1]:
+                v = child[cursor[u]]
+                cursor[u] += 1
+                if index[v] == 0:
+                    clock += 1
+                    index[v] = clock
+                    low[v] = clock
+                    cursor[v] = ptr[v]
+                    stack[held] = v
+                    held += 1
+                    depth += 1
+                    path[depth] = v
+                elif index[v] > 0 and index[v] < low[u]:
+                    low[u] = index[v]
+            else:
+                depth -= 1
+                if depth >= 0 and low[u] < low[path[depth]]:
+                    low[path[depth]] = low[u]
+                if low[u] == index[u]:
+                    v = -1
+                    while v != u:
+                        held -= 1
+                        v = stack[held]
+                        index[v] = -1
+                        low[v] = count
+                    count += 1
+    return count

@@ -1,0 +1,39 @@
+# Plain verbs. Each does its own set-up in .venv; a second run installs nothing again.
+PYTHON ?= python3
+BIN := .venv/bin
+KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
+
+.PHONY: setup demo test check bench format clean
+
+setup: .venv/installed
+
+# ELIGO_PURE must not stop the compilation: it chooses at run time which form is used.
+.venv/installed: pyproject.toml setup.py $(KERNELS)
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "eligo: installing into .venv ..."
+	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@env -u ELIGO_PURE $(BIN)/eligo --version
+	@touch $@
+
+demo: setup
+	@$(BIN)/python examples/demo.py
+
+test: setup
+	$(BIN)/python -m pytest -q -n 2
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+	$(BIN)/python -m pytest -q --doctest-modules src/eligo --doctest-glob='*.md' docs README.md
+
+bench: setup
+	@$(BIN)/python -m benchmarks
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build dist out src/eligo.egg-info src/eligo/kernels/*.c src/eligo/kernels/*.so

@@ -1,0 +1,65 @@
+"""A numbering of tasks that does not depend on how they were numbered before, as far as colours can tell them apart."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag, Ints
+
+MOST_ROUNDS = 60
+
+
+def colours(dag: Dag) -> NDArray[np.int64]:
+    """Colour refinement: tasks get equal colours where no count of parents and children, near or far, differs.
+
+    >>> colours(Dag.from_arcs([("a", "b"), ("a", "c"), ("c", "d")])).tolist()
+    [3, 0, 2, 1]
+    """
+    colour = _ranked(dag.height, dag.level)
+    found = 0
+    for _ in range(MOST_ROUNDS):
+        if (distinct := int(colour.max(initial=-1)) + 1) == found:
+            break
+        found = distinct
+        mixed = _mixed(colour)
+        above = _row_sums(mixed[dag.parent], dag.parent_ptr)
+        below = _row_sums(mixed[dag.child], dag.child_ptr)
+        colour = _ranked(colour, above, below)
+    return colour
+
+
+def canonical_order(dag: Dag) -> Ints:
+    """The tasks by longest remaining path, then by colour, then as they were."""
+    return np.lexsort((colours(dag), -dag.height)).astype(np.int32)
+
+
+def renumbered(dag: Dag, sequence: Ints) -> Dag:
+    """The same dag with task sequence[i] as number i; names stay with their tasks."""
+    place = np.empty(len(dag), np.int32)
+    place[sequence] = np.arange(len(dag), dtype=np.int32)
+    return Dag.from_arrays(len(dag), place[dag.tails], place[dag.child], dag.named(sequence))
+
+
+def _ranked(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
+    """The rank of each task's keys among the different ones."""
+    if not len(keys[0]):
+        return np.zeros(0, np.int64)
+    order = np.lexsort(keys[::-1])
+    new = np.zeros(len(order), np.int64)
+    for key in keys:
+        new[1:] |= key[order][1:] != key[order][:-1]
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(new)
+    return ranks
+
+
+def _mixed(colour: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Each colour as a number of 64 scattered bits, so that sums tell multisets apart."""
+    x = colour.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return x ^ x >> np.uint64(31)
+
+
+def _row_sums(values: NDArray[np.uint64], ptr: Ints) -> NDArray[np.uint64]:
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    return sums[ptr[1:]] - sums[ptr[:-1]]

@@ -1,0 +1,99 @@
+"""▷-linear compositions: where the blocks can be run one after another, each ▷ the next [1]_, Theorem 2.1.
+
+Each segment of the dag is tried by itself. Blocks of equal profile are one type; because ▷ is transitive, sorting the types
+decides whether all are comparable, and the super-dag must not ask for the contrary. Then the blocks' own schedules,
+concatenated, are IC-optimal, and so are the concatenated profiles maximal.
+
+.. [1] Malewicz, Rosenberg, Yurkewych (2006), IEEE Trans. Comput. 55, 757-768.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Ints
+from eligo.theory.priority import Kind, precedes, sorted_chain
+from eligo.theory.profiles import Profile
+from eligo.theory.solutions import Solution, Solutions
+
+
+@dataclass(frozen=True, eq=False)
+class Linearisation:
+    """The blocks in the order of their schedule, segment by segment, and which segments are ▷-linear."""
+
+    #: block numbers; within a segment that is not linear, merely topological
+    sequence: Ints
+    #: for each segment, whether its part is a ▷-linear composition
+    linear: NDArray[np.bool_]
+
+
+def linearise(solutions: Solutions, segment_of: Ints, segment_count: int) -> Linearisation:
+    """▷-linearise every segment that can be; `segment_of` gives each block's segment."""
+    types = solutions.types
+    rank, linear = _ranks(types, solutions.type_of, segment_of, segment_count)
+    superdag = solutions.blocks.superdag
+    tails = superdag.tails
+    inverted = (segment_of[tails] == segment_of[superdag.child]) & (rank[tails] > rank[superdag.child])
+    linear[segment_of[tails[inverted]]] = False
+    rank[~linear[segment_of]] = 0
+    depth = superdag.height.max(initial=0) - superdag.height  # longest remaining path first, as the super-dag allows
+    wide, tall = int(rank.max(initial=0)) + 1, int(depth.max(initial=0)) + 1
+    key = (segment_of.astype(np.int64) * wide + rank) * tall + depth
+    return Linearisation(np.argsort(key, kind="stable").astype(np.int32), linear)
+
+
+def _ranks(
+    types: Sequence[Solution], type_of: Ints, segment_of: Ints, segment_count: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The rank of each block's type in its segment's chain, and whether that chain exists."""
+    k = len(types)
+    keys, inverse, counts = np.unique(
+        segment_of.astype(np.int64) * k + type_of, return_inverse=True, return_counts=True
+    )
+    where, which = keys // max(k, 1), keys % max(k, 1)
+    linear = np.ones(segment_count, np.bool_)
+    solved = np.array([t.kind is not None or t.order is not None for t in types], np.bool_)
+    repeats = np.array([precedes(_item(t), _item(t)) for t in types], np.bool_)
+    linear[where[~solved[which] | ((counts > 1) & ~repeats[which])]] = False
+    ranks = np.zeros(len(keys), np.int64)
+
+    @cache
+    def chain_ranks(members: tuple[int, ...]) -> tuple[int, ...] | None:
+        return _chain_ranks([types[m] for m in members])
+
+    begins = np.flatnonzero(np.diff(where, prepend=-1))
+    ends = np.append(begins, len(keys))[1:]
+    for a, b in np.column_stack([begins, ends])[(ends - begins > 1) & linear[where[begins]]].tolist():
+        found = chain_ranks(tuple(which[a:b].tolist()))
+        linear[where[a]] = found is not None
+        ranks[a:b] = found or 0
+    return ranks[inverse], linear
+
+
+def _item(solution: Solution) -> Kind | Profile:
+    return solution.maxima if solution.kind is None else solution.kind
+
+
+def _chain_ranks(types: Sequence[Solution]) -> tuple[int, ...] | None:
+    """Each type's place in a ▷-chain, equal where two may go in either order; None where some are incomparable."""
+    items = [_item(t) for t in types]
+    chain = sorted_chain(items)
+    if chain is None:
+        return None
+    ranks, rank = [0] * len(items), 0
+    for before, after in zip(chain, chain[1:], strict=False):
+        rank += not precedes(items[after], items[before])
+        ranks[after] = rank
+    return tuple(ranks)
+
+
+def concatenated_order(solutions: Solutions, sequence: Ints) -> Ints:
+    """The blocks' own schedules one after another: every nonsink once."""
+    ptr = solutions.blocks.source_rows[0]
+    sizes = np.diff(ptr)[sequence]
+    ends = np.cumsum(sizes)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+    return solutions.ordered[np.repeat(ptr[sequence], sizes) + within]

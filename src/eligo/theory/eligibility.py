@@ -1,0 +1,117 @@
+"""Schedules and how many tasks they keep eligible.
+
+E(t) is the number of tasks eligible after the first t tasks of a schedule are executed, sources included [1]_, section 2.2.
+It needs no simulation: a task becomes eligible at the largest step among its parents, so E(t) counts the tasks that became
+eligible at step t or before, less the t that are executed.
+
+.. [1] Hall, Rosenberg, Venkataramani (2006), A comparison of dag-scheduling strategies for Internet-based computing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag, Ints
+from eligo.errors import ScheduleError
+from eligo.kernels import graph
+from eligo.workflow import Workflow, dag_of
+
+Order = Sequence[str] | Ints
+Counts = NDArray[np.int64]
+
+
+def order_indices(dag: Dag, order: Order) -> Ints:
+    """The schedule as task numbers; raises where it is not all the tasks, each once."""
+    numbers = dag.indices(order)
+    if len(numbers) < len(dag):
+        missing = np.setdiff1d(np.arange(len(dag)), numbers)
+        raise ScheduleError(dag.tasks[missing[0]])
+    return numbers
+
+
+def eligible_steps(dag: Dag, order: Order) -> Ints:
+    """For every task, the number of executed tasks at which it becomes eligible: 0 for sources."""
+    numbers = order_indices(dag, order)
+    position = np.empty(len(dag), np.int32)
+    position[numbers] = np.arange(len(dag), dtype=np.int32)
+    step = np.empty(len(dag), np.int32)
+    offender = graph.eligible_steps(dag.parent_ptr, dag.parent, position, step)
+    if offender >= 0:
+        raise _offence(dag, position)
+    return step
+
+
+def _offence(dag: Dag, position: Ints) -> ScheduleError:
+    """The first task of the order that comes before one of its parents, with that parent."""
+    tails = dag.tails
+    wrong = np.flatnonzero(position[tails] > position[dag.child])
+    arc = wrong[np.argmin(position[dag.child[wrong]])]
+    return ScheduleError(dag.tasks[dag.child[arc]], dag.tasks[tails[arc]])
+
+
+def eligible_counts(dag: Dag, order: Order) -> Counts:
+    """E(0..n) as an array."""
+    arrivals = np.bincount(eligible_steps(dag, order), minlength=len(dag) + 1)
+    return np.cumsum(arrivals) - np.arange(len(dag) + 1)
+
+
+def profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
+    """E(0), ..., E(n): how many tasks are eligible after each step of a schedule.
+
+    Raises `ScheduleError` with the offending pair where *order* is no schedule.
+
+    >>> dag = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
+    >>> profile(dag, ["a", "b", "c", "d"])
+    (1, 2, 1, 1, 0)
+    >>> profile(dag, ["a", "d", "b", "c"])
+    Traceback (most recent call last):
+    eligo.errors.ScheduleError: not a schedule: 'd' comes before 'b', which it needs
+    """
+    return tuple(eligible_counts(dag_of(flow), order).tolist())
+
+
+def cumulative_profile(flow: Dag | Workflow, order: Order) -> tuple[int, ...]:
+    """For t = 0..n, the nonsources rendered eligible so far: E(t) + t - number of sources.
+
+    For a fixed t it is largest exactly when E(t) is, and it never falls; the theory is stated in it.
+
+    >>> cumulative_profile(Dag.from_arcs([("a", "b"), ("a", "c")]), ["a", "b", "c"])
+    (0, 2, 2, 2)
+    """
+    dag = dag_of(flow)
+    counts = eligible_counts(dag, order)
+    return tuple((counts + np.arange(len(counts)) - counts[0]).tolist())
+
+
+def area(flow: Dag | Workflow, order: Order) -> int:
+    """The sum of E(t) over t = 0..n.
+
+    >>> area(Dag.from_arcs([("a", "b"), ("a", "c")]), ["a", "b", "c"])
+    4
+    """
+    return int(eligible_counts(dag_of(flow), order).sum())
+
+
+def normalised_area(flow: Dag | Workflow, order: Order) -> float:
+    """The average number of eligible tasks, area / n; 0 for a dag without tasks."""
+    return area(flow, order) / max(1, len(dag_of(flow)))
+
+
+def check_schedule(flow: Dag | Workflow, order: Order) -> None:
+    """Raise unless *order* has every task once, each after its parents."""
+    eligible_steps(dag_of(flow), order)
+
+
+def is_schedule(flow: Dag | Workflow, order: Order) -> bool:
+    """Whether *order* has every task once, each after its parents; unknown or repeated names still raise.
+
+    >>> dag = Dag.from_arcs([("a", "b")])
+    >>> is_schedule(dag, ["a", "b"]), is_schedule(dag, ["b", "a"]), is_schedule(dag, ["a"])
+    (True, False, False)
+    """
+    try:
+        check_schedule(flow, order)
+    except ScheduleError:
+        return False
+    return True

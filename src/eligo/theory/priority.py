@@ -1,0 +1,124 @@
+"""The priority relation: G1 ▷ G2 when running G1 wholly before G2 is never worse than any mixture of the two.
+
+Transitive on profiles with at least one step, but neither reflexive nor total: (0, 1, 1) does not even precede itself, so
+two copies of it must be interleaved, or cannot be run optimally at all.
+"""
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.theory.profiles import Profile, as_profile, concatenated, convolved
+
+
+class Kind(NamedTuple):
+    """A block of a named family: W(s, d), M(s, d), N(s), C(s) (cycle), Q(s) (clique); d is 0 for the last three."""
+
+    letter: str
+    s: int
+    d: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.letter}({self.s},{self.d})" if self.d else f"{self.letter}({self.s})"
+
+    @property
+    def profile(self) -> Profile:
+        """The maximal profile in closed form.
+
+        >>> Kind("W", 3, 2).profile.tolist(), Kind("M", 2, 3).profile.tolist(), Kind("C", 4).profile.tolist()
+        ([0, 1, 2, 4], [0, 0, 0, 1, 1, 2], [0, 0, 1, 2, 4])
+        """
+        s, d = self.s, self.d
+        match self.letter:
+            case "W":
+                steps = np.arange(s + 1) * (d - 1)
+                steps[-1] += 1
+            case "M":
+                steps = np.maximum(np.arange(s * (d - 1) + 2) - 1, 0) // (d - 1)
+            case "N":
+                steps = np.arange(s + 1)
+            case "C":
+                steps = np.maximum(np.arange(s + 1) - 1, 0)
+                steps[-1] = s
+            case _:
+                steps = np.zeros(s + 1, np.int64)
+                steps[-1] = s
+        return as_profile(steps)
+
+
+def has_priority(first: Sequence[int] | Profile, second: Sequence[int] | Profile) -> bool:
+    """Whether first ▷ second, for maximal cumulative profiles [1]_, inequality (2.1).
+
+    For every x and y: E1(x) + E2(y) <= E1(min(s1, x + y)) + E2(max(0, x + y - s1)).
+
+    >>> has_priority([0, 2], [0, 0, 1]), has_priority([0, 0, 1], [0, 2]), has_priority([0, 1, 1], [0, 1, 1])
+    (True, False, False)
+
+    .. [1] Malewicz, Rosenberg, Yurkewych (2006), IEEE Trans. Comput. 55, 757-768.
+    """
+    one, two = as_profile(first), as_profile(second)
+    if len(one) == 2:  # a single step may go first when no step of the other gains more
+        return bool((np.diff(two) <= one[1]).all())
+    return bool((convolved(one, two) <= concatenated([one, two])).all())
+
+
+def named_priority(first: Kind, second: Kind) -> bool:
+    """first ▷ second for the named families, in closed form.
+
+    The rules of [2]_, Theorem 2, and [3]_, section 4.1.2, are necessary as well as sufficient; both papers miss
+    Q(s) ▷ M(s', d') when d' >= s. C(2) and Q(2) are one dag, W(1, d), M(1, d) and N(1) meet where they should.
+
+    >>> named_priority(Kind("W", 3, 2), Kind("W", 4, 2)), named_priority(Kind("W", 4, 2), Kind("W", 3, 2))
+    (True, False)
+    >>> named_priority(Kind("Q", 3), Kind("M", 1, 3)), named_priority(Kind("Q", 3), Kind("M", 1, 2))
+    (True, False)
+
+    .. [2] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
+    .. [3] Hall, Rosenberg, Venkataramani (2006): A comparison of dag-scheduling strategies.
+    """
+    a, b = _as_cycle(first), _as_cycle(second)
+    match a.letter + b.letter:
+        case "WW":
+            return b.d < a.d or (b.d == a.d and b.s >= a.s)
+        case "WM" | "WN" | "WC" | "NN" | "NM" | "CM":
+            return True
+        case "WQ":
+            return b.s <= a.d
+        case "CC" | "QQ":
+            return a.s == b.s
+        case "MM":
+            return b.d > a.d or (b.d == a.d and b.s <= a.s)
+        case "QM":
+            return b.d >= a.s
+        case _:
+            return False
+
+
+def _as_cycle(kind: Kind) -> Kind:
+    return Kind("C", 2) if kind == Kind("Q", 2) else kind
+
+
+def sorted_chain(items: Sequence[Kind | Profile]) -> list[int] | None:
+    """Positions of the items in an order where each ▷ the next, or None where some two are incomparable.
+
+    Because ▷ is transitive, a comparison sort and one look at the neighbours decide it.
+
+    >>> sorted_chain([Kind("M", 1, 2), Kind("W", 2, 2), Kind("W", 1, 2)])
+    [2, 1, 0]
+    """
+
+    def compare(i: int, j: int) -> int:
+        return precedes(items[j], items[i]) - precedes(items[i], items[j])
+
+    chain = sorted(range(len(items)), key=cmp_to_key(compare))
+    linear = all(precedes(items[i], items[j]) for i, j in zip(chain, chain[1:], strict=False))
+    return chain if linear else None
+
+
+def precedes(first: Kind | Profile, second: Kind | Profile) -> bool:
+    """first ▷ second, by the closed form where both are named, else by their profiles."""
+    if isinstance(first, Kind) and isinstance(second, Kind):
+        return named_priority(first, second)
+    return has_priority(*(item.profile if isinstance(item, Kind) else item for item in (first, second)))

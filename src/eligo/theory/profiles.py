@@ -1,0 +1,66 @@
+"""Arithmetic on cumulative profiles: arrays E(0) = 0, E(1), ..., E(s), never falling.
+
+The *max-plus convolution* of two profiles is, for each k, the most that k executions split between the two can render.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Profile = NDArray[np.int64]
+
+
+def as_profile(values: Sequence[int] | Profile) -> Profile:
+    """The values as an array of exact integers."""
+    return np.asarray(values, np.int64)
+
+
+def convolved(first: Profile, second: Profile) -> Profile:
+    """The max-plus convolution: max over i + j = k of first(i) + second(j).
+
+    >>> convolved(as_profile([0, 4, 6]), as_profile([0, 3, 5])).tolist()
+    [0, 4, 7, 9, 11]
+    """
+    short, long = sorted((first, second), key=len)
+    best = np.full(len(first) + len(second) - 1, np.iinfo(np.int64).min, np.int64)
+    for i, value in enumerate(short.tolist()):
+        window = best[i : i + len(long)]
+        np.maximum(window, long + value, out=window)
+    return best
+
+
+def concatenated(profiles: Sequence[Profile]) -> Profile:
+    """One profile after another: what running all of the first, then all of the second, and so on, renders.
+
+    >>> concatenated([as_profile([0, 2]), as_profile([0, 0, 1])]).tolist()
+    [0, 2, 2, 3]
+    """
+    if not profiles:
+        return np.zeros(1, np.int64)
+    gains = np.concatenate([np.diff(profile) for profile in profiles])
+    return np.concatenate([[0], np.cumsum(gains)])
+
+
+def repeated(profile: Profile, times: int) -> Profile:
+    """The profile of that many copies run one after another."""
+    return concatenated([profile] * times)
+
+
+def concave_hull(profile: Profile) -> NDArray[np.float64]:
+    """The least concave function that is nowhere below the profile, at the whole numbers.
+
+    >>> concave_hull(as_profile([0, 0, 2, 2])).tolist()
+    [0.0, 1.0, 2.0, 2.0]
+    """
+    corners: list[int] = []
+    for t, value in enumerate(profile.tolist()):
+        while len(corners) > 1 and _below(profile, corners[-2], corners[-1], t, value):
+            corners.pop()
+        corners.append(t)
+    return np.interp(np.arange(len(profile)), corners, profile[corners])
+
+
+def _below(profile: Profile, a: int, b: int, t: int, value: int) -> bool:
+    """Whether the corner at b lies on or below the line from a to (t, value)."""
+    return bool((profile[b] - profile[a]) * (t - a) <= (value - profile[a]) * (b - a))

@@ -1,0 +1,52 @@
+"""The skeleton of a dag: what is left when its shortcut arcs are removed.
+
+A *shortcut* is an arc u -> v beside a longer path from u to v. It says nothing that the path does not: a dag and its
+skeleton (its transitive reduction) have the same schedules and the same profiles [1]_, section 2.2. Blocks are read off
+the skeleton, for no dag with a shortcut is a composition of bipartite blocks.
+
+.. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.kernels import skeleton as kernel
+
+
+def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
+    """For every arc, whether it is a shortcut.
+
+    Only an arc that jumps a level and a height can be one; each of these few is decided by a search for a second way.
+    """
+    tails = dag.tails
+    mask = np.zeros(dag.arc_count, np.bool_)
+    if dag.depth < 3:
+        return mask
+    jumps = dag.level[dag.child] - dag.level[tails] > 1
+    candidates = np.flatnonzero(jumps)
+    candidates = candidates[dag.height[tails[candidates]] - dag.height[dag.child[candidates]] > 1]
+    if len(candidates):
+        found = np.empty(len(candidates), np.int32)
+        mark, queue = np.zeros(len(dag), np.int32), np.empty(2 * len(dag), np.int32)
+        rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, dag.level, dag.height)
+        kernel.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, found)
+        mask[candidates] = found
+    return mask
+
+
+def skeleton(dag: Dag) -> Dag:
+    """The dag without its shortcuts; the dag itself where there are none.
+
+    >>> list(skeleton(Dag.from_arcs([("a", "b"), ("b", "c"), ("a", "c")])).arcs())
+    [('a', 'b'), ('b', 'c')]
+    """
+    shortcuts = shortcut_mask(dag)
+    if not shortcuts.any():
+        return dag
+    return Dag.from_arrays(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
+
+
+def is_skeleton(dag: Dag) -> bool:
+    """Whether the dag has no shortcut."""
+    return not shortcut_mask(dag).any()

@@ -1,0 +1,206 @@
+"""One block: recognised, or solved exactly, or bounded.
+
+The named families are recognised by counting, all blocks at once; each has its optimal order and closed-form profile.
+Another block is solved by what fits it: subset sums over its sources or, through duality, its sinks; for trees the dynamic
+program and, where planar, the recursive Sweep order. What remains is bounded and not ordered.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag, Ints
+from eligo.kernels import walks
+from eligo.theory.blocks import Blocks
+from eligo.theory.duality import dual_maxima, dual_schedule
+from eligo.theory.priority import Kind
+from eligo.theory.profiles import Profile
+from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
+from eligo.theory.trees import planar_order, tree_maxima
+
+LARGEST_TREE = 3_000  # sources: the tree's tables take quadratic time
+
+WALK = {"W": 1, "C": 1, "N": 2, "M": 3, "Q": 4}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What is known of one block by itself.
+
+    `maxima` is M(t), or an upper bound of it where not `exact`. `order` attains it at every step, as positions among the
+    block's sources; None where that is impossible (`admits` is False) or was not found (`admits` is None).
+    """
+
+    kind: Kind | None
+    maxima: Profile
+    order: tuple[int, ...] | None
+    method: str
+    exact: bool = True
+    admits: bool | None = True
+
+    @property
+    def name(self) -> str:
+        """W(3,2) and the like, or what it is otherwise."""
+        return str(self.kind) if self.kind else self.method
+
+
+def recognise(blocks: Blocks) -> list[tuple[Kind, Ints]]:
+    """The named blocks, grouped: each kind with the numbers of the blocks that are of it.
+
+    Connected bipartite blocks are told apart by their numbers of sources, sinks and arcs and by the extreme degrees.
+    """
+    s, k, m = np.diff(blocks.source_rows[0]), np.diff(blocks.sink_rows[0]), blocks.arc_counts
+    low, high = _extremes(blocks.dag.outdegree, blocks.source_rows)
+    least, most = _extremes(blocks.dag.indegree, blocks.sink_rows)
+    named = blocks.bipartite
+    d, e = high.astype(np.int64), most.astype(np.int64)
+    is_n = named & (s == k) & (m == 2 * s - 1) & (high <= 2) & (most <= 2)
+    is_w = named & ~is_n & (low == d) & (d >= 2) & (m == s * d) & (k == s * (d - 1) + 1) & (most <= 2)
+    is_m = named & ~is_n & (least == e) & (e >= 2) & (m == k * e) & (s == k * (e - 1) + 1) & (high <= 2)
+    is_w &= _links(blocks.dag, blocks.source_rows) <= 2
+    is_m &= _links(blocks.dag.dual(), blocks.sink_rows) <= 2 if is_m.any() else is_m
+    is_c = named & (s == k) & (m == 2 * s) & (low == 2) & (high == 2) & (most == 2) & (s > 1)
+    is_q = named & (s == k) & (m == s.astype(np.int64) * k) & (s > 2)
+    zero = np.zeros_like(d)
+    shapes = (("N", is_n, s, zero), ("W", is_w, s, d), ("M", is_m, k, e), ("C", is_c, s, zero), ("Q", is_q, s, zero))
+    return [group for letter, mask, size, degree in shapes for group in _by_size(letter, mask, size, degree)]
+
+
+def _by_size(
+    letter: str, mask: NDArray[np.bool_], size: Ints, degree: NDArray[np.int64]
+) -> Iterator[tuple[Kind, Ints]]:
+    members = np.flatnonzero(mask).astype(np.int32)
+    if not len(members):
+        return
+    keys = size[members].astype(np.int64) << 32 | degree[members]
+    order = np.argsort(keys, kind="stable")
+    cuts = np.flatnonzero(np.diff(keys[order])) + 1
+    for group in np.split(members[order], cuts):
+        yield Kind(letter, int(size[group[0]]), int(degree[group[0]])), group
+
+
+def _extremes(degree: Ints, rows: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    ptr, tasks = rows
+    if len(ptr) < 2:
+        return tasks[:0], tasks[:0]
+    return np.minimum.reduceat(degree[tasks], ptr[:-1]), np.maximum.reduceat(degree[tasks], ptr[:-1])
+
+
+def _links(dag: Dag, rows: tuple[Ints, Ints]) -> Ints:
+    """For each block, the most children that one of its sources shares with another."""
+    ptr, tasks = rows
+    if len(ptr) < 2:
+        return tasks[:0]
+    shared = np.concatenate([[0], np.cumsum(dag.indegree[dag.child] > 1)]).astype(np.int32)
+    of_task = shared[dag.child_ptr[1:]] - shared[dag.child_ptr[:-1]]
+    return np.maximum.reduceat(of_task[tasks], ptr[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Every block's solution: `types` lists the different ones, `type_of[b]` says which is block b's."""
+
+    blocks: Blocks
+    types: list[Solution]
+    type_of: Ints
+    #: compressed rows like `blocks.source_rows`, each block's sources in the solution's order where there is one
+    ordered: Ints
+
+    @cached_property
+    def all_admit(self) -> bool:
+        """Whether every block has an order that attains its maxima."""
+        return all(solution.order is not None or solution.kind is not None for solution in self.types)
+
+    def __getitem__(self, block: int) -> Solution:
+        return self.types[self.type_of[block]]
+
+
+def solve_blocks(blocks: Blocks) -> Solutions:
+    """Solve every block, equal ones once."""
+    ptr, sources = blocks.source_rows
+    ordered, letter = sources.copy(), np.zeros(len(blocks), np.int32)
+    types: list[Solution] = []
+    type_of = np.full(len(blocks), -1, np.int32)
+    for kind, members in recognise(blocks):
+        type_of[members], letter[members] = len(types), WALK[kind.letter]
+        types.append(Solution(kind, kind.profile, None, "end to end"))
+    dag = blocks.dag
+    rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
+    walks.end_to_end(letter, ptr, sources, *blocks.sink_rows, *rows, np.zeros(len(dag), np.int32), ordered)
+    known: dict[bytes, int] = {}
+    for b in np.flatnonzero(type_of < 0).tolist():
+        block = blocks.block_dag(b)
+        shape = block.child_ptr.tobytes() + block.child.tobytes()
+        if shape not in known:
+            known[shape] = len(types)
+            types.append(solve_one(block))
+        type_of[b] = known[shape]
+        order = types[type_of[b]].order
+        if order is not None:
+            ordered[ptr[b] : ptr[b + 1]] = blocks.sources(b)[list(order)]
+    return Solutions(blocks, types, type_of, ordered)
+
+
+def solve_one(block: Dag) -> Solution:
+    """Solve a block that has no name: its sources, or for a general block its nonsinks, are numbered first.
+
+    >>> solve_one(Dag.from_arrays(7, [0, 0, 0, 1, 1, 2], [3, 4, 5, 5, 6, 6])).maxima.tolist()
+    [0, 2, 3, 4]
+    """
+    subsets = Subsets.of(block)
+    bipartite = block.depth <= 2
+    if len(subsets) <= (MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA):
+        order = subsets.optimal_order()
+        return Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
+    if bipartite:
+        sources = int((block.outdegree > 0).sum())
+        if block.arc_count == len(block) - 1 and sources <= LARGEST_TREE:
+            return _solve_tree(block)
+        dual = Subsets.of(block.dual())
+        if len(dual) <= MOST_ITEMS:
+            return _from_dual(block, dual)
+    return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None)
+
+
+def _tuple(order: list[int] | None) -> tuple[int, ...] | None:
+    return None if order is None else tuple(order)
+
+
+def _solve_tree(tree: Dag) -> Solution:
+    maxima, order = tree_maxima(tree), planar_order(tree)
+    attained = order is not None and _attains(tree, order, maxima)
+    return Solution(None, maxima, _tuple(order) if attained else None, "tree", admits=True if attained else None)
+
+
+def _attains(block: Dag, order: list[int], maxima: Profile) -> bool:
+    from eligo.theory.eligibility import eligible_counts
+
+    counts = eligible_counts(block, _with_sinks(block, order))[: len(maxima)]
+    return bool((counts + np.arange(len(counts)) - counts[0] == maxima).all())
+
+
+def _with_sinks(block: Dag, order: list[int]) -> Ints:
+    return np.concatenate([order, np.flatnonzero(block.outdegree == 0)]).astype(np.int32)
+
+
+def _from_dual(block: Dag, dual: Subsets) -> Solution:
+    sources, sinks = int((block.outdegree > 0).sum()), int((block.indegree > 0).sum())
+    backwards = dual.optimal_order()
+    order = None
+    if backwards is not None:
+        turned = block.dual()
+        order = dual_schedule(turned, _with_sinks(turned, backwards))[:sources].tolist()
+    return Solution(None, dual_maxima(dual.maxima, sources), _tuple(order), "dual subsets", admits=order is not None)
+
+
+def _ceiling(block: Dag) -> Profile:
+    """An upper bound of M(t): each nonsource shared out equally among its parents, the largest shares first, rounded down."""
+    share = np.zeros(len(block))
+    np.add.at(share, block.parent, np.repeat(1 / np.maximum(block.indegree, 1), block.indegree))
+    executing = np.sort(share[block.outdegree > 0])[::-1]
+    total = int((block.indegree > 0).sum())
+    sums = np.concatenate([[0.0], np.cumsum(executing)])
+    return np.minimum(np.floor(sums + 1e-6), total).astype(np.int64)

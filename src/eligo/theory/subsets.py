@@ -1,0 +1,155 @@
+"""Exact solutions by sums over all subsets of a few items.
+
+The items are the nonsinks of a dag, interchangeable ones (*twins*: equal parents, equal children) counted as one item of
+larger weight, because executing some twins but not all renders nothing. With f(X) = the nonsources whose parents all lie in
+X, computed for all 2^c sets of items at once, the maximum M(t) of f over closed sets of weight at most t is the maximal
+cumulative profile, and a walk through sets that attain it is an IC-optimal schedule.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.theory.profiles import Profile
+
+MOST_ITEMS = 24
+MOST_ITEMS_FOR_AREA = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """All sets of the items of a dag: each item a list of twins, the items it needs, and what sets of items render."""
+
+    twins: list[list[int]]
+    needs: list[int]
+    rewards: dict[int, int]
+
+    @classmethod
+    def of(cls, dag: Dag) -> "Subsets":
+        """The items of a dag.
+
+        >>> quiet = Subsets.of(Dag.from_arcs([("a", "x"), ("b", "x"), ("c", "y")]))
+        >>> quiet.twins, quiet.maxima.tolist()
+        ([[0, 2], [3]], [0, 1, 1, 2])
+        """
+        rows = [(_row(dag.parent_ptr, dag.parent, v), _row(dag.child_ptr, dag.child, v)) for v in range(len(dag))]
+        groups: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
+        for v, (parents, children) in enumerate(rows):
+            if len(children):
+                groups[parents.tobytes(), children.tobytes()].append(v)
+        twins = list(groups.values())
+        item = {v: i for i, members in enumerate(twins) for v in members}
+        masks = [sum({1 << item[u] for u in parents.tolist()}) for parents, _ in rows]
+        rewards: dict[int, int] = defaultdict(int)
+        for v, mask in enumerate(masks):
+            if len(rows[v][0]):
+                rewards[mask] += 1
+        return cls(twins, [masks[members[0]] for members in twins], rewards)
+
+    def __len__(self) -> int:
+        return len(self.twins)
+
+    @cached_property
+    def weights(self) -> list[int]:
+        """How many tasks each item stands for."""
+        return [len(members) for members in self.twins]
+
+    @cached_property
+    def rendered(self) -> NDArray[np.int32]:
+        """For every set, how many nonsources have all their parents in it: one subset-sum transform."""
+        values = np.zeros(1 << len(self), np.int32)
+        for mask, count in self.rewards.items():
+            values[mask] = count
+        for i in range(len(self)):
+            halves = values.reshape(-1, 2, 1 << i)
+            halves[:, 1] += halves[:, 0]
+        return values
+
+    @cached_property
+    def weight(self) -> NDArray[np.int32]:
+        """For every set, how many tasks it stands for."""
+        total = np.zeros(1, np.int32)
+        for w in self.weights:
+            total = np.concatenate([total, total + np.int32(w)])
+        return total
+
+    @cached_property
+    def closed(self) -> NDArray[np.intp]:
+        """The sets that have with every item the items it needs, ascending."""
+        sets = np.arange(1 << len(self))
+        for i, need in enumerate(self.needs):
+            if need:
+                sets = sets[((sets >> i & 1) == 0) | (sets & need == need)]
+        return sets
+
+    @cached_property
+    def maxima(self) -> Profile:
+        """M(t): the most nonsources that t executions can render."""
+        best = np.zeros(sum(self.weights) + 1, np.int64)
+        np.maximum.at(best, self.weight[self.closed], self.rendered[self.closed])
+        return np.maximum.accumulate(best)
+
+    def optimal_order(self) -> list[int] | None:
+        """The nonsinks in an order that attains M(t) at every t, or None where there is none: exhaustive search."""
+        full, dead = (1 << len(self)) - 1, set[int]()
+        path: list[tuple[int, Iterator[int]]] = [(0, self._optimal_steps(0))]
+        while path:
+            done, steps = path[-1]
+            if done == full:
+                return self._expanded(
+                    [later ^ earlier for (earlier, _), (later, _) in zip(path, path[1:], strict=False)]
+                )
+            following = next((x for x in steps if x not in dead), None)
+            if following is None:
+                dead.add(done)
+                path.pop()
+            else:
+                path.append((following, self._optimal_steps(following)))
+        return None
+
+    def _optimal_steps(self, done: int) -> Iterator[int]:
+        """The sets one item larger for which the profile stays maximal up to and including its last twin."""
+        for i, weight in enumerate(self.weights):
+            larger = done | 1 << i
+            if larger == done or self.needs[i] & ~done:
+                continue
+            end = int(self.weight[done]) + weight
+            if self.maxima[end - 1] == self.rendered[done] and self.maxima[end] == self.rendered[larger]:
+                yield larger
+
+    def largest_area_order(self) -> list[int]:
+        """The nonsinks in an order with the largest sum of the cumulative profile: dynamic programming over closed sets."""
+        area = np.full(1 << len(self), -1, np.int64)
+        last = np.full(1 << len(self), -1, np.int8)
+        area[0] = 0
+        sizes = np.bitwise_count(self.closed)
+        for size in range(1, len(self) + 1):
+            layer = self.closed[sizes == size]
+            for i, weight in enumerate(self.weights):
+                here = layer[(layer >> i & 1) == 1]
+                before = here ^ 1 << i
+                reach = np.where(
+                    area[before] < 0, -1, area[before] + self.rendered[before] * (weight - 1) + self.rendered[here]
+                )
+                better = reach > area[here]
+                area[here[better]], last[here[better]] = reach[better], i
+        return self._expanded(list(self._retraced(last)))
+
+    def _retraced(self, last: NDArray[np.int8]) -> Iterator[int]:
+        done, backwards = (1 << len(self)) - 1, []
+        while done:
+            backwards.append(1 << int(last[done]))
+            done ^= backwards[-1]
+        return reversed(backwards)
+
+    def _expanded(self, bits: list[int]) -> list[int]:
+        return [v for bit in bits for v in self.twins[bit.bit_length() - 1]]
+
+
+def _row(ptr: NDArray[np.int32], rows: NDArray[np.int32], v: int) -> NDArray[np.int32]:
+    return rows[ptr[v] : ptr[v + 1]]

@@ -1,0 +1,174 @@
+"""Blocks that are trees.
+
+Maxima M(t) of any bipartite tree by dynamic programming over it; optimal orders of *planar bipartite trees* (the
+caterpillars among them) by removing a maximal source and sweeping what is left [1]_, section 5.2. A bipartite tree need
+not admit an IC-optimal schedule: the smallest known exception has 20 tasks.
+
+.. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.theory.profiles import Profile, convolved
+from eligo.theory.sweep import sweep_two
+
+NEVER = -(1 << 40)  # below every reachable value: no such choice
+
+
+def tree_maxima(tree: Dag) -> Profile:
+    """M(t) of a bipartite tree: the most sinks that t of its sources can render, for all t.
+
+    Rooted at a source; for each source two tables over the number of executed sources below it, itself not executed or
+    executed. A sink counts when all its parents are executed; relaxing that to "may count only if" changes no maximum.
+
+    >>> tree_maxima(Dag.from_arrays(5, [0, 0, 1, 1], [2, 3, 3, 4])).tolist()
+    [0, 1, 3]
+    """
+    neighbours = [
+        np.concatenate([tree.child[a:b], tree.parent[c:d]]).tolist()
+        for a, b, c, d in zip(tree.child_ptr, tree.child_ptr[1:], tree.parent_ptr, tree.parent_ptr[1:], strict=False)
+    ]
+    root = int(np.flatnonzero(tree.outdegree)[0])
+    tables: dict[int, tuple[Profile, Profile]] = {}
+    for v, above in reversed(_preorder(neighbours, root)):
+        below = [tables.pop(w) for w in neighbours[v] if w != above]
+        tables[v] = _source_tables(below) if tree.outdegree[v] else _sink_tables(below)
+    return np.maximum(*tables[root])
+
+
+def _preorder(neighbours: list[list[int]], root: int) -> list[tuple[int, int]]:
+    order, stack = [], [(root, -1)]
+    while stack:
+        v, above = stack.pop()
+        order.append((v, above))
+        stack += ((w, v) for w in neighbours[v] if w != above)
+    return order
+
+
+def _source_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile]:
+    """Of a source, not executed and executed, from its sinks' tables "any" and "all executed"."""
+    idle = reduce(convolved, (any_ for any_, _ in below), np.zeros(1, np.int64))
+    busy = reduce(convolved, (np.maximum(any_, all_ + 1) for any_, all_ in below), np.zeros(1, np.int64))
+    return np.append(idle, NEVER), np.concatenate([[NEVER], busy])
+
+
+def _sink_tables(below: list[tuple[Profile, Profile]]) -> tuple[Profile, Profile]:
+    """Of a sink: with its other parents executed or not, and with all of them executed."""
+    any_ = reduce(convolved, (np.maximum(*tables) for tables in below), np.zeros(1, np.int64))
+    all_ = reduce(convolved, (executed for _, executed in below), np.zeros(1, np.int64))
+    return any_, all_
+
+
+def planar_order(tree: Dag) -> list[int] | None:
+    """The sources of a planar bipartite tree in an IC-optimal order; None where the tree is no caterpillar.
+
+    In a caterpillar the sources stand in a row so that every sink's parents are neighbours. Executing a source splits the
+    row; a maximal source is executed first, the two sides are solved alike, and Sweep interleaves them.
+
+    >>> planar_order(Dag.from_arrays(4, [0, 1, 2], [3, 3, 3]))
+    [0, 1, 2]
+    """
+    row = _source_row(tree)
+    if row is None:
+        return None
+    place = {v: i for i, v in enumerate(row)}
+    sinks = np.flatnonzero(tree.outdegree == 0)
+    spans = []
+    for w in sinks:
+        at = [place[u] for u in tree.parent[tree.parent_ptr[w] : tree.parent_ptr[w + 1]].tolist()]
+        spans.append((min(at), max(at)))
+    solved = _solve_row(len(row), spans)
+    return None if solved is None else [row[i] for i in solved]
+
+
+def _source_row(tree: Dag) -> list[int] | None:
+    """The sources of a caterpillar from left to right, or None where the inner tasks form no path."""
+    degree = tree.indegree + tree.outdegree
+    inner = [
+        [w for w in np.concatenate([tree.child[a:b], tree.parent[c:d]]).tolist() if degree[w] > 1]
+        for a, b, c, d in zip(tree.child_ptr, tree.child_ptr[1:], tree.parent_ptr, tree.parent_ptr[1:], strict=False)
+    ]
+    spine = [v for v in range(len(tree)) if degree[v] > 1]
+    if any(len(inner[v]) > 2 for v in spine):
+        return None
+    at = next((v for v in spine if len(inner[v]) < 2), int(np.argmax(tree.outdegree > 0)))
+    row: list[int] = []
+    seen = -1
+    while at is not None:
+        if tree.outdegree[at]:
+            row.append(at)
+        else:
+            parents = tree.parent[tree.parent_ptr[at] : tree.parent_ptr[at + 1]].tolist()
+            row += [u for u in parents if degree[u] == 1]
+        seen, at = at, next((w for w in inner[at] if w != seen), None)  # type: ignore[assignment]
+    return row
+
+
+@dataclass(slots=True)
+class _Part:
+    """Sources low..high - 1 of the row, everything outside executed; `first` is executed first."""
+
+    low: int
+    high: int
+    first: int = -1
+    gain: int = 0
+    sides: tuple[int, int] = (-1, -1)
+    order: tuple[int, ...] = ()
+    profile: Profile | None = None
+
+
+def _solve_row(sources: int, spans: list[tuple[int, int]]) -> list[int] | None:
+    parts = [_Part(0, sources)]
+    for part in parts:  # grows while it is walked: first all splits, from the whole down
+        if part.high - part.low > 0:
+            inside = _clipped(spans, part.low, part.high)
+            part.first = _maximal_source(part.low, part.high, inside)
+            part.gain = sum(span == (part.first, part.first) for span in inside)
+            part.sides = len(parts), len(parts) + 1
+            parts += [_Part(part.low, part.first), _Part(part.first + 1, part.high)]
+    for part in reversed(parts):  # then all combinations, from the smallest up
+        if not _combine(part, parts):
+            return None
+    return list(parts[0].order)
+
+
+def _combine(part: _Part, parts: list[_Part]) -> bool:
+    if part.first < 0:
+        part.profile = np.zeros(1, np.int64)
+        return True
+    left, right = (parts[i] for i in part.sides)
+    assert left.profile is not None and right.profile is not None  # noqa: S101, PT018
+    mixed = sweep_two(left.profile, right.profile)
+    if mixed is None:
+        return False
+    sides = (iter(left.order), iter(right.order))
+    part.order = (part.first, *(next(sides[turn]) for turn in mixed.turns.tolist()))
+    part.profile = np.concatenate([[0], mixed.profile + part.gain])
+    return True
+
+
+def _clipped(spans: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """The sinks that still miss someone in low..high - 1, as the span of those they miss."""
+    return [(max(a, low), min(b, high - 1)) for a, b in spans if a < high and b >= low]
+
+
+def _maximal_source(low: int, high: int, spans: list[tuple[int, int]]) -> int:
+    """The source whose runs gain most: lexicographically largest in the gains of 1, 2, 3, ... sources in a row from it."""
+    begins: dict[int, list[int]] = {b: sorted(a for a, c in spans if c == b) for b in {b for _, b in spans}}
+    gains = [0] * (high - low)  # gains[i]: sinks within the run that begins at low + i and has the present length
+    rivals = list(range(low, high))
+    for length in range(1, high - low + 1):
+        for i in range(high - low - length + 1):
+            ending = begins.get(low + i + length - 1, [])
+            gains[i] += len(ending) - bisect_left(ending, low + i)
+        last = high - low - length
+        scores = [max(gains[min(v - low, last)], gains[max(v - low - length + 1, 0)]) for v in rivals]
+        rivals = [v for v, score in zip(rivals, scores, strict=True) if score == max(scores)]
+        if len(rivals) == 1:
+            break
+    return rivals[0]

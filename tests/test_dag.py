@@ -1,0 +1,190 @@
+"""The dag: how it is made, what it has, what can be made of it."""
+
+import networkx
+import numpy as np
+import pytest
+import rustworkx
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import eligo
+from eligo.dag import Dag, compose, sum_of
+from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError
+
+arc_lists = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda a: a[0] < a[1]), max_size=40)
+
+
+@given(arc_lists, st.permutations(range(12)))
+def test_rows_in_both_directions_agree_with_plain_sets(arcs: list[tuple[int, int]], labels: list[int]) -> None:
+    relabelled = [(labels[u], labels[v]) for u, v in arcs]
+    dag = Dag.from_arrays(12, [u for u, _ in relabelled], [v for _, v in relabelled])
+    for v in range(12):
+        assert dag.children(str(v)) == tuple(str(w) for w in sorted({w for u, w in relabelled if u == v}))
+        assert dag.parents(str(v)) == tuple(str(u) for u in sorted({u for u, w in relabelled if w == v}))
+    assert dag.duplicates == len(arcs) - len(set(arcs))
+
+
+@given(arc_lists)
+def test_order_levels_and_heights_agree_with_networkx(arcs: list[tuple[int, int]]) -> None:
+    digraph: "networkx.DiGraph[int]" = networkx.DiGraph()
+    digraph.add_nodes_from(range(12))
+    digraph.add_edges_from(arcs)
+    dag = Dag.from_networkx(digraph)
+    for level, tasks in enumerate(networkx.topological_generations(digraph)):
+        assert {dag.level[v] for v in tasks} == {level}
+    for height, tasks in enumerate(networkx.topological_generations(digraph.reverse())):
+        assert {dag.height[v] for v in tasks} == {height}
+    assert_array_equal(np.sort(dag.level), dag.level[dag.order])
+    assert eligo.is_schedule(dag, dag.order)
+    assert [set(map(int, part)) for part in dag.components()] == sorted(
+        networkx.weakly_connected_components(digraph), key=min
+    )
+
+
+def test_names_keep_their_order_of_appearance() -> None:
+    dag = Dag.from_arcs([("z", "a"), ("m", "a")])
+    assert dag.tasks == ("z", "a", "m")
+
+
+def test_from_rustworkx_survives_removed_nodes() -> None:
+    digraph = rustworkx.PyDiGraph()
+    digraph.add_nodes_from(["a", "gone", "b"])
+    digraph.add_edge(0, 2, None)
+    digraph.remove_node(1)
+    assert list(Dag.from_rustworkx(digraph).arcs()) == [("a", "b")]
+
+
+def test_from_rustworkx_names_by_index_where_payloads_are_no_strings() -> None:
+    digraph = rustworkx.PyDiGraph()
+    digraph.add_nodes_from([None, {"x": 1}])
+    digraph.add_edge(0, 1, None)
+    assert list(Dag.from_rustworkx(digraph).arcs()) == [("0", "1")]
+
+
+def test_a_cycle_is_an_error_that_carries_it() -> None:
+    with pytest.raises(CycleError, match="a cycle, so no order exists: b -> c -> d -> b") as caught:
+        Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d"), ("d", "b"), ("d", "e")])
+    assert caught.value.cycle == ("b", "c", "d", "b")
+
+
+def test_a_self_loop_is_an_error_that_carries_the_task() -> None:
+    with pytest.raises(CycleError, match="must come before itself: a -> a") as caught:
+        Dag.from_arcs([("a", "a")])
+    assert caught.value.cycle == ("a", "a")
+
+
+def test_a_long_cycle_is_shown_in_part_and_carried_whole() -> None:
+    with pytest.raises(CycleError, match=r"0 -> 1 -> 2 -> 3 -> 4 -> \.\.\. -> 98 -> 99 -> 0") as caught:
+        Dag.from_arrays(100, range(100), [*range(1, 100), 0])
+    assert len(caught.value.cycle) == 101
+
+
+def test_unknown_and_duplicate_names_are_errors_that_carry_the_name() -> None:
+    with pytest.raises(UnknownTaskError, match="no task named 'x'") as unknown:
+        Dag.from_arcs([("a", "x")], tasks=["a", "b"])
+    assert unknown.value.name == "x"
+    with pytest.raises(DuplicateTaskError, match="'a' is named twice") as twice:
+        Dag.from_arcs([("a", "b")], tasks=["a", "b", "a"])
+    assert twice.value.name == "a"
+    with pytest.raises(DuplicateTaskError, match="'a' is named twice"):
+        Dag.from_arrays(2, [0], [1], ["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("tab\there", "control character"),
+        ("nul\0", "control character"),
+        ("\ud800", "control character"),
+        ("x" * 10_001, "10,001 characters"),
+        (7, "is a string"),
+    ],
+)
+def test_names_that_no_format_could_carry_are_refused(name: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Dag.from_arcs([], tasks=["fine", name])
+
+
+def test_unusual_names_are_welcome() -> None:
+    names = ("", " ", "naïve task", "任务", "a\u00a0b", "🦉", '"quoted"')
+    assert Dag.from_arcs([], tasks=names).tasks == names
+
+
+@pytest.mark.parametrize(
+    ("tails", "heads", "complaint"),
+    [([0], [2], "no task named '2'"), ([-1], [0], "no task named '-1'"), ([0, 1], [1], "2 tails"), ([0.5], [1], "whole")],
+)
+def test_arrays_that_are_no_arcs_are_refused(tails: list[int], heads: list[int], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Dag.from_arrays(2, tails, heads)
+
+
+def test_an_undirected_graph_is_refused() -> None:
+    with pytest.raises(InputError, match="give a DiGraph"):
+        Dag.from_networkx(networkx.Graph([("a", "b")]))  # type: ignore[arg-type]
+
+
+def test_the_empty_dag_has_nothing() -> None:
+    dag = Dag.from_arcs([])
+    assert (len(dag), dag.depth, dag.sources, dag.sinks, dag.components()) == (0, 0, (), (), [])
+    assert dag.dual() == dag == dag + dag
+
+
+def test_the_arrays_cannot_be_changed(diamond: Dag) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        diamond.child[0] = 3
+    with pytest.raises(AttributeError):
+        diamond.child = diamond.parent  # type: ignore[misc]
+
+
+@given(arc_lists)
+def test_dual_turns_arcs_around_and_twice_is_nothing(arcs: list[tuple[int, int]]) -> None:
+    dag = Dag.from_arrays(12, [u for u, _ in arcs], [v for _, v in arcs])
+    assert sorted((v, u) for u, v in dag.dual().arcs()) == sorted(dag.arcs())
+    assert dag.dual().dual() == dag
+    assert_array_equal(dag.dual().level, dag.height)
+
+
+def test_sum_keeps_names_that_differ_and_numbers_those_that_clash(diamond: Dag) -> None:
+    other = Dag.from_arcs([("x", "y")])
+    assert (diamond + other).tasks == ("a", "b", "c", "d", "x", "y")
+    both = sum_of(diamond, diamond)
+    assert both.dag.tasks[4:] == ("1.a", "1.b", "1.c", "1.d")
+    assert both.dag.named(both.images[1]) == both.dag.tasks[4:]
+
+
+def test_compose_merges_sinks_with_sources() -> None:
+    r"""W(1,2) up M(1,2), all merged, is the diamond; with one pair merged a tail remains.
+
+    a          a
+   / \        / \
+  b   c  and b   c  y
+   \ /            \ /
+    z              z
+    """
+    vee, lam = Dag.from_arcs([("a", "b"), ("a", "c")]), Dag.from_arcs([("x", "z"), ("y", "z")])
+    one = compose(vee, lam, {"c": "x"})
+    assert list(one.dag.arcs()) == [("a", "b"), ("a", "c"), ("c", "z"), ("y", "z")]
+    assert one.dag.named(one.images[1]) == ("c", "z", "y")
+    assert compose(vee, lam, {}).dag == vee + lam
+
+
+def test_compose_refuses_inner_tasks(diamond: Dag) -> None:
+    with pytest.raises(InputError, match="'b' is no sink of the first dag"):
+        compose(diamond, diamond, {"b": "a"})
+    with pytest.raises(InputError, match="'d' is no source of the second dag"):
+        compose(diamond, diamond, {"d": "d"})
+
+
+def test_subdag_has_the_arcs_between(diamond: Dag) -> None:
+    assert list(diamond.subdag(["d", "a", "b"]).arcs()) == [("a", "b"), ("b", "d")]
+    with pytest.raises(DuplicateTaskError):
+        diamond.subdag(["a", "a"])
+
+
+def test_equality_is_by_tasks_and_arcs(diamond: Dag) -> None:
+    same = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})
+    assert same == diamond
+    assert hash(same) == hash(diamond)
+    assert diamond != diamond.dual()
