@@ -1,0 +1,195 @@
+"""Trees, meshes and known computations, numbered level by level unless said otherwise.
+
+.. [1] Malewicz, Rosenberg, Yurkewych (2006): Toward a theory for scheduling dags in Internet-based
+   computing. IEEE Trans. Comput. 55, 757-768.
+.. [2] Hall, Rosenberg, Venkataramani (2006): A comparison of dag-scheduling strategies for
+   Internet-based computing. Univ. of Massachusetts; see also 21st IEEE IPDPS (2007).
+.. [3] Malewicz, Rosenberg (2005): On batch-scheduling dags for Internet-based computing. Euro-Par
+   2005, LNCS 3648, 262-271.
+.. [4] Cordasco, Malewicz, Rosenberg (2008): Extending IC-scheduling via the Sweep algorithm. 16th
+   Euromicro PDP, 366-373. Sections are those of the long version.
+.. [5] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
+"""
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.families.sizes import at_least, dag_of_arcs, fits, generator, mirrored
+
+
+def out_tree(depth: int, d: int = 2) -> Dag:
+    """The complete out-tree (expansion): *depth* levels, every task but the leaves has d children.
+
+    >>> list(out_tree(2, d=3).arcs())
+    [('0', '1'), ('0', '2'), ('0', '3')]
+    """
+    at_least(1, depth=depth)
+    at_least(2, d=d)
+    n = fits((d ** min(depth, 64) - 1) // (d - 1))
+    task = np.arange(1, n)
+    return dag_of_arcs(n, ((task - 1) // d, task))
+
+
+def in_tree(depth: int, d: int = 2) -> Dag:
+    """The complete in-tree (reduction), dual to the out-tree and numbered from its leaves on.
+
+    >>> list(in_tree(2, d=3).arcs())
+    [('0', '3'), ('1', '3'), ('2', '3')]
+    """
+    return mirrored(out_tree(depth, d))
+
+
+def random_out_tree(n: int, seed: int = 0) -> Dag:
+    """A random recursive tree: the parent of task v is any of 0..v-1, all equally likely.
+
+    >>> random_out_tree(100).sources
+    ('0',)
+    """
+    at_least(1, n=n)
+    task = np.arange(1, fits(n))
+    return dag_of_arcs(n, (generator(seed).integers(task), task))
+
+
+def random_in_tree(n: int, seed: int = 0) -> Dag:
+    """The dual of a random recursive tree, numbered backwards: the child of v is any of v+1..n-1.
+
+    >>> random_in_tree(100).sinks
+    ('99',)
+    """
+    return mirrored(random_out_tree(n, seed))
+
+
+def out_mesh(levels: int) -> Dag:
+    """The evolving triangular mesh: level k has tasks 0..k, and task j has the children j and j+1.
+
+    It is W(1,2), then W(2,2), and so on, each composed with the next ([5]_, figure 1).
+
+    >>> list(out_mesh(3).arcs())
+    [('0', '1'), ('0', '2'), ('1', '3'), ('1', '4'), ('2', '4'), ('2', '5')]
+    """
+    at_least(1, levels=levels)
+    n = fits(levels * (levels + 1) // 2)
+    level = np.repeat(np.arange(levels - 1), np.arange(1, levels))
+    task = np.arange(len(level))
+    return dag_of_arcs(n, (task, task + level + 1), (task, task + level + 2))
+
+
+def in_mesh(levels: int) -> Dag:
+    """The reduction mesh, dual to the evolving one and numbered from its sources on.
+
+    >>> list(in_mesh(3).arcs())
+    [('0', '3'), ('1', '3'), ('1', '4'), ('2', '4'), ('3', '5'), ('4', '5')]
+    """
+    return mirrored(out_mesh(levels))
+
+
+def grid(rows: int, columns: int) -> Dag:
+    """The mesh of a wavefront computation: each task needs its upper and its left neighbour.
+
+    Numbered row by row.
+
+    >>> list(grid(2, 2).arcs())
+    [('0', '1'), ('0', '2'), ('1', '3'), ('2', '3')]
+    """
+    at_least(1, rows=rows, columns=columns)
+    task = np.arange(fits(rows * columns)).reshape(rows, columns)
+    return dag_of_arcs(task.size, (task[:-1], task[1:]), (task[:, :-1], task[:, 1:]))
+
+
+def butterfly(dimension: int) -> Dag:
+    """The FFT dag: dimension+1 levels of 2**dimension tasks, composed of copies of C(2).
+
+    Position i of level k has the children i and i with its bit k flipped, on level k+1. See [5]_,
+    figure 2.
+
+    >>> from eligo.families import cycle_dag
+    >>> butterfly(1) == cycle_dag(2), butterfly(10)
+    (True, Dag(11264 tasks, 20480 arcs))
+    """
+    at_least(1, dimension=dimension)
+    width = 1 << min(dimension, 64)
+    n = fits((dimension + 1) * width)
+    task = np.arange(n - width)
+    return dag_of_arcs(n, (task, task + width), (task, (task ^ (1 << task // width)) + width))
+
+
+def diamond(depth: int, d: int = 2) -> Dag:
+    """The expansion-reduction dag: an out-tree whose leaves are the leaves of an in-tree.
+
+    >>> list(diamond(2).arcs())
+    [('0', '1'), ('0', '2'), ('1', '3'), ('2', '3')]
+    """
+    tree = out_tree(depth, d)
+    last = 2 * len(tree) - d ** (depth - 1) - 1
+    return dag_of_arcs(last + 1, (tree.tails, tree.child), (last - tree.child, last - tree.tails))
+
+
+def parallel_prefix(inputs: int) -> Dag:
+    """The parallel-prefix dag, or scan: the inputs, then ceil(log2 inputs) stages of as many tasks.
+
+    Position i of stage j = 1, 2, ... needs positions i and i - 2**(j-1), if there is one, of the
+    stage before. Each stage is a sum of N-dags.
+
+    >>> from eligo.families import n_dag
+    >>> parallel_prefix(2) == n_dag(2), parallel_prefix(8)
+    (True, Dag(32 tasks, 41 arcs))
+    """
+    at_least(1, inputs=inputs)
+    n = fits(inputs * (1 + (inputs - 1).bit_length()))
+    task = np.arange(n - inputs)
+    reach = 1 << task // inputs
+    far = task % inputs + reach < inputs
+    return dag_of_arcs(n, (task, task + inputs), (task[far], (task + reach)[far] + inputs))
+
+
+def laplace(inputs: int) -> Dag:
+    """The shape of a discrete Laplace transform: a parallel prefix whose outputs are summed.
+
+    The prefix makes the powers that the terms need; its outputs are the leaves of a binary in-tree
+    of inputs-1 additions, each of which adds the two oldest results not yet added.
+
+    >>> laplace(2), laplace(8), laplace(8).sinks
+    (Dag(5 tasks, 5 arcs), Dag(39 tasks, 55 arcs), ('38',))
+    """
+    prefix = parallel_prefix(inputs)
+    n, addend = len(prefix), np.arange(2 * inputs - 2)
+    summed = n - inputs + addend, n + addend // 2
+    return dag_of_arcs(n + inputs - 1, (prefix.tails, prefix.child), summed)
+
+
+def matrix_multiplication(n: int) -> Dag:
+    """The product of two n x n matrices A and B: 2n² inputs, n³ products, n²(n-1) additions.
+
+    The inputs are A, then B, row by row. Product (i,j,k), number (i*n+j)*n+k among the products,
+    needs A[i,k] and B[k,j]. A binary in-tree for each (i,j) adds its n products, in ceil(log2 n)
+    levels: each addition takes the two oldest results not yet added. The t-th additions of all
+    (i,j) stand together. With n = 2, where entries may be blocks, this is the recursive form: C(4)
+    for k = 0 and for k = 1, then four times M(1,2).
+
+    >>> matrix_multiplication(2), matrix_multiplication(2).level_sizes.tolist()
+    (Dag(20 tasks, 24 arcs), [8, 8, 4])
+    """
+    at_least(1, n=n)
+    tasks = fits(2 * n**3 + n * n)
+    product = np.arange(2 * n * n, 2 * n * n + n**3).reshape(n, n, n)
+    i, j, k = np.ogrid[:n, :n, :n]
+    addition = np.arange(tasks - n * n * (n - 1), tasks).reshape(n - 1, n * n).T
+    results = np.hstack([product.reshape(n * n, n), addition])
+    summed = results[:, :-1], np.repeat(addition, 2, axis=1)
+    return dag_of_arcs(tasks, (i * n + k, product), (n * n + k * n + j, product), summed)
+
+
+def fork_join(width: int, stages: int = 1, length: int = 1) -> Dag:
+    """A task, *width* parallel chains of *length* tasks, a task that joins them: *stages* times.
+
+    The join of one stage is the fork of the next.
+
+    >>> list(fork_join(2).arcs())
+    [('0', '1'), ('0', '2'), ('1', '3'), ('2', '3')]
+    """
+    at_least(1, width=width, stages=stages, length=length)
+    join = width * length + 1
+    n = fits(1 + stages * join)
+    fork, inner = join * np.arange(stages)[:, None], np.arange(1, join)
+    onward = np.minimum(inner + width, join)
+    return dag_of_arcs(n, (fork, fork + inner[:width]), (fork + inner, fork + onward))
