@@ -15,7 +15,7 @@ LEVELS = {
     "families": 1, "formats": 1, "theory": 1,
     "planning": 2, "verifying": 2, "batches": 2, "clusters": 2, "policies": 2,
     "simulation": 3, "engines": 3, "server": 3,
-    "plotting": 4,
+    "plotting": 4, "explaining": 4,
     "cli": 5,
 }  # fmt: skip
 FOUNDATION = ["version", "errors", "kernels", "dag", "workflow", "execution"]

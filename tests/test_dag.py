@@ -27,7 +27,7 @@ def test_rows_in_both_directions_agree_with_plain_sets(arcs: list[tuple[int, int
 
 @given(arc_lists)
 def test_order_levels_and_heights_agree_with_networkx(arcs: list[tuple[int, int]]) -> None:
-    digraph: "networkx.DiGraph[int]" = networkx.DiGraph()
+    digraph: networkx.DiGraph[int] = networkx.DiGraph()
     digraph.add_nodes_from(range(12))
     digraph.add_edges_from(arcs)
     dag = Dag.from_networkx(digraph)
@@ -113,7 +113,12 @@ def test_unusual_names_are_welcome() -> None:
 
 @pytest.mark.parametrize(
     ("tails", "heads", "complaint"),
-    [([0], [2], "no task named '2'"), ([-1], [0], "no task named '-1'"), ([0, 1], [1], "2 tails"), ([0.5], [1], "whole")],
+    [
+        ([0], [2], "no task named '2'"),
+        ([-1], [0], "no task named '-1'"),
+        ([0, 1], [1], "2 tails"),
+        ([0.5], [1], "whole"),
+    ],
 )
 def test_arrays_that_are_no_arcs_are_refused(tails: list[int], heads: list[int], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):

@@ -1,8 +1,8 @@
 """Everything that can go wrong, each with its witness.
 
 EligoError
-├── InputError            what was given is wrong: exit code 2 on the command line
-│   ├── FormatError       a file cannot be read: carries path and line
+├── InputError            what was given is wrong, with path and line where it came from a file
+│   ├── FormatError       a text is not in its format
 │   ├── CycleError        carries the cycle
 │   ├── UnknownTaskError  carries the name
 │   └── DuplicateTaskError    carries the name
@@ -18,15 +18,29 @@ class EligoError(Exception):
 
 
 class InputError(EligoError, ValueError):
-    """What was given is not what the function takes."""
+    """What was given is not what the function takes; `path` and `line` say where, once a reader has set them."""
+
+    path: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        if self.path is None:
+            return message if self.line is None else f"line {self.line}: {message}"
+        return f"{self.path}:{self.line}: {message}" if self.line else f"{self.path}: {message}"
+
+    def located(self, path: str, line: int | None = None) -> "InputError":
+        """The same error, saying in which file it was found."""
+        self.path, self.line = path, self.line if line is None else line
+        return self
 
 
 class FormatError(InputError):
     """A text is not in the format it claims to be in."""
 
     def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
         self.message, self.path, self.line = message, path, line
-        super().__init__(":".join(str(x) for x in (path, line) if x is not None) + ": " + message if path else message)
 
 
 class CycleError(InputError):
@@ -36,7 +50,7 @@ class CycleError(InputError):
         self.cycle = tuple(cycle)
         shown = self.cycle if len(self.cycle) <= 9 else (*self.cycle[:5], "...", *self.cycle[-3:])
         what = "a task that must come before itself" if len(self.cycle) == 2 else "a cycle, so no order exists"
-        super().__init__(f"{what}: {' -> '.join(shown)}")
+        super().__init__(f"{what}: {' -> '.join(map(shorten, shown))}")
 
 
 class UnknownTaskError(InputError):
@@ -61,9 +75,9 @@ class ScheduleError(EligoError):
     def __init__(self, task: str, parent: str | None = None) -> None:
         self.task, self.parent = task, parent
         if parent is None:
-            super().__init__(f"not a schedule: {task!r} is left out")
+            super().__init__(f"not a schedule: {shorten(task)!r} is left out")
         else:
-            super().__init__(f"not a schedule: {task!r} comes before {parent!r}, which it needs")
+            super().__init__(f"not a schedule: {shorten(task)!r} comes before {shorten(parent)!r}, which it needs")
 
 
 class MoveError(EligoError):

@@ -5,6 +5,7 @@ extended regimen, enumeration, sums, and last the heuristics judged by the bound
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -120,6 +121,33 @@ def plan(flow: Dag | Workflow) -> Plan:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """How good somebody's order is: `verdict` is "optimal", "not optimal" or "undecided" (see `first_gap`)."""
+
+    verdict: str
+    profile: tuple[int, ...]
+    upper_bound: tuple[int, ...]
+    area: int
+    area_bound: int
+    #: the first step after which more tasks could be, or are not proved impossible to be, eligible
+    first_gap: int | None
+
+
+def judge(flow: Dag | Workflow, order: Sequence[str]) -> Judgement:
+    """Compare an order with the best plan and its bound; raises where it is no schedule.
+
+    >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
+    >>> (found := judge(vee, ["a", "b", "x", "y", "z"])).verdict, found.first_gap
+    ('not optimal', 1)
+    """
+    own = tuple(eligible_counts(dag_of(flow), order).tolist())
+    best = plan(flow)
+    gap = next((t for t, (e, u) in enumerate(zip(own, best.upper_bound, strict=True)) if e < u), None)
+    verdict = "optimal" if gap is None else "undecided" if best.verdict == BOUNDED else "not optimal"
+    return Judgement(verdict, own, best.upper_bound, sum(own), best.area_bound, gap)
+
+
 def _eligible_bound(dag: Dag, bound: Profile) -> Profile:
     """From the most rendered to the most eligible: sources - t + bound(t), and n - t once all nonsinks are done."""
     n, k = len(dag), len(bound) - 1
@@ -207,8 +235,9 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
     optimal = subsets.optimal_order()
     order = np.array(subsets.largest_area_order() if optimal is None else optimal, np.int32)
     verdict = IMPOSSIBLE if optimal is None else OPTIMAL
+    proof = {"rule": "exact"} if optimal is not None else {"rule": "exact", "conflict": subsets.conflict()}
     area = int(cumulative(dag, order).sum())
-    return Outcome(order, subsets.maxima, verdict, "enumeration", {"rule": "exact"}, area)
+    return Outcome(order, subsets.maxima, verdict, "enumeration", proof, area)
 
 
 def _solve_sum(dag: Dag, parts: list[Ints]) -> Outcome:

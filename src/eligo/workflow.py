@@ -1,12 +1,12 @@
 """The workflow: a dag, what each of its tasks is, and where it came from."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 from eligo.dag import Dag
-from eligo.errors import InputError, UnknownTaskError
+from eligo.errors import InputError, UnknownTaskError, shorten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,13 @@ class Task:
     memory: int | None = None
     #: the kind of task, such as the program it runs
     category: str | None = None
+    #: among ready tasks, the one with the larger number goes first
+    priority: int | None = None
 
     def __post_init__(self) -> None:
-        for what in ("seconds", "cores", "memory"):
-            amount = getattr(self, what)
+        for what, amount in (("seconds", self.seconds), ("cores", self.cores), ("memory", self.memory)):
             if amount is not None and not 0 <= amount < float("inf"):
-                raise InputError(f"task {self.name!r}: {what} is {amount}, which is no amount")
+                raise InputError(f"task {shorten(self.name)!r}: {what} is {amount}, which is no amount")
 
     def __repr__(self) -> str:
         known = "".join(f", {key}={value!r}" for key, value in self.details().items())
@@ -46,8 +47,12 @@ class Task:
 
     def details(self) -> dict[str, Any]:
         """What is known beside the name."""
-        values = ((f.name, getattr(self, f.name)) for f in fields(self)[1:])
+        values = ((name, getattr(self, name)) for name in DETAILS)
         return {name: value for name, value in values if value not in (None, ())}
+
+
+#: the names of what can be known of a task beside its name
+DETAILS = tuple(field.name for field in fields(Task)[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +100,17 @@ class Workflow:
         if name not in self.dag:
             raise UnknownTaskError(name)
         return self.details.get(name) or Task(name=name)
+
+
+def with_priorities(flow: Workflow, order: Sequence[str]) -> Workflow:
+    """The workflow with a priority for every task, so that an engine that heeds them follows *order*: n, n - 1, ..., 1.
+
+    >>> flow = Workflow(Dag.from_arcs([("a", "b")]))
+    >>> with_priorities(flow, ["a", "b"]).task("a").priority
+    2
+    """
+    ranked = {name: replace(flow.task(name), priority=len(order) - i) for i, name in enumerate(order)}
+    return replace(flow, details=ranked)
 
 
 def dag_of(flow: Dag | Workflow) -> Dag:

@@ -1,0 +1,56 @@
+"""The command: `eligo VERB FILE ...`. Arguments and printing only; the work is done by the library.
+
+Exit codes: 0 done; 1 a "no" (not a schedule, a proof that does not hold); 2 wrong usage or bad input, told in one line on
+standard error.
+"""
+
+import os
+import sys
+
+from eligo.version import __version__
+
+
+def main() -> None:
+    """Run the command and leave with its exit code."""
+    if sys.argv[1:] == ["--version"]:  # answered before anything heavy is imported
+        sys.stdout.write(version())
+        return
+    sys.exit(run(sys.argv[1:]))
+
+
+def version() -> str:
+    """What `eligo --version` prints."""
+    from eligo.kernels import compiled
+
+    return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of the command with these arguments."""
+    from eligo.cli.app import app
+    from eligo.errors import EligoError
+
+    try:
+        return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
+    except EligoError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        return _complain("stopped", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: end quietly
+        return 0
+    except MemoryError:
+        return _complain("not enough memory for this workflow")
+    except Exception as error:
+        if hasattr(error, "format_message"):  # wrong usage, told by the argument parser
+            return _complain(f"{error.format_message()} (eligo --help lists what there is)")
+        if type(error).__name__ in {"Abort", "Exit"}:
+            return int(getattr(error, "exit_code", 130))
+        if os.environ.get("ELIGO_DEBUG"):
+            raise
+        return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")
+
+
+def _complain(message: str, code: int = 2) -> int:
+    sys.stderr.write(f"eligo: {' '.join(message.split())}\n")
+    return code

@@ -52,7 +52,7 @@ def second_way(
             if down_cost <= up_cost:
                 x = queue[down_head]
                 down_head += 1
-                down_cost += child_ptr[x + 1] - child_ptr[x]
+                down_cost += int(child_ptr[x + 1] - child_ptr[x])
                 for j in range(child_ptr[x], child_ptr[x + 1]):
                     w = child[j]
                     if mark[w] == below and not (x == u and w == v):
@@ -65,7 +65,7 @@ def second_way(
             else:
                 x = queue[up_head]
                 up_head += 1
-                up_cost += parent_ptr[x + 1] - parent_ptr[x]
+                up_cost += int(parent_ptr[x + 1] - parent_ptr[x])
                 for j in range(parent_ptr[x], parent_ptr[x + 1]):
                     w = parent[j]
                     if mark[w] == above and not (x == v and w == u):

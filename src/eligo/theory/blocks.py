@@ -99,7 +99,7 @@ def decompose(dag: Dag) -> Blocks:
 
 
 def _assembled(dag: Dag, source_of: Ints, sink_of: Ints, count: int) -> Blocks:
-    inner = np.flatnonzero((source_of >= 0) & (sink_of >= 0))
+    inner = np.flatnonzero((source_of >= 0) & (sink_of >= 0)).astype(np.int32)
     tails, heads = sink_of[inner], source_of[inner]
     try:
         return Blocks(dag, source_of, sink_of, Dag.from_arrays(count, tails, heads), np.ones(count, np.bool_))

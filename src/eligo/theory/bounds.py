@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag, Ints
 from eligo.theory.priority import precedes
-from eligo.theory.profiles import Profile, concatenated, concave_hull, convolved, repeated
+from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
 from eligo.theory.solutions import Solutions
 
 LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
@@ -110,7 +110,8 @@ class _Network:
         ptr = self.dag.child_ptr
         spans = [np.arange(ptr[u], ptr[u + 1]) for u in self.tasks.tolist()]
         arcs = np.concatenate(spans)
-        return arcs[render_at[self.dag.child[arcs]] >= 0]
+        inner: NDArray[np.intp] = arcs[render_at[self.dag.child[arcs]] >= 0]
+        return inner
 
     def solve(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
         """None where all worth fits; else a denser closed set: which tasks, and which it renders."""
@@ -137,7 +138,7 @@ class _Network:
 
     def _coarse(self, flow: NDArray[np.int64]) -> Module:
         """Each nonsource hands all its worth to its first parent here; the largest share stands for all."""
-        heads, first = np.unique(self.dag.child[self.arcs], return_index=True)
+        _heads, first = np.unique(self.dag.child[self.arcs], return_index=True)
         flow[self.arcs[first]] = 1
         kept = np.bincount(self.dag.tails[self.arcs[first]])
         return Module(self.tasks, self.renders, int(kept.max()), 1)

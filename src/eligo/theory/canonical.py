@@ -62,4 +62,4 @@ def _mixed(colour: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 def _row_sums(values: NDArray[np.uint64], ptr: Ints) -> NDArray[np.uint64]:
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
-    return sums[ptr[1:]] - sums[ptr[:-1]]
+    return np.subtract(sums[ptr[1:]], sums[ptr[:-1]], dtype=np.uint64)

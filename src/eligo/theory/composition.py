@@ -7,6 +7,7 @@ concatenated, are IC-optimal, and so are the concatenated profiles maximal.
 .. [1] Malewicz, Rosenberg, Yurkewych (2006), IEEE Trans. Comput. 55, 757-768.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -84,7 +85,7 @@ def _chain_ranks(types: Sequence[Solution]) -> tuple[int, ...] | None:
     if chain is None:
         return None
     ranks, rank = [0] * len(items), 0
-    for before, after in zip(chain, chain[1:], strict=False):
+    for before, after in itertools.pairwise(chain):
         rank += not precedes(items[after], items[before])
         ranks[after] = rank
     return tuple(ranks)
@@ -96,4 +97,5 @@ def concatenated_order(solutions: Solutions, sequence: Ints) -> Ints:
     sizes = np.diff(ptr)[sequence]
     ends = np.cumsum(sizes)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-    return solutions.ordered[np.repeat(ptr[sequence], sizes) + within]
+    order: Ints = solutions.ordered[np.repeat(ptr[sequence], sizes) + within]
+    return order

@@ -4,6 +4,7 @@ Transitive on profiles with at least one step, but neither reflexive nor total: 
 two copies of it must be interleaved, or cannot be run optimally at all.
 """
 
+import itertools
 from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import NamedTuple
@@ -113,7 +114,7 @@ def sorted_chain(items: Sequence[Kind | Profile]) -> list[int] | None:
         return precedes(items[j], items[i]) - precedes(items[i], items[j])
 
     chain = sorted(range(len(items)), key=cmp_to_key(compare))
-    linear = all(precedes(items[i], items[j]) for i, j in zip(chain, chain[1:], strict=False))
+    linear = all(precedes(items[i], items[j]) for i, j in itertools.pairwise(chain))
     return chain if linear else None
 
 

@@ -7,6 +7,7 @@ a *unit*; run unit after unit, the blocks of one interleaved by Sweep, the sched
 .. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
 
+import itertools
 from collections.abc import Callable
 from functools import cache
 
@@ -55,7 +56,7 @@ class _Left:
 
     def __init__(self, superdag: Dag) -> None:
         ptr, child = superdag.child_ptr.tolist(), superdag.child.tolist()
-        self.children = [child[a:b] for a, b in zip(ptr, ptr[1:], strict=False)]
+        self.children = [child[a:b] for a, b in itertools.pairwise(ptr)]
         self.missing = superdag.indegree.tolist()
         self.height = superdag.height.tolist()
         self.sources = {b for b, missing in enumerate(self.missing) if not missing}

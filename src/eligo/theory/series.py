@@ -6,6 +6,7 @@ IC-optimal exactly when it is so on every segment.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.dag import Dag, Ints
 
@@ -25,13 +26,13 @@ def segments(dag: Dag) -> Ints:
     if alone.any():
         cut = np.zeros(len(sequence), np.bool_)
         candidates = np.flatnonzero(alone[dag.level[sequence]])
-        cut[candidates] = _is_cut(dag, sequence, working, candidates)
+        cut[candidates] = _is_cut(dag, sequence, candidates)
         steps = cut.astype(np.int32)
         label[sequence] = np.cumsum(steps) + np.concatenate([[0], np.cumsum(steps)[:-1]])
     return label
 
 
-def _is_cut(dag: Dag, sequence: Ints, working: np.ndarray, at: np.ndarray) -> np.ndarray:
+def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Which places of the topological sequence hold a task that all before lead to and that leads to all after.
 
     All after: nobody but it is eligible when it is executed. All before: each has a working child no later than it.
@@ -43,7 +44,7 @@ def _is_cut(dag: Dag, sequence: Ints, working: np.ndarray, at: np.ndarray) -> np
     eligible = np.cumsum(np.bincount(latest + 1, minlength=k + 1))[at] - at
     soonest = _reduced(np.minimum, position[dag.child], dag.child_ptr, k)[sequence]
     stragglers = np.maximum.accumulate(np.concatenate([[0], soonest]))[at]
-    return (eligible == 1) & (stragglers <= at)
+    return np.logical_and(eligible == 1, stragglers <= at)
 
 
 def _reduced(ufunc: np.ufunc, values: Ints, ptr: Ints, empty: int) -> Ints:

@@ -115,7 +115,7 @@ class Solutions:
         return all(solution.order is not None or solution.kind is not None for solution in self.types)
 
     def __getitem__(self, block: int) -> Solution:
-        return self.types[self.type_of[block]]
+        return self.types[int(self.type_of[block])]
 
 
 def solve_blocks(blocks: Blocks) -> Solutions:
@@ -187,7 +187,7 @@ def _with_sinks(block: Dag, order: list[int]) -> Ints:
 
 
 def _from_dual(block: Dag, dual: Subsets) -> Solution:
-    sources, sinks = int((block.outdegree > 0).sum()), int((block.indegree > 0).sum())
+    sources, _sinks = int((block.outdegree > 0).sum()), int((block.indegree > 0).sum())
     backwards = dual.optimal_order()
     order = None
     if backwards is not None:

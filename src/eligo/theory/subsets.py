@@ -6,6 +6,7 @@ X, computed for all 2^c sets of items at once, the maximum M(t) of f over closed
 cumulative profile, and a walk through sets that attain it is an IC-optimal schedule.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from eligo.theory.profiles import Profile
 
 MOST_ITEMS = 24
 MOST_ITEMS_FOR_AREA = 20
+MOST_BEST_SETS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +103,7 @@ class Subsets:
         while path:
             done, steps = path[-1]
             if done == full:
-                return self._expanded(
-                    [later ^ earlier for (earlier, _), (later, _) in zip(path, path[1:], strict=False)]
-                )
+                return self._expanded([later ^ earlier for (earlier, _), (later, _) in itertools.pairwise(path)])
             following = next((x for x in steps if x not in dead), None)
             if following is None:
                 dead.add(done)
@@ -121,6 +121,36 @@ class Subsets:
             end = int(self.weight[done]) + weight
             if self.maxima[end - 1] == self.rendered[done] and self.maxima[end] == self.rendered[larger]:
                 yield larger
+
+    def conflict(self) -> tuple[int, ...]:
+        """Steps that no one schedule can make the best of together: the closest such pair, else a shortest run of steps.
+
+        A schedule that is best after two steps needs a best set of the one inside a best set of the other; the steps at
+        which M(t) rises suffice. Empty where the best sets are too many to compare.
+
+        >>> Subsets.of(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).conflict()
+        (2, 3)
+        """
+        rises = (np.flatnonzero(np.diff(self.maxima)) + 1).tolist()
+        best = [self._best_sets(t) for t in rises]
+        if sum(map(len, best)) > MOST_BEST_SETS:
+            return ()
+        for gap in range(1, len(rises)):
+            for i in range(len(rises) - gap):
+                if not len(_containing(best[i + gap], best[i])):
+                    return rises[i], rises[i + gap]
+        alive = np.zeros(1, np.intp)
+        for i in range(len(rises)):
+            alive = _containing(best[i], alive)
+            if not len(alive):
+                return tuple(rises[: i + 1])
+        return ()
+
+    def _best_sets(self, t: int) -> NDArray[np.intp]:
+        """The closed sets that render M(t) with at most t tasks."""
+        sets = self.closed
+        best: NDArray[np.intp] = sets[(self.weight[sets] <= t) & (self.rendered[sets] == self.maxima[t])]
+        return best
 
     def largest_area_order(self) -> list[int]:
         """The nonsinks in an order with the largest sum of the cumulative profile: dynamic programming over closed sets."""
@@ -149,6 +179,11 @@ class Subsets:
 
     def _expanded(self, bits: list[int]) -> list[int]:
         return [v for bit in bits for v in self.twins[bit.bit_length() - 1]]
+
+
+def _containing(larger: NDArray[np.intp], smaller: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those of the larger sets that have one of the smaller ones inside."""
+    return larger[[bool(((smaller & ~x) == 0).any()) for x in larger]] if len(larger) else larger
 
 
 def _row(ptr: NDArray[np.int32], rows: NDArray[np.int32], v: int) -> NDArray[np.int32]:

@@ -1,0 +1,1 @@
+"""What eligo does, shown on a small workflow in a folder of its own."""

@@ -1,0 +1,177 @@
+"""The verbs, a small function each."""
+
+from typing import Annotated, Any
+
+import typer
+
+from eligo.cli.printing import print_facts, print_json, sparkline
+
+app = typer.Typer(
+    help="Which ready task of a workflow to hand out next, and how good that choice is.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
+From = Annotated[str | None, typer.Option("--from", help="The input's format, where its name and content do not tell.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from eligo.cli import version
+
+        typer.echo(version(), nl=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Which ready task of a workflow to hand out next, and how good that choice is."""
+
+
+@app.command()
+def show(file: File, from_: From = None, json: Json = False) -> None:
+    """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
+    from eligo.formats import read
+    from eligo.theory.eligibility import eligible_counts
+
+    flow = read(file, from_)
+    dag = flow.dag
+    profile = eligible_counts(dag, dag.order).tolist()
+    facts: dict[str, Any] = {
+        "tasks": len(dag),
+        "arcs": dag.arc_count,
+        "levels": dag.depth,
+        "width": max(dag.level_sizes.tolist(), default=0),
+        "sources": len(dag.sources),
+        "sinks": len(dag.sinks),
+        "components": len(dag.components()),
+        "duplicate_arcs": dag.duplicates,
+        "seconds_known": sum(task.seconds is not None for task in flow.details.values()),
+        "area": sum(profile),
+    }
+    if json:
+        print_json({"name": flow.name, "format": flow.origin and flow.origin.format} | facts | {"profile": profile})
+        return
+    ready = sparkline(profile)
+    print_facts(flow.name or file, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
+
+
+@app.command()
+def plan(
+    file: File,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="Write the workflow here with priorities.")
+    ] = None,
+    save: Annotated[
+        str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
+    ] = None,
+    from_: From = None,
+    json: Json = False,
+) -> None:
+    """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
+    from eligo.cli.plans import print_plan, save_plan, working
+    from eligo.formats import read, write
+    from eligo.planning import plan as make_plan
+    from eligo.workflow import with_priorities
+
+    flow = read(file, from_)
+    with working(f"planning {len(flow):,} tasks"):
+        found = make_plan(flow)
+    if save is not None:
+        save_plan(found, save)
+    if output is not None:
+        write(with_priorities(flow, found.order), output)
+    if json:
+        print_json(found.document())
+    elif output != "-" and save != "-":
+        print_plan(flow, found)
+
+
+@app.command()
+def explain(
+    file: File,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
+    ] = None,
+    from_: From = None,
+    json: Json = False,
+) -> None:
+    """What the workflow is made of, why the plan is right, and a picture of it."""
+    from eligo.cli.plans import print_explanation, working
+    from eligo.explaining import explain as put_in_words
+    from eligo.formats import read
+    from eligo.planning import plan as make_plan
+
+    flow = read(file, from_)
+    with working(f"planning {len(flow):,} tasks"):
+        found = make_plan(flow)
+        words = put_in_words(flow, found)
+    if output is not None:
+        from eligo.plotting import save_explanation
+
+        with working("drawing"):
+            save_explanation(found, flow, output, words)
+    if json:
+        print_json(found.document() | {"words": words})
+    else:
+        print_explanation(flow, found, words)
+
+
+@app.command()
+def verify(
+    file: File,
+    order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
+    from_: From = None,
+    json: Json = False,
+) -> int:
+    """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
+    from eligo.cli.plans import check_order, check_plan
+    from eligo.formats import read, read_document
+
+    flow = read(file, from_)
+    document = read_document(order)
+    if isinstance(document, dict) and "proof" in document:
+        return check_plan(flow, document, json)
+    return check_order(flow, order, json)
+
+
+@app.command()
+def convert(
+    file: File,
+    out: Annotated[str, typer.Argument(help="Where to write; - is standard output.")],
+    from_: From = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="The output's format, where OUT's suffix does not tell.")
+    ] = None,
+) -> None:
+    """Read a workflow in one format and write it in another."""
+    from eligo.formats import read, write
+
+    write(read(file, from_), out, to)
+
+
+@app.command()
+def generate(
+    family: Annotated[str, typer.Argument(help="The family's name; `list` shows them all.")],
+    parameters: Annotated[list[str] | None, typer.Argument(help="Its sizes, in order or as name=value.")] = None,
+    seed: Annotated[int, typer.Option(help="For the random families.")] = 0,
+    out: Annotated[str, typer.Option("-o", "--output", help="Where to write.")] = "-",
+    to: Annotated[str | None, typer.Option("--to", help="The format, where OUT's suffix does not tell.")] = None,
+) -> None:
+    """Make a dag of a named family, such as `eligo generate out-mesh 10` or `eligo generate w 3 2`."""
+    from eligo.cli.generating import family_usages, make
+    from eligo.formats import write
+    from eligo.workflow import Workflow
+
+    if family == "list":
+        print_facts("Families and their sizes", family_usages())
+        return
+    dag = make(family, parameters or [], seed)
+    write(Workflow(dag, name=" ".join([family, *(parameters or [])])), out, to or ("json" if out == "-" else None))

@@ -1,0 +1,125 @@
+"""Plans, explanations and verifications as people see them."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eligo.cli.printing import chart, print_facts, print_json, sparkline
+from eligo.errors import InputError, ScheduleError
+from eligo.planning import Plan, judge
+from eligo.theory.eligibility import eligible_counts
+from eligo.workflow import Workflow
+
+FIRST_TASKS = 10
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that work is going on, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def save_plan(plan: Plan, path: str) -> None:
+    """Write a plan with its proof as JSON."""
+    text = json.dumps(plan.document(), ensure_ascii=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+
+
+def print_plan(flow: Workflow, plan: Plan) -> None:
+    """The sentence first, then what it rests on."""
+    shown = ", ".join(plan.order[:FIRST_TASKS])
+    first_come = eligible_counts(flow.dag, flow.dag.order).tolist()
+    area = plan.area / max(1, plan.tasks)
+    gain = f" ({plan.area / max(1, sum(first_come)) - 1:+.0%} over first come, first served)" if plan.area else ""
+    print_facts(
+        str(plan),
+        [
+            ("verdict", f"{plan.verdict} ({plan.method})"),
+            ("tasks", plan.tasks),
+            ("arcs", f"{plan.arcs:,}" + (f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else "")),
+            ("blocks", plan.blocks),
+            ("ready on average", f"{area:.2f}{gain}"),
+            ("of the bound", f"{plan.area / plan.area_bound:.2%}" if plan.area_bound else "100 %"),
+            ("ready tasks", sparkline(plan.profile)),
+            ("first come first", sparkline(first_come, top=max(plan.profile, default=0))),
+            ("order", shown + (", ..." if plan.tasks > FIRST_TASKS else "")),
+            ("seconds", f"{plan.seconds:.3f}"),
+        ],
+    )
+
+
+def print_explanation(flow: Workflow, plan: Plan, words: Sequence[str]) -> None:
+    """The words, then the chart."""
+    first_come = eligible_counts(flow.dag, flow.dag.order).tolist()
+    picture = chart(plan.profile, plan.upper_bound, first_come)
+    legend = "ready tasks while the workflow runs: █ this plan  · proven bound  ─ first come, first served"
+    sys.stdout.write("\n".join([*words, "", picture, f"{'':10}{legend}"]) + "\n")
+
+
+def check_order(flow: Workflow, path: str, as_json: bool) -> int:
+    """Judge an order without a proof."""
+    from eligo.formats import read_order
+
+    try:
+        found = judge(flow, read_order(path))
+    except ScheduleError as error:
+        return _no(str(error), {"task": error.task, "parent": error.parent}, as_json)
+    if as_json:
+        print_json({"valid": True, **vars(found)})
+        return 0
+    answers = {
+        "optimal": "Yes, a schedule, and no order can have more tasks ready at any moment.",
+        "not optimal": "Yes, a schedule, but not the best at every moment.",
+        "undecided": "Yes, a schedule; whether it is the best at every moment is not decided.",
+    }
+    print_facts(answers[found.verdict], _figures(found.profile, found.upper_bound, found.area, found.area_bound))
+    return 0
+
+
+def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> int:
+    """Recheck a plan with its proof."""
+    from eligo.verifying import verify
+
+    found = verify(flow, document)
+    if not found.holds:
+        return _no(f"the proof does not hold: {found.reason}", {}, as_json)
+    if as_json:
+        print_json({"valid": True, **vars(found)})
+        return 0
+    figures = _figures(found.profile, found.upper_bound, found.area, found.area_bound)
+    print_facts(f"Yes, the proof holds: {found.verdict}.", figures)
+    return 0
+
+
+def _no(why: str, witness: Mapping[str, Any], as_json: bool) -> int:
+    if as_json:
+        print_json({"valid": False, "why": why, **witness})
+    else:
+        sys.stdout.write(f"No: {why}.\n")
+    return 1
+
+
+def _figures(profile: Sequence[int], bound: Sequence[int], area: int, area_bound: int) -> Iterator[tuple[str, object]]:
+    gaps = [(t, u - e) for t, (e, u) in enumerate(zip(profile, bound, strict=True)) if e < u]
+    yield "tasks", len(profile) - 1
+    yield "of the bound", f"{area / area_bound:.2%}" if area_bound else "100 %"
+    if gaps:
+        step, widest = max(gaps, key=lambda gap: gap[1])
+        yield "first gap", f"after step {gaps[0][0]}: {profile[gaps[0][0]]} ready, at most {bound[gaps[0][0]]} possible"
+        yield "widest gap", f"after step {step}: {widest} fewer than the bound"
+    yield "ready tasks", sparkline(profile)

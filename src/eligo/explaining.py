@@ -1,0 +1,177 @@
+"""A plan in words: what the workflow is made of, in which order its parts are run, and why that is right."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.planning import Plan
+from eligo.theory.blocks import Blocks, decompose
+from eligo.theory.priority import Kind
+from eligo.theory.series import segments
+from eligo.theory.skeleton import skeleton
+from eligo.theory.solutions import Solution, Solutions, solve_blocks
+from eligo.workflow import Workflow, dag_of
+
+LONGEST_CHAIN = 12
+
+
+def explain(flow: Dag | Workflow, plan: Plan) -> list[str]:
+    """The plan in words, a line a fact.
+
+    >>> from eligo.planning import plan
+    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
+    >>> for line in explain(mesh, plan(mesh)): print(line)
+    No order can have more tasks ready at any moment.
+    6 tasks, 6 arcs.
+    2 blocks: 1 × W(1,2), 1 × W(2,2).
+    1 task, such as 'a', has every other before or after it: what lies between is planned part by part.
+    W(1,2), then W(2,2): everything before must be done first.
+    After each of the 6 steps the number of ready tasks is proved to be the largest possible.
+    """
+    dag = dag_of(flow)
+    bare = skeleton(dag)
+    blocks = decompose(bare)
+    solutions = solve_blocks(blocks)
+    return [
+        str(plan),
+        _size(plan),
+        _blocks(blocks, solutions),
+        *_segments(bare),
+        *_chain(bare, plan, solutions),
+        *_rules(plan.proof),
+        _tightness(plan),
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _size(plan: Plan) -> str:
+    shortcuts = f", of which {plan.shortcuts:,} are shortcuts that change nothing" if plan.shortcuts else ""
+    return f"{_count(plan.tasks, 'task')}, {_count(plan.arcs, 'arc')}{shortcuts}."
+
+
+def _blocks(blocks: Blocks, solutions: Solutions) -> str:
+    if not len(blocks):
+        return "No task waits for another, so any order is as good."
+    counts = Counter(solutions.types[t].name for t in solutions.type_of.tolist())
+    shown = [f"{count:,} × {name}" for name, count in counts.most_common(8)]
+    more = f" and {len(counts) - 8} other kinds" if len(counts) > 8 else ""
+    failure = f" It is no composition of bipartite blocks: {blocks.parse_failure}." if blocks.parse_failure else ""
+    return f"{_count(len(blocks), 'block')}: {', '.join(shown)}{more}.{failure}"
+
+
+def _segments(bare: Dag) -> Iterator[str]:
+    label = segments(bare)
+    inside = label[label >= 0]
+    alone = np.flatnonzero(np.bincount(inside) == 1) if len(inside) else inside
+    if len(inside) and inside.max() > 0:
+        example = bare.tasks[np.flatnonzero(label == alone[0])[0]]
+        has = "has every other before or after it" if len(alone) == 1 else "have every other before or after them"
+        yield f"{_count(len(alone), 'task')}, such as {example!r}, {has}: what lies between is planned part by part."
+
+
+def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
+    """The runs of equal blocks in the order of the plan, each with why it may precede the next."""
+    if plan.proof.get("rule") != "chain":
+        return
+    hard = [(part["first"], part["last"]) for part in plan.proof.get("segments", ())]
+    order = bare.indices(plan.order)
+    nonsinks = order[bare.outdegree[order] > 0]
+    where = segments(bare)[nonsinks].tolist()
+    types = solutions.type_of[solutions.blocks.source_of[nonsinks]].tolist()
+    linear = [(w, t) for i, (w, t) in enumerate(zip(where, types, strict=True)) if not any(a <= i < b for a, b in hard)]
+    runs = [key for key, _ in groupby(linear)]
+    for (w1, t1), (w2, t2) in list(pairwise(runs))[:LONGEST_CHAIN]:
+        one, two = solutions.types[t1], solutions.types[t2]
+        if w1 == w2:
+            yield f"{one.name} ▷ {two.name}: {reason(one, two)}."
+        else:
+            yield f"{one.name}, then {two.name}: everything before must be done first."
+    if len(runs) - 1 > LONGEST_CHAIN:
+        yield f"... and {len(runs) - 1 - LONGEST_CHAIN:,} more such steps."
+
+
+def reason(first: Solution, second: Solution) -> str:
+    """Why the one may be run wholly before the other."""
+    if first.kind is None or second.kind is None:
+        return f"no mixture of {_profile(first)} and {_profile(second)} renders more at any step"
+    return _named_reason(first.kind, second.kind)
+
+
+def _profile(solution: Solution) -> str:
+    values = solution.maxima.tolist()
+    return f"({', '.join(map(str, values[:8]))}{', ...' if len(values) > 8 else ''})"
+
+
+def _named_reason(a: Kind, b: Kind) -> str:
+    match a.letter + b.letter:
+        case "WW" if a.d > b.d:
+            return f"each step of the first renders {a.d - 1} tasks or more, of the second {b.d - 1} but for its last"
+        case "WW":
+            return "of equal degree, the one with fewer sources gains its extra task sooner"
+        case "MM" if a.d < b.d:
+            return f"the first renders a task every {a.d - 1} steps, the second every {b.d - 1}"
+        case "MM":
+            return "of equal degree, the one with more sinks pays for its first task only once"
+        case "WQ" | "QM":
+            return "the clique renders everything at its last step, at a rate between the two"
+        case "NN" | "CC" | "QQ":
+            return "two of a kind"
+        case _:
+            return {"W": "W-dags grow", "N": "N-dags keep the number", "C": "cycles lose one and regain it"}.get(
+                a.letter, "it gains"
+            ) + {"M": ", M-dags shrink", "N": ", N-dags keep it", "C": ", cycles lose one first"}.get(b.letter, "")
+
+
+def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
+    """What was done where the blocks are not ▷-linear."""
+    parts: Sequence[Mapping[str, Any]] = proof.get("segments", ()) if proof.get("rule") == "chain" else (proof,)
+    for part in parts[:LONGEST_CHAIN]:
+        span = f"Steps {part['first'] + 1} to {part['last']}: " if "first" in part else ""
+        yield span + _rule(part, part.get("first", 0))
+    if len(parts) > LONGEST_CHAIN:
+        yield f"... and {len(parts) - LONGEST_CHAIN:,} more such parts."
+
+
+def _rule(part: Mapping[str, Any], offset: int) -> str:
+    match part["rule"]:
+        case "units":
+            return f"blocks that no order by priority fits are interleaved by Sweep, in {_count(len(part['units']), 'unit')}."
+        case "exact" if part.get("conflict"):
+            steps = [str(t + offset) for t in part["conflict"]]
+            return (
+                f"all sets of executed tasks were enumerated; no order is best both after step {steps[0]} "
+                f"and after step {steps[-1]}"
+                + (f", and after {', '.join(steps[1:-1])} between" if steps[1:-1] else "")
+                + "."
+            )
+        case "exact":
+            return "all sets of executed tasks were enumerated."
+        case "sum":
+            return (
+                f"{_count(len(part['parts']), 'part')} side by side, each planned by itself and interleaved by Sweep."
+            )
+        case _:
+            modules = part["shares"]["modules"]
+            first = modules[0]
+            return (
+                f"{_count(len(modules), 'module')} by minimum cuts, the densest first: {_count(len(first['tasks']), 'task')} "
+                f"that render {len(first['renders']):,}; inside a module, heuristics."
+            )
+
+
+def _tightness(plan: Plan) -> str:
+    if plan.verdict == "optimal":
+        steps = _count(plan.tasks, "step")
+        return f"After each of the {steps} the number of ready tasks is proved to be the largest possible."
+    tight = plan.tight_steps - 1  # without E(0)
+    return (
+        f"After {tight:,} of {_count(plan.tasks, 'step')} ({tight / plan.tasks:.0%}) the number of ready tasks is proved "
+        f"to be the largest possible; on average it is {plan.area / max(1, plan.area_bound):.2%} of a proven bound."
+    )

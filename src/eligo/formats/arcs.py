@@ -1,0 +1,109 @@
+"""Plain lists of arcs: a line is a parent and a child, or one task alone.
+
+    # what comes after such a sign is a comment
+    fetch align
+    fetch -> count  # the arrow says the same
+    "two words" -> align
+    lonely
+
+Names are parted by spaces or tabs. A name that is empty, holds white space or an arrow, or begins with a quote or # stands in
+double quotes, escaped as in JSON. Tasks are ordered as they appear; naming one alone first puts it first.
+
+>>> flow = parse('a -> b\\n"the end"  # nothing needs it')
+>>> flow.dag.tasks, list(flow.dag.arcs())
+(('a', 'b', 'the end'), [('a', 'b')])
+>>> print(generate(flow), end="")
+a b
+"the end"
+"""
+
+import re
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.errors import FormatError
+from eligo.formats import json_text
+from eligo.workflow import Origin, Workflow
+
+NAME = "arcs"
+SUFFIXES = (".arcs", ".edges", ".txt")
+CANNOT = ("the workflow's name", "anything known of a task beside its name", "sizes of files")
+
+_ARROW = re.compile(r"\s*([^\s\"#-]+)\s+->\s+([^\s\"#-]+)\s*")  # the common case
+_WORD = re.compile(r'("(?:[^"\\]|\\.)*")(?!\S)|(#.*)|(\S+)')
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a list of arcs describes."""
+    index: dict[str, int] = {}
+    ends: list[int] = []
+    marks = [mark for mark in ('"', "#", "->") if mark in text]
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.split()
+        if len(words) > 2 or (marks and any(mark in line for mark in marks)):
+            words = _words(line, number)
+        if len(words) == 2:
+            ends.append(index.setdefault(words[0], len(index)))
+            ends.append(index.setdefault(words[1], len(index)))
+        elif words:
+            index.setdefault(words[0], len(index))
+    flat = np.array(ends, np.int32)
+    dag = Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
+    return Workflow(dag, origin=Origin(format=NAME))
+
+
+def generate(flow: Workflow) -> str:
+    """The list of arcs of a workflow, with the tasks before them where the arcs do not show their order."""
+    dag = flow.dag
+    names = [_quoted(name) for name in dag.tasks]
+    arcs = [f"{names[u]} {names[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
+    shown = _shown_in_order(dag)
+    if shown is None:
+        return "".join([*(f"{name}\n" for name in names), *arcs])
+    return "".join([*arcs, *(f"{name}\n" for name in names[shown:])]) or "# no tasks\n"
+
+
+def sniff(text: str) -> bool:
+    """Whether the text begins with a name and not as a JSON object or an XML file does."""
+    return re.match(r"\s*[^\s{<]", text) is not None
+
+
+def _words(line: str, number: int) -> list[str]:
+    """The one or two names in a line."""
+    arrow = _ARROW.fullmatch(line)
+    if arrow:
+        return [arrow[1], arrow[2]]
+    words: list[str | None] = []  # None for an arrow
+    for quoted, comment, bare in _WORD.findall(line):
+        if comment:
+            break
+        words.append(json_text.unquote(quoted, number) if quoted else _bare(bare, number))
+    match words:
+        case [] | [str()] | [str(), str()]:
+            return [word for word in words if word is not None]
+        case [str() as parent, None, str() as child]:
+            return [parent, child]
+    message = "a line is a parent and a child, or one task; a name that holds spaces goes in double quotes"
+    raise FormatError(message, line=number)
+
+
+def _bare(word: str, number: int) -> str | None:
+    if word == "->":
+        return None
+    if word.startswith('"'):
+        raise FormatError("a name in double quotes has no end, or no space after it", line=number)
+    if "->" in word:
+        raise FormatError("an arrow has spaces around it; a name that holds one goes in double quotes", line=number)
+    return word
+
+
+def _quoted(name: str) -> str:
+    bare = name.split() == [name] and "->" not in name and name[0] not in '"#\ufeff'
+    return name if bare else json_text.quote(name)
+
+
+def _shown_in_order(dag: Dag) -> int | None:
+    """How many tasks the arcs show, if they show them first to last and leave only the last ones out."""
+    shown, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
+    return len(shown) if np.array_equal(shown[np.argsort(first)], np.arange(len(shown))) else None

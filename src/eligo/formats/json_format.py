@@ -1,0 +1,50 @@
+"""Our own JSON.
+
+The smallest file is a list of arcs, each a pair of a parent and a child; `nodes` lists all tasks, in order, and may be left
+out where each has an arc and the order of appearance will do:
+
+    {"arcs": [["a", "b"]], "nodes": ["a", "b", "c"]}
+
+The larger one is a list of tasks: see `eligo.formats.document`, which YAML shares.
+
+>>> flow = parse('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
+>>> flow.dag.parents("b"), flow.task("a").seconds
+(('a',), 2.0)
+>>> print(generate(flow), end="")
+{
+  "tasks": [
+    {"name": "a", "seconds": 2},
+    {"name": "b", "after": ["a"]}
+  ]
+}
+"""
+
+import re
+
+from eligo.formats import json_text
+from eligo.formats.document import document_of, workflow_of
+from eligo.workflow import Workflow
+
+NAME = "json"
+SUFFIXES = (".json",)
+CANNOT = ("where the workflow came from",)
+
+#: A document of at most so many arcs and nodes goes on one line.
+ONE_LINE = 12
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a JSON text describes."""
+    return workflow_of(json_text.load(text), text, NAME)
+
+
+def generate(flow: Workflow) -> str:
+    """The JSON text of a workflow, one task or arc a line."""
+    document = document_of(flow)
+    small = "arcs" in document and len(flow.dag) + flow.dag.arc_count <= ONE_LINE
+    return json_text.dump(document, levels=0 if small else 2)
+
+
+def sniff(text: str) -> bool:
+    """Whether the text begins as a JSON object does."""
+    return re.match(r"\s*\{", text) is not None

@@ -1,0 +1,703 @@
+"""Formats: what is written is read back, what is wrong is refused in one sentence that names the file."""
+
+import gzip
+import io
+import json
+import os
+import sys
+import time
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eligo import formats
+from eligo.dag import Dag
+from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
+from eligo.formats import arcs, detect, document, dot, files, generate, json_format, orders, parse, yaml_format
+from eligo.workflow import Task, Workflow
+
+READABLE = ["json", "yaml", "arcs"]
+
+
+@pytest.fixture(params=["C", "Python"])
+def yaml_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """PyYAML with and without its parser in C."""
+    if request.param == "Python":
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+    elif not hasattr(yaml, "CSafeLoader"):
+        pytest.skip("PyYAML was built without libyaml")
+    yaml_format._loader.cache_clear()
+    yield
+    yaml_format._loader.cache_clear()
+
+
+# Random workflows with nasty names
+
+nasty = st.sampled_from(["", " ", "->", "#", '"', "a b", "a->b", "#1", "1", "no", "null", "~", "- a", "a: b", "\\", "\\n",
+                         "{", "[", "\ufeffx", "\u2028", "é", "😀", "'", "<<", "=", "2024-01-01", "%", "&a", "*a",
+                         "!t", "1e3", "x" * 2000, "yes ", "\u3000"])  # fmt: skip
+names = nasty | st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=8)
+writable = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+free_text = names | st.text(writable, max_size=12)
+amounts = st.floats(0, 1e300) | st.integers(0, 2**60).map(float)
+known: dict[str, st.SearchStrategy[Any]] = {
+    "command": free_text | st.lists(free_text, min_size=1, max_size=3).map(tuple),
+    "inputs": st.lists(free_text, min_size=1, max_size=3).map(tuple),
+    "outputs": st.lists(free_text, min_size=1, max_size=3).map(tuple),
+    "seconds": amounts,
+    "cores": amounts,
+    "memory": st.integers(0, 2**63 - 1),
+    "category": free_text,
+}
+knowledge = st.fixed_dictionaries({}, optional=known).filter(bool)
+
+
+@st.composite
+def dags(draw: st.DrawFn, tasks: st.SearchStrategy[str] = names) -> Dag:
+    """A dag of at most 8 tasks, listed in an order that has nothing to do with its arcs."""
+    ordered = draw(st.lists(tasks, max_size=8, unique=True))
+    pairs = [(a, b) for i, a in enumerate(ordered) for b in ordered[i + 1 :]]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=12)) if pairs else []
+    return Dag.from_arcs(chosen, draw(st.permutations(ordered)))
+
+
+@st.composite
+def workflows(draw: st.DrawFn) -> Workflow:
+    dag = draw(dags())
+    details = {name: Task(name=name, **draw(knowledge)) for name in dag.tasks if draw(st.booleans())}
+    sizes = draw(st.dictionaries(free_text, st.integers(0, 2**63 - 1), max_size=3))
+    return Workflow(dag, details, draw(st.none() | free_text), file_sizes=sizes)
+
+
+@pytest.mark.parametrize("format", ["json", "yaml"])
+@given(flow=workflows())
+def test_everything_is_read_back_that_our_own_formats_write(format: str, flow: Workflow) -> None:
+    back = parse(generate(flow, format), format)
+    assert replace(back, origin=None) == flow
+    assert back.origin is not None
+    assert back.origin.format == format
+
+
+@given(dag=dags())
+@example(dag=Dag.from_arcs([("c", "a")], "abc"))
+@example(dag=Dag.from_arcs([("a", "b")], "abc"))
+def test_arc_lists_keep_names_arcs_and_order(dag: Dag) -> None:
+    assert parse(generate(dag, "arcs"), "arcs").dag == dag
+
+
+@given(dag=dags())
+def test_what_is_written_is_also_recognised(dag: Dag) -> None:
+    """Even without a file's name; but names alone may look like YAML keys or like DOT."""
+    assert detect(None, generate(dag, "json")) == "json"
+    assert detect(None, generate(dag, "yaml")) == "yaml"
+    assert detect(None, generate(dag, "dot")) == "dot"
+
+
+@given(flow=workflows())
+def test_yaml_reads_the_same_with_a_plain_parser(flow: Workflow) -> None:
+    """What we write as YAML is no dialect of ours: PyYAML's own safe loader sees the document that JSON says."""
+    assert yaml.safe_load(generate(flow, "yaml")) == json.loads(generate(flow, "json"))
+
+
+@given(order=st.lists(names))
+def test_orders_are_read_back(order: list[str]) -> None:
+    assert orders.parse(orders.generate(order)) == tuple(order)
+    assert orders.parse(json.dumps(order)) == tuple(order)
+    assert orders.parse(json.dumps({"order": order, "area": 3})) == tuple(order)
+
+
+# The native document
+
+RICH = """
+{"name": "potatoes",
+ "tasks": [{"name": "mash", "after": ["boil", "peel"], "run": ["masher", "--fine"], "inputs": ["p"], "outputs": ["m"]},
+           {"name": "boil", "run": "boil water", "seconds": 2, "cores": 1.5, "memory": 1e3, "category": "heat"},
+           {"name": "peel", "after": null, "run": null, "inputs": []}],
+ "files": {"p": 1000}}
+"""
+
+
+def test_tasks_with_all_that_is_known() -> None:
+    """The parents stand after their child, and order of appearance stays.
+
+    boil   peel
+       \\   /
+       mash
+    """
+    flow = parse(RICH, "json")
+    assert flow.name == "potatoes"
+    assert flow.dag.tasks == ("mash", "boil", "peel")
+    assert set(flow.dag.arcs()) == {("boil", "mash"), ("peel", "mash")}
+    assert dict(flow.details) == {
+        "mash": Task(name="mash", command=("masher", "--fine"), inputs=("p",), outputs=("m",)),
+        "boil": Task(name="boil", command="boil water", seconds=2.0, cores=1.5, memory=1000, category="heat"),
+    }
+    assert dict(flow.file_sizes) == {"p": 1000}
+
+
+def test_yaml_says_the_same_as_json(yaml_parser: None) -> None:
+    text = """
+# potatoes, for two
+name: potatoes
+tasks:
+- name: mash
+  after: [boil, peel]
+  run: [masher, --fine]
+  inputs: [p]
+  outputs:
+  - m
+- {name: boil, run: boil water, seconds: 2, cores: 1.5, memory: 1e3, category: heat}
+- name: peel
+  after:
+files: {p: 1000}
+"""
+    assert detect("-", text) == "yaml"
+    assert replace(parse(text, "yaml"), origin=None) == replace(parse(RICH, "json"), origin=None)
+
+
+def test_smallest_document() -> None:
+    assert parse('{"arcs": [["a", "b"]]}', "json").dag == Dag.from_arcs([("a", "b")])
+    assert parse('{"arcs": [["a", "b"]], "nodes": ["c", "b", "a"]}', "json").dag.tasks == ("c", "b", "a")
+    assert parse('{"nodes": ["a"]}', "json").dag.tasks == ("a",)
+    assert len(parse('{"arcs": []}', "json")) == 0
+
+
+def test_json_is_written_one_task_a_line() -> None:
+    flow = Workflow(Dag.from_arcs([("a", "b")]), {"b": Task(name="b", seconds=0.5)}, "two")
+    assert generate(flow, "json") == (
+        '{\n  "name": "two",\n  "tasks": [\n'
+        '    {"name": "a"},\n    {"name": "b", "after": ["a"], "seconds": 0.5}\n  ]\n}\n'
+    )
+    assert generate(flow.dag, "json") == '{"arcs": [["a", "b"]], "nodes": ["a", "b"]}\n'
+    assert generate(flow, "yaml") == "name: two\ntasks:\n- {name: a}\n- {name: b, after: [a], seconds: 0.5}\n"
+
+
+MISFITS = {
+    '{"tasks": [{"name": "a", "afer": []}]}': "1: task 1 has the unknown key 'afer': the keys are"
+    " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
+    '{"arks": []}': "1: the document has the unknown key 'arks': the keys are name, arcs, nodes, tasks, files",
+    '{"nodes": [1]}': "the name of a node is a number, and should be a string: put it in quotes",
+    '{"nodes": [true]}': "the name of a node is true, and should be a string: put it in quotes",
+    '{"nodes": [null]}': "the name of a node is missing",
+    '{"nodes": [["a"]]}': "the name of a node is a list, and should be a string",
+    '{"nodes": "abc"}': '"nodes" is a string, and should be a list',
+    '{"arcs": [[1, "b"]]}': "the name of a task in an arc is a number, and should be a string: put it in quotes",
+    '{"arcs": [["a", "b", "c"]]}': 'arc 1 is not a pair of names such as ["a", "b"]',
+    '{"arcs": [["a", "b"], "ab"]}': 'arc 2 is not a pair of names such as ["a", "b"]',
+    '{"arcs": {"a": "b"}}': '"arcs" is an object, and should be a list',
+    '{"tasks": [{"name": 1}]}': "the name of task 1 is a number, and should be a string: put it in quotes",
+    '{"tasks": [{"run": "ls"}]}': "the name of task 1 is missing",
+    '{"tasks": ["a"]}': "task 1 is a string, and should have the keys"
+    " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
+    '{"tasks": [{"name": "a", "after": "b"}]}': "\"after\" of 'a' is a string, and should be a list of strings",
+    '{"tasks": [{"name": "a", "after": [1]}]}': "an item of \"after\" of 'a' is a number,"
+    " and should be a string: put it in quotes",
+    '{"tasks": [{"name": "a", "run": 1}]}': "\"run\" of 'a' is a number, and should be a list of strings",
+    '{"tasks": [{"name": "a", "seconds": "2"}]}': "\"seconds\" of 'a' is a string, and should be a number",
+    '{"tasks": [{"name": "a", "seconds": true}]}': "\"seconds\" of 'a' is true, and should be a number",
+    '{"tasks": [{"name": "a", "seconds": 99999999999999999999}]}': "\"seconds\" of 'a' is too large a number",
+    '{"tasks": [{"name": "a", "memory": 1.5}]}': "\"memory\" of 'a' is 1.5, and should be a whole number of bytes",
+    '{"tasks": [{"name": "a", "memory": -1}]}': "\"memory\" of 'a' is -1, and should be a whole number of bytes",
+    '{"tasks": [{"name": "a", "category": 7}]}': "\"category\" of 'a' is a number,"
+    " and should be a string: put it in quotes",
+    '{"tasks": [], "arcs": []}': '1: "tasks" and "arcs" say the same twice: give one of them',
+    '{"arcs": [], "files": {"f": "big"}}': "\"size\" of 'f' is a string, and should be a whole number of bytes",
+    '{"arcs": [], "files": ["f"]}': '"files" is a list, and should give the size in bytes of each file by name',
+    '{"name": "empty"}': 'there are no tasks: give "tasks", or "arcs", or "nodes"',
+    '{"name": 5, "arcs": []}': "the workflow's name is a number, and should be a string: put it in quotes",
+    "[]": "the document is a list, and should have the keys name, arcs, nodes, tasks, files",
+}
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [("json", text) for text in MISFITS] + [("yaml", text) for text in MISFITS if "true" not in text],
+)
+def test_documents_that_do_not_fit(tmp_path: Path, format: str, text: str) -> None:
+    """JSON is YAML, so both refuse alike; but truth values are refused before in YAML."""
+    path = tmp_path / f"flow.{format}"
+    path.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        formats.read(path)
+    assert str(caught.value).removeprefix(str(path)) in {f":{MISFITS[text]}", f": {MISFITS[text]}"}
+
+
+# Lists of arcs
+
+
+def test_arc_lists_in_all_their_spellings() -> None:
+    flow = parse('# comment\n\n a b\na\t->  c # why\r\n"two words" "->"\nd#1\n   lonely   ', "arcs")
+    assert list(flow.dag.arcs()) == [("a", "b"), ("a", "c"), ("two words", "->")]
+    assert flow.dag.tasks == ("a", "b", "c", "two words", "->", "d#1", "lonely")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b\na b c", "a line is a parent and a child, or one task; a name that holds spaces goes in double quotes"),
+        ("a b\na ->", "a line is a parent and a child, or one task; a name that holds spaces goes in double quotes"),
+        ("a b\n-> a b", "a line is a parent and a child, or one task; a name that holds spaces goes in double quotes"),
+        (
+            "a b\na -> b -> c",
+            "a line is a parent and a child, or one task; a name that holds spaces goes in double quotes",
+        ),
+        ("a b\nb->c", "an arrow has spaces around it; a name that holds one goes in double quotes"),
+        ('a b\n"b c', "a name in double quotes has no end, or no space after it"),
+        ('a b\n"b"c', "a name in double quotes has no end, or no space after it"),
+        ('a b\n"\\q" c', '"\\q" is not a string as JSON writes it'),
+        ('a b\n"\\ud800" c', '"\\ud800" is not a string as JSON writes it'),
+    ],
+)
+def test_lines_that_are_no_arcs(text: str, message: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        parse(text, "arcs")
+    assert (caught.value.message, caught.value.line) == (message, 2)
+
+
+def test_many_arcs_are_read_soon() -> None:
+    text = "".join(f"{i} {i + 1 + i % 7}\n" for i in range(300_000))
+    start = time.perf_counter()
+    assert parse(text, "arcs").dag.arc_count == 300_000
+    assert time.perf_counter() - start < 5
+
+
+# DOT
+
+
+def test_dot_quotes_what_needs_it() -> None:
+    dag = Dag.from_arcs([('say "hi"', "back\\slash"), ("a->b", "ends in \\")], tasks=None)
+    assert generate(Workflow(dag, name="my dag"), "dot") == (
+        'digraph "my dag" {\n'
+        '  "say \\"hi\\"";\n  "back\\\\slash";\n  "a->b";\n  "ends in \\\\";\n'
+        '  "say \\"hi\\"" -> "back\\\\slash";\n  "a->b" -> "ends in \\\\";\n}\n'
+    )
+    assert generate(Dag.from_arcs([]), "dot") == "digraph {\n}\n"
+
+
+def test_dot_says_that_it_cannot_be_read() -> None:
+    with pytest.raises(FormatError, match="DOT can be written but not read yet: give JSON, YAML or a list of arcs"):
+        parse("digraph { a -> b }")
+
+
+# Which format
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "format"),
+    [
+        ("flow.json", '{"arcs": []}', "json"),
+        ("FLOW.JSON.GZ", '{"arcs": []}', "json"),
+        ("flow.json", '{"name": "x", "workflow" : {}}', "wfcommons"),
+        ("flow.json", '{"nodes": ["workflow", "\\"workflow\\": "]}', "json"),
+        ("flow.json", "a b", "json"),
+        ("flow.yml", "{}", "yaml"),
+        ("flow.txt", "name: x", "arcs"),
+        ("flow.edges", "a b", "arcs"),
+        ("flow.gv", "a b", "dot"),
+        ("flow", ' \n{"arcs": []}', "json"),
+        ("flow.1", '{"workflow": {}}', "wfcommons"),
+        ("-", "# hello\nname: x\ntasks:\n- {name: a}", "yaml"),
+        ("-", "arcs: []", "yaml"),
+        ("-", "strict digraph G {\n}", "dot"),
+        ("-", "digraph -> graph", "arcs"),
+        ("-", "a -> b\n", "arcs"),
+        (None, "lonely", "arcs"),
+    ],
+)
+def test_the_format_is_told_by_name_and_content(path: str | None, text: str, format: str) -> None:
+    assert detect(path, text) == format
+
+
+def test_formats_that_do_not_exist() -> None:
+    with pytest.raises(InputError, match="there is no format 'xls'; there are arcs, dot, json, wfcommons, yaml"):
+        parse("a b", "xls")
+    with pytest.raises(InputError, match=r"^there is no format 'xls'"):
+        formats.read("none.xls", "xls")
+
+
+def test_every_format_has_the_same_names() -> None:
+    for name in formats.MODULES:
+        module = formats.module(name)
+        assert name == module.NAME
+        assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in module.SUFFIXES)
+        assert all(isinstance(what, str) for what in module.CANNOT)
+    assert {arcs.NAME, dot.NAME, json_format.NAME, yaml_format.NAME} <= set(formats.MODULES)
+
+
+def test_yaml_is_imported_only_when_needed() -> None:
+    import subprocess
+
+    code = "import sys, eligo.formats as f; f.parse('a b'); f.detect('x.yaml', ''); print('yaml' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out == "False\n"
+
+
+# Files and streams
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml", "yml", "arcs", "edges", "txt", "json.gz", "arcs.GZ"])
+def test_files_are_written_and_read(tmp_path: Path, suffix: str, diamond: Dag) -> None:
+    path = tmp_path / f"flow.{suffix}"
+    formats.write(diamond, path)
+    flow = formats.read(path)
+    assert flow.dag == diamond
+    assert flow.origin is not None
+    assert flow.origin.path == str(path)
+    assert path.read_bytes().startswith(b"\x1f\x8b") == suffix.lower().endswith("gz")
+
+
+def test_writing_keeps_the_format_it_was_read_from(tmp_path: Path) -> None:
+    """.json may be ours or WfCommons'; a workflow that was read from one is written as the same."""
+    text = '{"name": "w", "workflow": {"specification": {"tasks": [{"id": "a", "name": "a"}]}}}'
+    formats.write(parse(text), tmp_path / "again.json")
+    formats.write(parse(text), tmp_path / "ours.json", "json")
+    assert "workflow" in (tmp_path / "again.json").read_text()
+    assert (tmp_path / "ours.json").read_text() == '{"name": "w", "arcs": [], "nodes": ["a"]}\n'
+
+
+def test_the_same_bytes_every_time(tmp_path: Path, diamond: Dag) -> None:
+    """A gzip file holds no time."""
+    formats.write(diamond, tmp_path / "one.json.gz")
+    formats.write(diamond, tmp_path / "two.json.gz")
+    assert (tmp_path / "one.json.gz").read_bytes() == (tmp_path / "two.json.gz").read_bytes()
+
+
+def test_gzip_is_known_by_its_first_bytes(tmp_path: Path) -> None:
+    (tmp_path / "flow.arcs").write_bytes(gzip.compress(b"a b\n") + gzip.compress(b"b c\n"))
+    assert list(formats.read(tmp_path / "flow.arcs").dag.arcs()) == [("a", "b"), ("b", "c")]
+
+
+@pytest.mark.parametrize("data", [b"a b", gzip.compress(b'{"arcs": [["a", "b"]]}'), b"arcs: [[a, b]]"])
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    flow = formats.read("-")
+    assert list(flow.dag.arcs()) == [("a", "b")]
+    assert flow.origin is not None
+    assert flow.origin.path is None
+
+
+def test_standard_input_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a b c")))
+    with pytest.raises(FormatError, match=r"^<stdin>:1: a line is a parent and a child"):
+        formats.read("-")
+
+
+def test_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    formats.write(Dag.from_arcs([("é", "b")]), "-")
+    formats.write(parse("a b"), "-")
+    assert capfdbinary.readouterr().out == '{"arcs": [["é", "b"]], "nodes": ["é", "b"]}\na b\n'.encode()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    (tmp_path / "flow.arcs").write_bytes(b"\xef\xbb\xbfa b\r\nb c\r\n")
+    assert formats.read(tmp_path / "flow.arcs").dag.tasks == ("a", "b", "c")
+
+
+def test_a_path_without_a_telling_suffix_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(
+        FormatError, match=r"flow.x: the file's name does not tell the format to write: name the format too"
+    ):
+        formats.write(Dag.from_arcs([]), tmp_path / "flow.x")
+    assert not (tmp_path / "flow.x").exists()
+
+
+def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"none/flow.json: cannot be written: no such file or directory$"):
+        formats.write(Dag.from_arcs([]), tmp_path / "none" / "flow.json")
+    half = Workflow(Dag.from_arcs([("a", "b")]), name="\ud800")
+    with pytest.raises(FormatError, match=r"flow.dot: cannot be written: '\\ud800' is no character$"):
+        formats.write(half, tmp_path / "flow.dot")
+
+
+def test_orders_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "order"
+    path.write_text('# best first\na\n"b"\nthe end\n')
+    assert formats.read_order(path) == ("a", "b", "the end")
+    path.write_text('{"verdict": "optimal"}')
+    with pytest.raises(FormatError, match=r'order: there is no order: the document has no key "order"$'):
+        formats.read_order(path)
+    path.write_text('["a", 1]')
+    with pytest.raises(FormatError, match="order: name 2 of the order is a number, and should be a string"):
+        formats.read_order(path)
+    path.write_text('a\n"b')
+    with pytest.raises(FormatError, match='order:2: "b is not a string as JSON writes it'):
+        formats.read_order(path)
+
+
+# Hostile input: refused in one sentence that names the file, soon, and in little memory
+
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(20)
+)
+
+HOSTILE: dict[str, tuple[str, bytes, str]] = {
+    "alias bomb": (
+        "f.yaml",
+        BOMB.encode(),
+        ":1: an anchor or alias, 'a', is not allowed: write out what it stands for",
+    ),
+    "lone alias": ("f.yaml", b"nodes: *x", ":1: an anchor or alias, 'x', is not allowed: write out what it stands for"),
+    "python tag": (
+        "f.yaml",
+        b"nodes:\n- !!python/object/apply:os.system ['true']",
+        ":2: the tag 'tag:yaml.org,2002:python/object/apply:os.system' is not allowed",
+    ),
+    "own tag": ("f.yaml", b"nodes: !mine [a]", ":1: the tag '!mine' is not allowed"),
+    "deep flow yaml": ("f.yaml", b"[" * 100_000, ":1: the YAML is nested too deeply"),
+    "deep block yaml": ("f.yaml", b"- " * 100_000, ":1: the YAML is nested too deeply"),
+    "deep map yaml": ("f.yaml", b"{a: " * 100_000, ":1: the YAML is nested too deeply"),
+    "deep keys yaml": ("f.yaml", b"? " * 100_000, ":1: the YAML is nested too deeply"),
+    "yaml duplicate": ("f.yaml", b"nodes: [a]\nnodes: [b]\n", ":2: the key 'nodes' appears twice in one mapping"),
+    "yaml merge": (
+        "f.yaml",
+        b"tasks:\n- {name: a, <<: {run: ls}}",
+        ":2: task 1 has the unknown key '<<': the keys are"
+        " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
+    ),
+    "yaml bool": ("f.yaml", b"nodes:\n- a\n- no\n", ":3: YAML takes no for a truth value: put it in quotes"),
+    "yaml date": ("f.yaml", b"nodes:\n- 2024-01-01\n", ":2: YAML takes 2024-01-01 for a date: put it in quotes"),
+    "yaml number": (
+        "f.yaml",
+        b"nodes:\n- 1\n",
+        ": the name of a node is a number, and should be a string: put it in quotes",
+    ),
+    "yaml key": ("f.yaml", b"1: a", ":1: a key is not a string: put it in quotes"),
+    "yaml list key": ("f.yaml", b"? [a]\n: b", ":1: a key is not a string: put it in quotes"),
+    "two documents": ("f.yaml", b"nodes: [a]\n---\nnodes: [b]", ":2: a second document begins: only one is read"),
+    "yaml comment only": (
+        "f.yaml",
+        b"# nothing",
+        ": the document is missing, and should have the keys name, arcs, nodes, tasks, files",
+    ),
+    "sexagesimal": (
+        "f.yaml",
+        b"tasks: [{name: a, seconds: 1" + b":0" * 500_000 + b"}]",
+        ": \"seconds\" of 'a' is a string, and should be a number",
+    ),
+    "yaml nan": (
+        "f.yaml",
+        b"tasks: [{name: a, seconds: .nan}]",
+        ": task 'a': seconds is nan, which is no amount",
+    ),
+    "yaml nul": ("f.yaml", b'nodes: ["\\0"]', ":1: a string holds '\\x00', which is no character"),
+    "deep json": ("f.json", b"[" * 100_000, ": the JSON is nested too deeply"),
+    "deep json object": ("f.json", b'{"a":' * 100_000, ": the JSON is nested too deeply"),
+    "nan": ("f.json", b'{"tasks": [{"name": "a", "seconds": NaN}]}', ": NaN is no number that JSON knows"),
+    "infinity": ("f.json", b'{"files": {"f": -Infinity}}', ": -Infinity is no number that JSON knows"),
+    "too large a float": (
+        "f.json",
+        b'{"tasks": [{"name": "a", "seconds": 1e999}]}',
+        ": task 'a': seconds is inf, which is no amount",
+    ),
+    "negative": (
+        "f.json",
+        b'{"tasks": [{"name": "a", "seconds": -1}]}',
+        ": task 'a': seconds is -1.0, which is no amount",
+    ),
+    "digits": ("f.json", b'{"files": {"f": ' + b"9" * 5000 + b"}}", ": a number has too many digits"),
+    "many digits": (
+        "f.json",
+        b'{"arcs": [], "files": {"f": ' + b"9" * 4000 + b"}}",
+        ": \"size\" of 'f' is a number, and should be a whole number of bytes",
+    ),
+    "json duplicate": ("f.json", b'{"arcs": [], "arcs": []}', ": the key 'arcs' appears twice in one object"),
+    "half a pair": ("f.json", b'{"nodes": ["\\ud800"]}', ": a string holds '\\ud800', which is no character"),
+    "nul escape": ("f.json", b'{"nodes": ["a\\u0000"]}', ": a string holds '\\x00', which is no character"),
+    "not json": ("f.json", b'{"arcs": [\n["a" "b"]]}', ":2: not valid JSON: expecting ',' delimiter at column 6"),
+    "json and more": ("f.json", b'{"arcs": []} {}', ":1: not valid JSON: extra data at column 14"),
+    "control character": (
+        "f.json",
+        b'{"nodes": ["a\\u0007"]}',
+        ": the task's name 'a\\x07' has a control character",
+    ),
+    "escape sequence": ("f.arcs", b"a \x1b[2J", ": the task's name '\\x1b[2J' has a control character"),
+    "long name": (
+        "f.json",
+        b'{"nodes": ["' + b"x" * 10_000_000 + b'"]}',
+        ": a task's name has 10,000,000 characters; at most 10,000 are allowed",
+    ),
+    "long name in arcs": (
+        "f.arcs",
+        b"x" * 10_000_000,
+        ": a task's name has 10,000,000 characters; at most 10,000 are allowed",
+    ),
+    "long key": (
+        "f.json",
+        b'{"' + b"x" * 10_000_000 + b'": 1}',
+        f":1: the document has the unknown key '{'x' * 30}...{'x' * 10}': the keys are name, arcs, nodes, tasks, files",
+    ),
+    "a long way to go": (
+        "f.arcs",
+        b'"a" b' + b" " * 1_000_000 + b"c",
+        ":1: a line is a parent and a child, or one task; a name that holds spaces goes in double quotes",
+    ),
+    "a quote without end": (
+        "f.arcs",
+        b'"' + b'\\" ' * 500_000,
+        ":1: a name in double quotes has no end, or no space after it",
+    ),
+    "nul": ("f.arcs", b"a b\nc \0", ":2: byte 6 is NUL, so this is no text"),
+    "latin-1": ("f.arcs", b"a b\ncaf\xe9 a", ":2: byte 7 (0xe9) is not UTF-8: save the file as UTF-8"),
+    "utf-16": ("f.arcs", "é".encode("utf-16"), ":1: byte 0 (0xff) is not UTF-8: save the file as UTF-8"),
+    "empty": ("f.arcs", b"", ": the file is empty"),
+    "blank": ("f.json", b" \n\n", ": the file is empty"),
+    "bom only": ("f.json", b"\xef\xbb\xbf", ": the file is empty"),
+    "cut gzip": (
+        "f.arcs",
+        gzip.compress(b"a b")[:-3],
+        ": the gzip data are damaged: compressed file ended before the end-of-stream marker was reached",
+    ),
+    "bad gzip": ("f.arcs", b"\x1f\x8b\x07" + bytes(20), ": the gzip data are damaged: unknown compression method"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_texts(tmp_path: Path, case: str, yaml_parser: None) -> None:
+    name, data, message = HOSTILE[case]
+    path = tmp_path / name
+    path.write_bytes(data)
+    start = time.perf_counter()
+    with pytest.raises(InputError) as caught:
+        formats.read(path)
+    assert str(caught.value) == f"{path}{message}"
+    assert time.perf_counter() - start < 3
+
+
+@pytest.mark.usefixtures("yaml_parser")
+def test_broken_yaml_says_where(tmp_path: Path) -> None:
+    """The words are the parser's own."""
+    path = tmp_path / "flow.yaml"
+    path.write_text("name: x\nnodes: [a\n")
+    with pytest.raises(FormatError, match=r"flow.yaml:3: not valid YAML: "):
+        formats.read(path)
+    path.write_text("name: \x01")
+    with pytest.raises(FormatError, match=r"flow.yaml(:\d)?: not valid YAML: "):
+        formats.read(path)
+
+
+def test_files_that_are_too_large_are_not_even_opened_up(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.json"
+    with path.open("wb") as file:
+        file.truncate(files.LARGEST_FILE + 1)
+    with pytest.raises(FormatError, match=r"sparse.json: has 1,073,741,825 bytes; at most 1,073,741,824 are read$"):
+        formats.read(path)
+
+
+def test_gzip_bombs_go_off_in_a_small_room(tmp_path: Path) -> None:
+    """100 MB of spaces are 100 kB; they are refused with the first byte over the limit."""
+    path = tmp_path / "bomb.json"
+    path.write_bytes(gzip.compress(b" " * 100_000_000))
+    tracemalloc.start()
+    with pytest.raises(FormatError, match=r"bomb.json: has more than 2,000,000 bytes, the most that are read$"):
+        formats.read(path, limit=2_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_streams_have_the_same_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a b\n" * 1000)))
+    with pytest.raises(FormatError, match=r"^<stdin>: has more than 3,999 bytes, the most that are read$"):
+        formats.read("-", limit=3999)
+
+
+def test_paths_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reasons: dict[Path | str, str] = {
+        tmp_path: "is a directory",
+        tmp_path / "none.json": "no such file or directory",
+        tmp_path / ("x" * 300): "file name too long",
+        "nul\0.json": "embedded null byte",
+    }
+    for path, reason in reasons.items():
+        with pytest.raises(FormatError) as caught:
+            formats.read(path)
+        assert str(caught.value) == f"{path}: cannot be read: {reason}"
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files, "open", forbidden, raising=False)
+    with pytest.raises(FormatError, match=r"^secret.json: cannot be read: permission denied$"):
+        formats.read("secret.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_files_that_may_not_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "secret.json"
+    path.write_text("{}")
+    path.chmod(0)
+    with pytest.raises(FormatError, match=r"secret.json: cannot be read: permission denied$"):
+        formats.read(path)
+
+
+def test_errors_of_the_dag_keep_their_class_and_witness_and_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "flow.json"
+    path.write_text('{"arcs": [["a", "b"], ["b", "a"]]}')
+    with pytest.raises(CycleError) as cyclic:
+        formats.read(path)
+    assert cyclic.value.cycle == ("a", "b", "a")
+    assert str(cyclic.value) == f"{path}: a cycle, so no order exists: a -> b -> a"
+    path.write_text('{"tasks": [\n{"name": "a", "after": ["b"]}\n]}')
+    with pytest.raises(UnknownTaskError) as unknown:
+        formats.read(path)
+    assert unknown.value.name == "b"
+    assert str(unknown.value) == f"{path}:2: there is no task named 'b'"
+    yaml_path = tmp_path / "flow.yaml"
+    yaml_path.write_text("tasks:\n- name: a\n  after:\n  - mistake\n")
+    with pytest.raises(UnknownTaskError, match=r"flow.yaml:4: there is no task named 'mistake'$"):
+        formats.read(yaml_path)
+    path.write_text('{"tasks": [{"name": "a"}, {"name": "a"}]}')
+    with pytest.raises(DuplicateTaskError) as duplicate:
+        formats.read(path)
+    assert duplicate.value.name == "a"
+    assert str(duplicate.value) == f"{path}: the task 'a' is named twice"
+
+
+# Whatever the text, nothing but our own errors comes out
+
+keys = st.sampled_from([*document.TOP_KEYS, *document.TASK_KEYS, "workflow", "id", "x"])
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | names
+values = st.recursive(scalars, lambda v: st.lists(v, max_size=3) | st.dictionaries(keys, v, max_size=4), max_leaves=12)
+
+
+def accepts_or_refuses(text: str, format: str) -> None:
+    """Any other exception than an InputError of one line fails the test."""
+    message = ""
+    try:
+        parse(text, format)
+    except InputError as error:
+        message = str(error)
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("format", READABLE)
+@given(text=st.text(max_size=40) | st.text('ab "->#\\\n:[]{},&*!|>%0123', max_size=40))
+def test_any_text(format: str, text: str) -> None:
+    accepts_or_refuses(text, format)
+
+
+@pytest.mark.parametrize("format", ["json", "yaml"])
+@given(value=st.dictionaries(keys, values))
+def test_any_document(format: str, value: dict[str, Any]) -> None:
+    accepts_or_refuses(json.dumps(value), format)
+
+
+@pytest.mark.parametrize("format", ["json", "yaml"])
+@given(data=st.data())
+def test_any_change_to_a_good_document(format: str, data: st.DataObject) -> None:
+    value = json.loads(RICH)
+    place = value
+    while True:
+        key = data.draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
+        if not place[key] or not isinstance(place[key], dict | list) or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = data.draw(values)
+    accepts_or_refuses(json.dumps(value), format)
