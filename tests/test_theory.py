@@ -26,7 +26,7 @@ from eligo.families import (
 from eligo.theory import exact
 from eligo.theory.blocks import decompose
 from eligo.theory.bounds import best_shares, block_bound
-from eligo.theory.canonical import canonical_order, renumbered
+from eligo.theory.canonical import canonical_order
 from eligo.theory.duality import dual_schedule
 from eligo.theory.orders import candidate_orders
 from eligo.theory.outcomes import cumulative
@@ -301,6 +301,6 @@ def test_every_candidate_order_is_a_schedule() -> None:
 def test_renumbering_by_colours_forgets_the_numbering() -> None:
     for i, dag in enumerate(small_dags(15, 60)):
         again = shuffled(dag, i)
-        one, two = (renumbered(d, canonical_order(d)) for d in (dag, again))
+        one, two = (d.renumbered(canonical_order(d)) for d in (dag, again))
         assert one.level.tolist() == two.level.tolist()
         assert one.outdegree.tolist() == two.outdegree.tolist()

@@ -5,7 +5,7 @@ of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise it
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import rustworkx
 
 Ints = NDArray[np.int32]
+
+#: the names, or what gives them when asked, or None: each task is named by its number
+Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
 
 LONGEST_NAME = 10_000
 
@@ -50,7 +53,7 @@ class Dag:
     order: Ints
     level: Ints
     duplicates: int = 0
-    names: tuple[str, ...] | None = field(default=None)  # None: each task is named by its number
+    names: Names = field(default=None)  # see `tasks`
 
     # How a dag is made
 
@@ -90,11 +93,15 @@ class Dag:
         tail, head = _ends(n, tails), _ends(n, heads)
         if tail.shape != head.shape:
             raise InputError(f"{tail.size} tails but {head.size} heads")
-        if names is not None:
-            names = _names(names)
-            if len(names) != n:
-                raise InputError(f"{n} tasks but {len(names)} names")
-        child_ptr, child, parent_ptr, parent, dropped = rows(n, tail, head)
+        checked = None if names is None else _names(names)
+        if checked is not None and len(checked) != n:
+            raise InputError(f"{n} tasks but {len(checked)} names")
+        return cls.from_checked(n, tail, head, checked)
+
+    @classmethod
+    def from_checked(cls, n: int, tails: Ints, heads: Ints, names: Names) -> "Dag":
+        """The same from what is known to be right: int32 ends within 0..n-1, and names that were names before."""
+        child_ptr, child, parent_ptr, parent, dropped = rows(n, tails, heads)
         return cls._of_rows(child_ptr, child, parent_ptr, parent, names, dropped)
 
     @classmethod
@@ -125,7 +132,7 @@ class Dag:
         child: Ints,
         parent_ptr: Ints,
         parent: Ints,
-        names: tuple[str, ...] | None,
+        names: Names,
         duplicates: int = 0,
     ) -> "Dag":
         n = len(child_ptr) - 1
@@ -133,7 +140,7 @@ class Dag:
         reached = graph.kahn(child_ptr, child, level, order, np.empty(1, np.int32))
         if reached < n:
             cycle = _cycle(parent_ptr, parent, order[:reached])
-            raise CycleError([names[v] if names else str(v) for v in cycle])
+            raise CycleError([names[v] if isinstance(names, tuple) else str(v) for v in cycle])
         arrays = (child_ptr, child, parent_ptr, parent, order, level)
         for array in arrays:
             array.setflags(write=False)
@@ -162,7 +169,9 @@ class Dag:
     @cached_property
     def tasks(self) -> tuple[str, ...]:
         """The names, in order of appearance."""
-        return tuple(map(str, range(len(self)))) if self.names is None else self.names
+        if self.names is None:
+            return tuple(map(str, range(len(self))))
+        return self.names() if callable(self.names) else self.names
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -290,7 +299,21 @@ class Dag:
         place[kept] = np.arange(len(kept))
         tails, heads = place[self.tails], place[self.child]
         inside = (tails >= 0) & (heads >= 0)
-        return Dag.from_arrays(len(kept), tails[inside], heads[inside], self.named(kept))
+        return Dag.from_checked(len(kept), tails[inside], heads[inside], lambda: self.named(kept))
+
+    def renumbered(self, sequence: Ints) -> "Dag":
+        """The same dag with task sequence[i] as number i; names stay with their tasks.
+
+        Numbered along a topological order, a large dag is walked several times faster: neighbours lie close in memory.
+        """
+        n = len(self)
+        place = np.empty(n, np.int32)
+        place[sequence] = np.arange(n, dtype=np.int32)
+        degree = self.outdegree[sequence]
+        shift = self.child_ptr[:-1][sequence] - _ptr(degree)[:-1]
+        arcs = np.arange(self.arc_count, dtype=np.int32) + np.repeat(shift, degree)
+        tails = np.repeat(np.arange(n, dtype=np.int32), degree)
+        return Dag.from_checked(n, tails, place[self.child[arcs]], lambda: self.named(sequence))
 
     def __add__(self, other: "Dag") -> "Dag":
         return sum_of(self, other).dag

@@ -134,7 +134,7 @@ def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
     parts: Sequence[Mapping[str, Any]] = proof.get("segments", ()) if proof.get("rule") == "chain" else (proof,)
     for part in parts[:LONGEST_CHAIN]:
         span = f"Steps {part['first'] + 1} to {part['last']}: " if "first" in part else ""
-        yield span + _rule(part, part.get("first", 0))
+        yield span + _rule(part, part.get("first", 0)) if span else _rule(part, 0).capitalize()
     if len(parts) > LONGEST_CHAIN:
         yield f"... and {len(parts) - LONGEST_CHAIN:,} more such parts."
 

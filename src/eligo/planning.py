@@ -6,17 +6,18 @@ extended regimen, enumeration, sums, and last the heuristics judged by the bound
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag, Ints
-from eligo.theory.blocks import Blocks, decompose
+from eligo.theory.blocks import decompose
 from eligo.theory.bounds import Shares, best_shares, block_bound
-from eligo.theory.canonical import canonical_order, renumbered
+from eligo.theory.canonical import canonical_order
 from eligo.theory.composition import concatenated_order, linearise
-from eligo.theory.eligibility import eligible_counts
+from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.orders import candidate_orders, nonsinks_of
 from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
 from eligo.theory.profiles import Profile, convolved
@@ -30,6 +31,7 @@ from eligo.workflow import Workflow, dag_of
 
 SHARES_SECONDS = 5.0
 MOST_SUMMANDS = 200
+LARGE = 100_000  # tasks: from here on numbering level by level pays
 LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
 
 
@@ -38,22 +40,19 @@ class Plan:
     """A schedule with its verdict and what proves it.
 
     `verdict` is "optimal" (no schedule has more tasks eligible after any step), "impossible" (proved that no schedule is
-    best after every step) or "bounded" (not decided); `upper_bound` holds U(t) >= the most eligible tasks that any schedule
-    can have after t steps; `area_bound` is at least every schedule's area.
+    best after every step) or "bounded" (not decided); `area_bound` is at least every schedule's area.
     """
 
-    order: tuple[str, ...]
-    profile: tuple[int, ...]
+    dag: Dag
+    #: the schedule, as task numbers
+    sequence: Ints
+    #: E(0..n) and U(0..n), as arrays
+    eligible: Counts
+    ceiling: Counts
     verdict: str
     method: str
-    upper_bound: tuple[int, ...]
-    area: int
     area_bound: int
     proof: dict[str, Any]
-    #: of the dag that was planned, so that a plan is not taken for another's
-    fingerprint: str
-    tasks: int
-    arcs: int
     shortcuts: int
     blocks: int
     seconds: float
@@ -61,14 +60,58 @@ class Plan:
     def __str__(self) -> str:
         return sentence(self)
 
-    def document(self) -> dict[str, Any]:
-        """The plan as plain data, fit for JSON; `eligo.verify` checks it."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    def __repr__(self) -> str:
+        return f"Plan({self.tasks} tasks, {self.verdict}, area {self.area} of at most {self.area_bound})"
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The schedule: every task once, each after its parents."""
+        return self.dag.named(self.sequence)
+
+    @cached_property
+    def profile(self) -> tuple[int, ...]:
+        """E(0..n): how many tasks are eligible after each step."""
+        return tuple(self.eligible.tolist())
+
+    @cached_property
+    def upper_bound(self) -> tuple[int, ...]:
+        """U(0..n): at least the most tasks that any schedule can have eligible after each step."""
+        return tuple(self.ceiling.tolist())
+
+    @property
+    def area(self) -> int:
+        """The sum of E(t)."""
+        return int(self.eligible.sum())
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks were planned."""
+        return len(self.dag)
+
+    @property
+    def arcs(self) -> int:
+        """How many arcs they have."""
+        return self.dag.arc_count
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the dag that was planned, so that a plan is not taken for another's."""
+        return self.dag.fingerprint()
 
     @property
     def tight_steps(self) -> int:
-        """After how many steps the number of eligible tasks is proved to be the largest possible."""
-        return sum(e == u for e, u in zip(self.profile, self.upper_bound, strict=True))
+        """After how many steps, 0 included, the number of eligible tasks is proved to be the largest possible."""
+        return int((self.eligible == self.ceiling).sum())
+
+    def document(self) -> dict[str, Any]:
+        """The plan as plain data, fit for JSON; `eligo.verify` checks it."""
+        return {key: getattr(self, key) for key in DOCUMENT}
+
+
+DOCUMENT = (
+    "tasks", "arcs", "shortcuts", "blocks", "verdict", "method", "order", "profile", "upper_bound", "area", "area_bound",
+    "seconds", "fingerprint", "proof",
+)  # fmt: skip
 
 
 def sentence(plan: Plan) -> str:
@@ -97,28 +140,32 @@ def plan(flow: Dag | Workflow) -> Plan:
     begin = time.perf_counter()
     dag = dag_of(flow)
     bare = skeleton(dag)
-    outcome, blocks = solve(bare)
+    outcome, blocks = _solve_numbered(bare)
     sinks = np.flatnonzero(dag.outdegree == 0)
-    order = np.concatenate([outcome.order, sinks]).astype(np.int32)
-    profile = eligible_counts(dag, order)
-    bound = _eligible_bound(dag, outcome.bound)
+    sequence = np.concatenate([outcome.order, sinks]).astype(np.int32)
+    ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
     return Plan(
-        order=dag.named(order),
-        profile=tuple(profile.tolist()),
+        dag=dag,
+        sequence=sequence,
+        eligible=eligible_counts(dag, sequence),
+        ceiling=ceiling,
         verdict=outcome.verdict,
         method=outcome.method,
-        upper_bound=tuple(bound.tolist()),
-        area=int(profile.sum()),
-        area_bound=int(bound.sum()) - slack,
+        area_bound=int(ceiling.sum()) - slack,
         proof=outcome.proof,
-        fingerprint=dag.fingerprint(),
-        tasks=len(dag),
-        arcs=dag.arc_count,
         shortcuts=dag.arc_count - bare.arc_count,
-        blocks=len(blocks),
+        blocks=blocks,
         seconds=time.perf_counter() - begin,
     )
+
+
+def _solve_numbered(bare: Dag) -> tuple[Outcome, int]:
+    """Solve a dag; a large one is first numbered level by level, which the memory likes better."""
+    if len(bare) < LARGE:
+        return solve(bare)
+    outcome, blocks = solve(bare.renumbered(bare.order))
+    return replace(outcome, order=bare.order[outcome.order]), blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +203,8 @@ def _eligible_bound(dag: Dag, bound: Profile) -> Profile:
     return int((dag.indegree == 0).sum()) - np.arange(n + 1) + whole
 
 
-def solve(dag: Dag) -> tuple[Outcome, Blocks]:
-    """Any dag without shortcuts: ▷-linear segments at once, the others one by one."""
+def solve(dag: Dag) -> tuple[Outcome, int]:
+    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
     blocks = decompose(dag)
     solutions = solve_blocks(blocks)
     label = segments(dag)
@@ -166,10 +213,10 @@ def solve(dag: Dag) -> tuple[Outcome, Blocks]:
     line = linearise(solutions, label[sources[ptr[:-1]]], count)
     order = concatenated_order(solutions, line.sequence)
     if line.linear.all():
-        return Outcome(order, cumulative(dag, order), OPTIMAL, "▷-linear composition", {"rule": "chain"}), blocks
+        return Outcome(order, cumulative(dag, order), OPTIMAL, "▷-linear composition", {"rule": "chain"}), len(blocks)
     if count == 1:
-        return _solve_segment(dag, solutions), blocks
-    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear)), blocks
+        return _solve_segment(dag, solutions), len(blocks)
+    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear)), len(blocks)
 
 
 def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: np.ndarray) -> Outcome:
@@ -204,8 +251,8 @@ def _segment_dag(dag: Dag, tasks: Ints) -> Dag:
     outside = np.unique(heads[place[heads] < 0])
     place[outside] = len(tasks) + np.arange(len(outside))
     tails = np.repeat(place[tasks], dag.outdegree[tasks])
-    names = dag.named(np.concatenate([tasks, outside]))
-    return Dag.from_arrays(len(names), tails, place[heads], names)
+    members = np.concatenate([tasks, outside])
+    return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
 
 
 def _solve_segment(dag: Dag, solutions: Solutions) -> Outcome:
@@ -216,7 +263,7 @@ def _solve_segment(dag: Dag, solutions: Solutions) -> Outcome:
         sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
         return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
     sequence = canonical_order(dag)
-    outcome = _solve_undecided(renumbered(dag, sequence))
+    outcome = _solve_undecided(dag.renumbered(sequence))
     return replace(outcome, order=sequence[outcome.order])
 
 

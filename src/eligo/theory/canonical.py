@@ -32,13 +32,6 @@ def canonical_order(dag: Dag) -> Ints:
     return np.lexsort((colours(dag), -dag.height)).astype(np.int32)
 
 
-def renumbered(dag: Dag, sequence: Ints) -> Dag:
-    """The same dag with task sequence[i] as number i; names stay with their tasks."""
-    place = np.empty(len(dag), np.int32)
-    place[sequence] = np.arange(len(dag), dtype=np.int32)
-    return Dag.from_arrays(len(dag), place[dag.tails], place[dag.child], dag.named(sequence))
-
-
 def _ranked(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
     """The rank of each task's keys among the different ones."""
     if not len(keys[0]):
@@ -62,4 +55,5 @@ def _mixed(colour: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 def _row_sums(values: NDArray[np.uint64], ptr: Ints) -> NDArray[np.uint64]:
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
-    return np.subtract(sums[ptr[1:]], sums[ptr[:-1]], dtype=np.uint64)
+    differences: NDArray[np.uint64] = sums[ptr[1:]] - sums[ptr[:-1]]
+    return differences

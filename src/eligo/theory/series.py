@@ -44,7 +44,8 @@ def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]
     eligible = np.cumsum(np.bincount(latest + 1, minlength=k + 1))[at] - at
     soonest = _reduced(np.minimum, position[dag.child], dag.child_ptr, k)[sequence]
     stragglers = np.maximum.accumulate(np.concatenate([[0], soonest]))[at]
-    return np.logical_and(eligible == 1, stragglers <= at)
+    cut: NDArray[np.bool_] = (eligible == 1) & (stragglers <= at)
+    return cut
 
 
 def _reduced(ufunc: np.ufunc, values: Ints, ptr: Ints, empty: int) -> Ints:

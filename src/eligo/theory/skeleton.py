@@ -44,7 +44,7 @@ def skeleton(dag: Dag) -> Dag:
     shortcuts = shortcut_mask(dag)
     if not shortcuts.any():
         return dag
-    return Dag.from_arrays(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
+    return Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
 
 
 def is_skeleton(dag: Dag) -> bool:

@@ -44,7 +44,7 @@ class Solution:
     @property
     def name(self) -> str:
         """W(3,2) and the like, or what it is otherwise."""
-        return str(self.kind) if self.kind else self.method
+        return str(self.kind) if self.kind else f"a block of {len(self.maxima) - 1} sources"
 
 
 def recognise(blocks: Blocks) -> list[tuple[Kind, Ints]]:
