@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         UnknownTaskError,
     )
     from eligo.execution import Execution
+    from eligo.explaining import explain
     from eligo.formats import read, write
+    from eligo.planning import Judgement, Plan, judge, plan
     from eligo.theory.eligibility import (
         area,
         check_schedule,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
         normalised_area,
         profile,
     )
+    from eligo.verifying import Verification, verify
     from eligo.workflow import Origin, Task, Workflow
 
 _HOMES = {
@@ -50,7 +53,9 @@ _HOMES = {
         "UnknownTaskError",
     ),
     "eligo.execution": ("Execution",),
+    "eligo.explaining": ("explain",),
     "eligo.formats": ("read", "write"),
+    "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.theory.eligibility": (
         "area",
         "check_schedule",
@@ -59,6 +64,7 @@ _HOMES = {
         "normalised_area",
         "profile",
     ),
+    "eligo.verifying": ("Verification", "verify"),
     "eligo.workflow": ("Origin", "Task", "Workflow"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -72,22 +78,29 @@ __all__ = [
     "Execution",
     "FormatError",
     "InputError",
+    "Judgement",
     "MoveError",
     "Origin",
+    "Plan",
     "ScheduleError",
     "Task",
     "UnknownTaskError",
+    "Verification",
     "Workflow",
     "__version__",
     "area",
     "check_schedule",
     "compose",
     "cumulative_profile",
+    "explain",
     "is_schedule",
+    "judge",
     "normalised_area",
+    "plan",
     "profile",
     "read",
     "sum_of",
+    "verify",
     "write",
 ]
 

@@ -31,7 +31,7 @@ from eligo.workflow import Workflow, dag_of
 
 SHARES_SECONDS = 5.0
 MOST_SUMMANDS = 200
-LARGE = 100_000  # tasks: from here on numbering level by level pays
+LARGE = 20_000  # tasks: from here on numbering level by level pays
 LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
 
 
@@ -268,8 +268,8 @@ def _solve_segment(dag: Dag, solutions: Solutions) -> Outcome:
 
 
 def _solve_undecided(dag: Dag) -> Outcome:
-    subsets = Subsets.of(dag)
-    if len(subsets) <= MOST_ITEMS_FOR_AREA:
+    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    if subsets is not None:
         return _enumerated(dag, subsets)
     labels = dag.component_labels()
     parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]

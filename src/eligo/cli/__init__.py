@@ -9,6 +9,8 @@ import sys
 
 from eligo.version import __version__
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command and leave with its exit code."""
@@ -31,11 +33,12 @@ def run(arguments: list[str]) -> int:
     from eligo.errors import EligoError
 
     try:
-        return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
+        code = int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
+        return _complain("stopped", code) if code == INTERRUPTED else code
     except EligoError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
-        return _complain("stopped", 130)
+        return _complain("stopped", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: end quietly
         return 0
@@ -44,8 +47,6 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if hasattr(error, "format_message"):  # wrong usage, told by the argument parser
             return _complain(f"{error.format_message()} (eligo --help lists what there is)")
-        if type(error).__name__ in {"Abort", "Exit"}:
-            return int(getattr(error, "exit_code", 130))
         if os.environ.get("ELIGO_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")

@@ -77,9 +77,8 @@ def plan(
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
     from eligo.cli.plans import print_plan, save_plan, working
-    from eligo.formats import read, write
+    from eligo.formats import read, write_priorities
     from eligo.planning import plan as make_plan
-    from eligo.workflow import with_priorities
 
     flow = read(file, from_)
     with working(f"planning {len(flow):,} tasks"):
@@ -87,7 +86,7 @@ def plan(
     if save is not None:
         save_plan(found, save)
     if output is not None:
-        write(with_priorities(flow, found.order), output)
+        write_priorities(flow, found.order, output)
     if json:
         print_json(found.document())
     elif output != "-" and save != "-":

@@ -21,7 +21,7 @@ such as the commands in an arc list, is left out; `CANNOT` says so.
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -33,7 +33,7 @@ from eligo.formats import orders
 from eligo.formats.files import LARGEST_FILE, load, save, shown
 from eligo.formats.json_text import line_of, quote
 from eligo.formats.json_text import load as load_json
-from eligo.workflow import Origin, Workflow
+from eligo.workflow import Origin, Workflow, with_priorities
 
 __all__ = [
     "LARGEST_FILE",
@@ -46,6 +46,7 @@ __all__ = [
     "read_document",
     "read_order",
     "write",
+    "write_priorities",
 ]
 
 #: The module of each format. Where several fit a text, the first one does; the last one takes what is left.
@@ -66,6 +67,8 @@ class Format(Protocol):
     NAME: str
     #: how its files' names end, lower case, with the dot
     SUFFIXES: tuple[str, ...]
+    #: whether a task has a place for a priority
+    PRIORITIES: bool
     #: what it cannot represent, a few words each
     CANNOT: tuple[str, ...]
 
@@ -120,6 +123,16 @@ def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> Non
     except FormatError as error:
         raise FormatError(error.message, None if path == "-" else path) from None
     save(text, path)
+
+
+def write_priorities(flow: Workflow, order: Sequence[str], path: StrPath) -> None:
+    """Write a workflow with priorities for its tasks, so that an engine that heeds them follows *order*."""
+    path = os.fspath(path)
+    format = _format_to_write(flow, path)
+    if not module(format).PRIORITIES:
+        others = " or ".join(suffix for name in ("json", "yaml") for suffix in module(name).SUFFIXES[:1])
+        raise FormatError(f"{format} has no place for priorities: write {others}", shown(path))
+    write(with_priorities(flow, order), path, format)
 
 
 def read_order(path: StrPath, limit: int = LARGEST_FILE) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from eligo.workflow import Origin, Workflow
 
 NAME = "arcs"
 SUFFIXES = (".arcs", ".edges", ".txt")
+PRIORITIES = False
 CANNOT = ("the workflow's name", "anything known of a task beside its name", "sizes of files")
 
 _ARROW = re.compile(r"\s*([^\s\"#-]+)\s+->\s+([^\s\"#-]+)\s*")  # the common case

@@ -16,6 +16,7 @@ from eligo.workflow import Workflow
 
 NAME = "dot"
 SUFFIXES = (".dot", ".gv")
+PRIORITIES = False
 CANNOT = ("anything known of a task beside its name", "sizes of files")
 
 _DIGRAPH = re.compile(r"\s*(?:strict\s+)?(?:di)?graph\b[^{:]{0,1000}\{", re.IGNORECASE)

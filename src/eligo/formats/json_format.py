@@ -27,6 +27,7 @@ from eligo.workflow import Workflow
 
 NAME = "json"
 SUFFIXES = (".json",)
+PRIORITIES = True
 CANNOT = ("where the workflow came from",)
 
 #: A document of at most so many arcs and nodes goes on one line.

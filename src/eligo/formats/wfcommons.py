@@ -56,6 +56,7 @@ from eligo.workflow import Origin, Task, Workflow
 
 NAME = "wfcommons"
 SUFFIXES = (".json",)
+PRIORITIES = True
 CANNOT = (
     "no tasks at all, and names of tasks and files with other signs than letters, digits and -_.# (in files /: too)",
     "commands, cores, memory and priority of a task without seconds, less than one core, a command of no words",

@@ -28,6 +28,7 @@ from eligo.workflow import Workflow
 
 NAME = "yaml"
 SUFFIXES = (".yaml", ".yml")
+PRIORITIES = True
 CANNOT = ("where the workflow came from",)
 
 #: How deep lists and mappings may nest: four times what a document needs.

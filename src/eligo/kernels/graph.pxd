@@ -23,3 +23,9 @@ cpdef Py_ssize_t eligible_steps(const int[::1] ptr, const int[::1] parent, const
 
 @cython.locals(n=Py_ssize_t, clock=cython.int, count=cython.int, held=Py_ssize_t, root=cython.int, depth=Py_ssize_t, u=cython.int, v=cython.int)
 cpdef Py_ssize_t strong_components(const int[::1] ptr, const int[::1] child, int[::1] index, int[::1] low, int[::1] stack, int[::1] path, int[::1] cursor)
+
+@cython.locals(v=Py_ssize_t, i=Py_ssize_t, least=cython.int)
+cpdef void soonest(const int[::1] ptr, const int[::1] rows, const int[::1] position, int[::1] out, int empty)
+
+@cython.locals(v=Py_ssize_t, b=cython.int)
+cpdef void extremes(const int[::1] owner, const int[::1] value, int[::1] low, int[::1] high)

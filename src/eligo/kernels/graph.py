@@ -135,6 +135,27 @@ def eligible_steps(ptr: Ints, parent: Ints, position: Ints, step: Ints) -> int:
     return offender
 
 
+def soonest(ptr: Ints, rows: Ints, position: Ints, out: Ints, empty: int) -> None:
+    """The smallest position in every row, or *empty*."""
+    for v in range(out.shape[0]):
+        least = empty
+        for i in range(ptr[v], ptr[v + 1]):
+            if position[rows[i]] < least:
+                least = position[rows[i]]
+        out[v] = least
+
+
+def extremes(owner: Ints, value: Ints, low: Ints, high: Ints) -> None:
+    """The smallest and largest value among the tasks that each owner has; -1 owns nothing. *high* comes in as zeros."""
+    for v in range(owner.shape[0]):
+        b = owner[v]
+        if b >= 0:
+            if value[v] > high[b]:
+                high[b] = value[v]
+            if value[v] < low[b]:
+                low[b] = value[v]
+
+
 def strong_components(ptr: Ints, child: Ints, index: Ints, low: Ints, stack: Ints, path: Ints, cursor: Ints) -> int:
     """Tarjan's algorithm without recursion; afterwards low[v] numbers v's strong component. Returns how many there are.
 

@@ -27,8 +27,8 @@ def second_way(
     """Set found[i] to 1 where a path of two arcs or more leads from tail[i] to head[i], else to 0.
 
     Tasks on such a path lie strictly between the two ends both in level and in height. The search grows from both ends,
-    always on the side that has looked at fewer arcs, so a hub at one end does not cost its whole neighbourhood. *mark*
-    holds for each task the number of the last search that saw it, 2 i + 2 from above and 2 i + 3 from below; the two
+    always on the side that will then have looked at fewer arcs, so that a hub is opened only where nothing is cheaper.
+    *mark* holds for each task the number of the last search that saw it, 2 i + 2 from above and 2 i + 3 from below; the two
     sides share *queue*, of twice as many places as tasks.
     """
     n = level.shape[0]
@@ -49,10 +49,13 @@ def second_way(
         up_cost = 0
         met = 0
         while met == 0 and down_head < down_tail and up_head < up_tail:
-            if down_cost <= up_cost:
-                x = queue[down_head]
+            x = queue[down_head]
+            y = queue[up_head]
+            next_down = down_cost + child_ptr[x + 1] - child_ptr[x]
+            next_up = up_cost + parent_ptr[y + 1] - parent_ptr[y]
+            if next_down <= next_up:
                 down_head += 1
-                down_cost += int(child_ptr[x + 1] - child_ptr[x])
+                down_cost = next_down
                 for j in range(child_ptr[x], child_ptr[x + 1]):
                     w = child[j]
                     if mark[w] == below and not (x == u and w == v):
@@ -63,12 +66,11 @@ def second_way(
                         queue[down_tail] = w
                         down_tail += 1
             else:
-                x = queue[up_head]
                 up_head += 1
-                up_cost += int(parent_ptr[x + 1] - parent_ptr[x])
-                for j in range(parent_ptr[x], parent_ptr[x + 1]):
+                up_cost = next_up  # type: ignore[assignment]
+                for j in range(parent_ptr[y], parent_ptr[y + 1]):
                     w = parent[j]
-                    if mark[w] == above and not (x == v and w == u):
+                    if mark[w] == above and not (y == v and w == u):
                         met = 1
                         break
                     if mark[w] != below and level[w] > level[u] and height[w] < height[u]:

@@ -57,8 +57,10 @@ def _ranks(
     where, which = keys // max(k, 1), keys % max(k, 1)
     linear = np.ones(segment_count, np.bool_)
     solved = np.array([t.kind is not None or t.order is not None for t in types], np.bool_)
-    repeats = np.array([precedes(_item(t), _item(t)) for t in types], np.bool_)
-    linear[where[~solved[which] | ((counts > 1) & ~repeats[which])]] = False
+    linear[where[~solved[which]]] = False
+    for t in np.unique(which[(counts > 1) & solved[which]]).tolist():
+        if not precedes(_item(types[t]), _item(types[t])):  # two of a kind that cannot follow one another
+            linear[where[(which == t) & (counts > 1)]] = False
     ranks = np.zeros(len(keys), np.int64)
 
     @cache

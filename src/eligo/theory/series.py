@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag, Ints
+from eligo.kernels import graph
 
 
 def segments(dag: Dag) -> Ints:
@@ -40,19 +41,10 @@ def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]
     k = len(sequence)
     position = np.full(len(dag), k, np.int32)
     position[sequence] = np.arange(k, dtype=np.int32)
-    latest = _reduced(np.maximum, position[dag.parent], dag.parent_ptr, -1)[sequence]
-    eligible = np.cumsum(np.bincount(latest + 1, minlength=k + 1))[at] - at
-    soonest = _reduced(np.minimum, position[dag.child], dag.child_ptr, k)[sequence]
-    stragglers = np.maximum.accumulate(np.concatenate([[0], soonest]))[at]
+    step, soonest = np.empty(len(dag), np.int32), np.empty(len(dag), np.int32)
+    graph.eligible_steps(dag.parent_ptr, dag.parent, position, step)
+    graph.soonest(dag.child_ptr, dag.child, position, soonest, k)
+    eligible = np.cumsum(np.bincount(step[sequence], minlength=k + 1))[at] - at
+    stragglers = np.maximum.accumulate(np.concatenate([[0], soonest[sequence]]))[at]
     cut: NDArray[np.bool_] = (eligible == 1) & (stragglers <= at)
     return cut
-
-
-def _reduced(ufunc: np.ufunc, values: Ints, ptr: Ints, empty: int) -> Ints:
-    """ufunc over each row; *empty* where a row has nothing."""
-    if not len(values):
-        return np.full(len(ptr) - 1, empty, np.int32)
-    full = np.flatnonzero(np.diff(ptr))
-    result = np.full(len(ptr) - 1, empty, np.int32)
-    result[full] = ufunc.reduceat(values, ptr[full])
-    return result

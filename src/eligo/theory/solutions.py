@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag, Ints
-from eligo.kernels import walks
+from eligo.kernels import graph, walks
 from eligo.theory.blocks import Blocks
 from eligo.theory.duality import dual_maxima, dual_schedule
 from eligo.theory.priority import Kind
@@ -53,15 +53,15 @@ def recognise(blocks: Blocks) -> list[tuple[Kind, Ints]]:
     Connected bipartite blocks are told apart by their numbers of sources, sinks and arcs and by the extreme degrees.
     """
     s, k, m = np.diff(blocks.source_rows[0]), np.diff(blocks.sink_rows[0]), blocks.arc_counts
-    low, high = _extremes(blocks.dag.outdegree, blocks.source_rows)
-    least, most = _extremes(blocks.dag.indegree, blocks.sink_rows)
-    named = blocks.bipartite
+    low, high = _extremes(blocks.dag.outdegree, blocks.source_of, len(blocks))
+    least, most = _extremes(blocks.dag.indegree, blocks.sink_of, len(blocks))
+    dag, named = blocks.dag, blocks.bipartite
     d, e = high.astype(np.int64), most.astype(np.int64)
     is_n = named & (s == k) & (m == 2 * s - 1) & (high <= 2) & (most <= 2)
     is_w = named & ~is_n & (low == d) & (d >= 2) & (m == s * d) & (k == s * (d - 1) + 1) & (most <= 2)
     is_m = named & ~is_n & (least == e) & (e >= 2) & (m == k * e) & (s == k * (e - 1) + 1) & (high <= 2)
-    is_w &= _links(blocks.dag, blocks.source_rows) <= 2
-    is_m &= _links(blocks.dag.dual(), blocks.sink_rows) <= 2 if is_m.any() else is_m
+    _keep_paths(is_w, s, dag.child_ptr, dag.indegree[dag.child], blocks.source_rows)
+    _keep_paths(is_m, k, dag.parent_ptr, dag.outdegree[dag.parent], blocks.sink_rows)
     is_c = named & (s == k) & (m == 2 * s) & (low == 2) & (high == 2) & (most == 2) & (s > 1)
     is_q = named & (s == k) & (m == s.astype(np.int64) * k) & (s > 2)
     zero = np.zeros_like(d)
@@ -76,27 +76,29 @@ def _by_size(
     if not len(members):
         return
     keys = size[members].astype(np.int64) << 32 | degree[members]
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys, kind="stable") if np.ptp(keys) else np.arange(len(keys))
     cuts = np.flatnonzero(np.diff(keys[order])) + 1
     for group in np.split(members[order], cuts):
         yield Kind(letter, int(size[group[0]]), int(degree[group[0]])), group
 
 
-def _extremes(degree: Ints, rows: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    ptr, tasks = rows
-    if len(ptr) < 2:
-        return tasks[:0], tasks[:0]
-    return np.minimum.reduceat(degree[tasks], ptr[:-1]), np.maximum.reduceat(degree[tasks], ptr[:-1])
+def _extremes(degree: Ints, owner: Ints, count: int) -> tuple[Ints, Ints]:
+    low, high = np.full(count, np.iinfo(np.int32).max, np.int32), np.zeros(count, np.int32)
+    graph.extremes(owner, degree, low, high)
+    return low, high
 
 
-def _links(dag: Dag, rows: tuple[Ints, Ints]) -> Ints:
-    """For each block, the most children that one of its sources shares with another."""
-    ptr, tasks = rows
-    if len(ptr) < 2:
-        return tasks[:0]
-    shared = np.concatenate([[0], np.cumsum(dag.indegree[dag.child] > 1)]).astype(np.int32)
-    of_task = shared[dag.child_ptr[1:]] - shared[dag.child_ptr[:-1]]
-    return np.maximum.reduceat(of_task[tasks], ptr[:-1])
+def _keep_paths(mask: NDArray[np.bool_], size: Ints, ptr: Ints, degrees: Ints, rows: tuple[Ints, Ints]) -> None:
+    """Drop from the mask the blocks in which somebody shares neighbours with three others or more: stars, not paths.
+
+    *degrees* holds the degree of every neighbour, row by row; four on a side are the least that can form a star.
+    """
+    if not (mask & (size > 3)).any():
+        return
+    shared = np.concatenate([[0], np.cumsum(degrees > 1)])
+    of_task = shared[ptr[1:]] - shared[ptr[:-1]]
+    block_ptr, tasks = rows
+    mask &= np.maximum.reduceat(of_task[tasks], block_ptr[:-1]) <= 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +152,17 @@ def solve_one(block: Dag) -> Solution:
     >>> solve_one(Dag.from_arrays(7, [0, 0, 0, 1, 1, 2], [3, 4, 5, 5, 6, 6])).maxima.tolist()
     [0, 2, 3, 4]
     """
-    subsets = Subsets.of(block)
     bipartite = block.depth <= 2
-    if len(subsets) <= (MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA):
+    subsets = Subsets.of(block, MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA)
+    if subsets is not None:
         order = subsets.optimal_order()
         return Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
     if bipartite:
         sources = int((block.outdegree > 0).sum())
         if block.arc_count == len(block) - 1 and sources <= LARGEST_TREE:
             return _solve_tree(block)
-        dual = Subsets.of(block.dual())
-        if len(dual) <= MOST_ITEMS:
+        dual = Subsets.of(block.dual(), MOST_ITEMS)
+        if dual is not None:
             return _from_dual(block, dual)
     return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None)
 

@@ -7,8 +7,8 @@ cumulative profile, and a walk through sets that attain it is an IC-optimal sche
 """
 
 import itertools
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,28 +29,23 @@ class Subsets:
 
     twins: list[list[int]]
     needs: list[int]
-    rewards: dict[int, int]
+    rewards: Mapping[int, int]
 
     @classmethod
-    def of(cls, dag: Dag) -> "Subsets":
-        """The items of a dag.
+    def of(cls, dag: Dag, most: int = MOST_ITEMS) -> "Subsets | None":
+        """The items of a dag, or None where there are more than *most*.
 
         >>> quiet = Subsets.of(Dag.from_arcs([("a", "x"), ("b", "x"), ("c", "y")]))
         >>> quiet.twins, quiet.maxima.tolist()
         ([[0, 2], [3]], [0, 1, 1, 2])
         """
-        rows = [(_row(dag.parent_ptr, dag.parent, v), _row(dag.child_ptr, dag.child, v)) for v in range(len(dag))]
-        groups: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
-        for v, (parents, children) in enumerate(rows):
-            if len(children):
-                groups[parents.tobytes(), children.tobytes()].append(v)
-        twins = list(groups.values())
+        twins = _twins(dag, most)
+        if twins is None:
+            return None
         item = {v: i for i, members in enumerate(twins) for v in members}
-        masks = [sum({1 << item[u] for u in parents.tolist()}) for parents, _ in rows]
-        rewards: dict[int, int] = defaultdict(int)
-        for v, mask in enumerate(masks):
-            if len(rows[v][0]):
-                rewards[mask] += 1
+        parents = [_row(dag.parent_ptr, dag.parent, v).tolist() for v in range(len(dag))]
+        masks = [sum({1 << item[u] for u in row}) for row in parents]
+        rewards = Counter(mask for mask, row in zip(masks, parents, strict=True) if row)
         return cls(twins, [masks[members[0]] for members in twins], rewards)
 
     def __len__(self) -> int:
@@ -179,6 +174,17 @@ class Subsets:
 
     def _expanded(self, bits: list[int]) -> list[int]:
         return [v for bit in bits for v in self.twins[bit.bit_length() - 1]]
+
+
+def _twins(dag: Dag, most: int) -> list[list[int]] | None:
+    """The nonsinks, grouped by equal parents and equal children; None as soon as there are too many groups."""
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for v in np.flatnonzero(dag.outdegree > 0).tolist():
+        parents, children = _row(dag.parent_ptr, dag.parent, v), _row(dag.child_ptr, dag.child, v)
+        groups.setdefault((parents.tobytes(), children.tobytes()), []).append(v)
+        if len(groups) > most:
+            return None
+    return list(groups.values())
 
 
 def _containing(larger: NDArray[np.intp], smaller: NDArray[np.intp]) -> NDArray[np.intp]:

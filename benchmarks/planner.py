@@ -1,0 +1,201 @@
+"""The planner: a million tasks, growth, shortcuts, memory, and the real workflows beside the checkout where there are any."""
+
+import resource
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import networkx
+import numpy as np
+import rustworkx
+
+from benchmarks.foundation import kahn
+from benchmarks.timing import command_seconds, fastest, heading, row, shuffled, verdict
+from eligo import families
+from eligo.dag import Dag
+from eligo.formats import read
+from eligo.planning import Plan, plan
+from eligo.theory.eligibility import eligible_counts
+from eligo.theory.orders import outdegree_order
+from eligo.theory.skeleton import shortcut_mask
+
+REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
+SIZED: dict[str, Callable[[int], Dag]] = {  # families by their number of tasks, about
+    "out-mesh": lambda n: families.out_mesh(round((2 * n) ** 0.5)),
+    "in-mesh": lambda n: families.in_mesh(round((2 * n) ** 0.5)),
+    "butterfly": lambda n: families.butterfly({250_000: 14, 500_000: 15, 1_000_000: 16}[n]),
+    "out-tree": lambda n: families.out_tree(n.bit_length()),
+    "in-tree": lambda n: families.in_tree(n.bit_length()),
+    "diamond": lambda n: families.diamond(n.bit_length() - 1),
+    "prefix": lambda n: families.parallel_prefix(n // 17),
+    "fork-join": lambda n: families.fork_join(1000, 10, n // 10_000),
+    "wide W, 5 arcs a task": lambda n: families.random_composition("w", n // 10, 1),
+}
+
+
+def run() -> None:
+    """Print the planner's figures."""
+    large()
+    growth()
+    shortcuts()
+    against_dask()
+    memory()
+    real_workflows()
+    whole_commands()
+
+
+def large() -> None:
+    """A million tasks, numbered at random: at most 40 Kahn passes, and less than networkx takes to sort."""
+    widths = (24, 10, 11, 9, 9, 8, 8, 10, 8)
+    heading("plan() of a million tasks", ("family", "tasks", "arcs", "plan s", "Kahn s", "ratio", "<= 40", "networkx s", ""), widths)
+    for name, make in SIZED.items():
+        dag = shuffled(make(1_000_000))
+        planned, one_pass = fastest(partial(plan, dag), partial(kahn, dag), rounds=3)
+        ratio, peer = planned / one_pass, _networkx_sort(dag) if name in {"out-mesh", "butterfly"} else None
+        holds = ratio <= 40 and plan(dag).verdict == "optimal" and (peer is None or planned < peer)
+        shown = (name, f"{len(dag):,}", f"{dag.arc_count:,}", planned, one_pass, ratio, verdict(ratio <= 40))
+        row((*shown, peer if peer is not None else "", plan(dag).verdict if holds else "NOT MET"), widths)
+
+
+def _networkx_sort(dag: Dag) -> float:
+    digraph: networkx.DiGraph[int] = networkx.DiGraph()
+    digraph.add_nodes_from(range(len(dag)))
+    digraph.add_edges_from(zip(dag.tails.tolist(), dag.child.tolist(), strict=True))
+    return fastest(lambda: list(networkx.topological_sort(digraph)), rounds=1)[0]
+
+
+def growth() -> None:
+    """Doubling the dag at most doubles the time, with 15 % to spare."""
+    widths = (24, 10, 10, 10, 9, 9, 8)
+    heading("Growth of plan()", ("family", "250k s", "500k s", "1M s", "x", "x", "<= 2.3"), widths)
+    for name in ("out-mesh", "butterfly", "out-tree", "prefix", "fork-join"):
+        dags = [shuffled(SIZED[name](n)) for n in (250_000, 500_000, 1_000_000)]
+        times = fastest(*(partial(plan, dag) for dag in dags), rounds=5)
+        sizes = [len(dag) + dag.arc_count for dag in dags]
+        factors = [(b / a) / (y / x) * 2 for a, b, x, y in zip(times, times[1:], sizes, sizes[1:], strict=False)]
+        row((name, *times, *factors, verdict(max(factors) <= 2.3)), widths)
+
+
+def montage_like(width: int) -> Dag:
+    """Projections, overlaps, one join, one task for each projection again, one sum: shortcuts as in Montage."""
+    project, overlap = np.arange(width), width + np.arange(3 * width)
+    join, back = 4 * width, 4 * width + 1 + np.arange(width)
+    tails = [np.repeat(project, 3), (project.repeat(3) + 1) % width, overlap, np.full(width, join), project, back]
+    heads = [overlap, overlap, np.full(3 * width, join), back, back, np.full(width, 5 * width + 1)]
+    return Dag.from_arrays(5 * width + 2, np.concatenate(tails), np.concatenate(heads))
+
+
+def shortcuts() -> None:
+    """Removing shortcuts from 10,000 tasks, against rustworkx's transitive reduction."""
+    widths = (24, 10, 10, 10, 9, 8)
+    heading("Shortcuts, 1e4 tasks", ("dag", "shortcuts", "ours s", "peer s", "ratio", ">= 500"), widths)
+    cases = {
+        "out-mesh": families.out_mesh(140),
+        "Montage-like": montage_like(2000),
+        "layered": families.random_layered(100, 100, seed=1, degree=5),
+        "uniform random": families.random_dag(10_000, 0.001, 1),
+    }
+    for name, dag in ((name, shuffled(dag)) for name, dag in cases.items()):
+        peer: rustworkx.PyDiGraph[int, None] = rustworkx.PyDiGraph()
+        peer.add_nodes_from(range(len(dag)))
+        peer.add_edges_from_no_data(list(zip(dag.tails.tolist(), dag.child.tolist(), strict=True)))
+        ours = fastest(partial(shortcut_mask, dag), rounds=5)[0]
+        theirs = fastest(partial(rustworkx.transitive_reduction, peer), rounds=1)[0]
+        target = verdict(theirs / ours >= 500) if name != "uniform random" else "(hard case)"
+        row((name, int(shortcut_mask(dag).sum()), ours, theirs, theirs / ours, target), widths)
+
+
+DASK = """
+import resource, sys, time
+from dask.order import order
+from benchmarks.planner import dask_case
+dag = dask_case(sys.argv[1])
+rows = dag.parent.tolist()
+graph = {v: (sum, [rows[i] for i in range(dag.parent_ptr[v], dag.parent_ptr[v + 1])]) for v in range(len(dag))}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+begin = time.perf_counter()
+order(graph)
+print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def dask_case(name: str) -> Dag:
+    """A dag of 100,000 tasks by name."""
+    cases = {
+        "out-mesh": lambda: families.out_mesh(447),
+        "butterfly": lambda: families.butterfly(13),
+        "layered": lambda: families.random_layered(100, 1000, seed=1, degree=3),
+    }
+    return shuffled(cases[name]())
+
+
+def against_dask() -> None:
+    """The order of 100,000 tasks against dask.order on the same graph; both in a process of their own."""
+    widths = (24, 10, 10, 9, 9, 12, 12, 8)
+    columns = ("dag", "ours s", "dask s", "ratio", ">= 100", "ours MB", "dask MB", "<= 1/10")
+    heading("Order of 1e5 tasks", columns, widths)
+    ours_code = DASK.replace("from dask.order import order", "from eligo.planning import plan").replace(
+        "order(graph)", "plan(dag).order"
+    )
+    for name in ("out-mesh", "butterfly", "layered"):
+        (ours, our_kb), (theirs, their_kb) = (_in_process(code, name) for code in (ours_code, DASK))
+        faster, smaller = verdict(theirs / ours >= 100), verdict(our_kb <= their_kb / 10)
+        row((name, ours, theirs, theirs / ours, faster, our_kb / 1024, their_kb / 1024, smaller), widths)
+
+
+def _in_process(code: str, name: str) -> tuple[float, float]:
+    done = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, check=True)
+    seconds, kilobytes = done.stdout.split()
+    return float(seconds), float(kilobytes)
+
+
+def memory() -> None:
+    """The most memory that planning takes beside the dag, and what the plan and the dag keep, names included."""
+    widths = (24, 12, 12, 12, 8)
+    heading("Memory of a plan, names included", ("dag", "peak MB", "kept MB", "target MB", ""), widths)
+    for name in ("out-mesh", "butterfly"):
+        shape = SIZED[name](250_000)
+        tails, heads, n = shape.tails, shape.child.copy(), len(shape)
+        del shape
+        tracemalloc.start()
+        dag = Dag.from_arrays(n, tails, heads)
+        found = plan(dag)
+        _ = found.order
+        kept, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        target = 64 * dag.arc_count + 200 * len(dag)
+        row((name, peak / 1e6, kept / 1e6, target / 1e6, verdict(kept <= target)), widths)
+    print(f"  (this process so far: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB)")
+
+
+def real_workflows() -> None:
+    """Each real workflow: verdict, and the areas of three orders as shares of the proven bound."""
+    widths = (44, 7, 7, 11, 9, 7, 8, 8)
+    heading("Real workflows", ("workflow", "tasks", "blocks", "verdict", "plan", "fifo", "greedy", "plan s"), widths)
+    if not REAL.exists():
+        print("  none beside the checkout: skipped")
+        return
+    for path in sorted(REAL.glob("*.json*")):
+        dag = read(path).dag
+        found = plan(dag)
+        row((path.name[:44], len(dag), found.blocks, found.verdict, *_shares(dag, found), found.seconds), widths)
+
+
+def _shares(dag: Dag, found: Plan) -> tuple[str, ...]:
+    areas = found.area, eligible_counts(dag, dag.order).sum(), eligible_counts(dag, outdegree_order(dag)).sum()
+    return tuple(f"{area / found.area_bound:.4f}" for area in areas)
+
+
+def whole_commands() -> None:
+    """The whole command on real workflows of at most 3,000 tasks."""
+    if not REAL.exists():
+        return
+    eligo = str(Path(sys.executable).with_name("eligo"))
+    paths = [path for path in sorted(REAL.glob("*.json*")) if not path.name.startswith("synthetic")]
+    times = {path.name: command_seconds(eligo, "plan", str(path), rounds=3) for path in paths}
+    slowest = max(times, key=times.__getitem__)
+    print(f"\neligo plan FILE, whole command, {len(times)} real workflows: median {np.median(list(times.values())):.2f} s, "
+          f"slowest {times[slowest]:.2f} s ({slowest}); target <= 0.5 s: {verdict(times[slowest] <= 0.5)}")  # fmt: skip
