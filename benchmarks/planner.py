@@ -50,7 +50,8 @@ def run() -> None:
 def large() -> None:
     """A million tasks, numbered at random: at most 40 Kahn passes, and less than networkx takes to sort."""
     widths = (24, 10, 11, 9, 9, 8, 8, 10, 8)
-    heading("plan() of a million tasks", ("family", "tasks", "arcs", "plan s", "Kahn s", "ratio", "<= 40", "networkx s", ""), widths)
+    columns = ("family", "tasks", "arcs", "plan s", "Kahn s", "ratio", "<= 40", "networkx s", "")
+    heading("plan() of a million tasks", columns, widths)
     for name, make in SIZED.items():
         dag = shuffled(make(1_000_000))
         planned, one_pass = fastest(partial(plan, dag), partial(kahn, dag), rounds=3)

@@ -1,1 +1,39 @@
-"""What eligo does, shown on a small workflow in a folder of its own."""
+"""What eligo does, command by command; `make demo` runs it and leaves the files in out/."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+OUT = HERE.parent / "out"
+ELIGO = str(Path(sys.executable).with_name("eligo"))
+STEPS = [
+    ("Which ready task next? The plan of a small workflow, and how good it is:", "plan pie.yaml"),
+    ("The same workflow with a priority for every task, for engines that heed them:", "plan pie.yaml -o prioritised.yaml"),
+    ("A plan carries its proof; a separate checker rechecks it:", "plan pie.yaml --save plan.json"),
+    ("", "verify pie.yaml plan.json"),
+    ("Larger: 820 tasks whose blocks are run in an order of priority,", "generate in-mesh 40 -o mesh.json"),
+    ("explained in words and in a picture:", "explain mesh.json -o mesh.svg"),
+    ("Not every workflow has an order that is best at every moment; then a bound says how close this one is:",
+     "generate layered 12 15 --seed 4 -o layered.json"),
+    ("", "explain layered.json -o layered.html"),
+]  # fmt: skip
+
+
+def main() -> None:
+    """Run every step in out/ and print what it prints."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir()
+    shutil.copy(HERE / "pie.yaml", OUT)
+    for comment, words in STEPS:
+        if comment:
+            print(f"\n# {comment}", flush=True)
+        print(f"$ eligo {words}", flush=True)
+        subprocess.run([ELIGO, *shlex.split(words)], check=True, cwd=OUT)
+    print(f"\nLook at {OUT.name}/mesh.svg and {OUT.name}/layered.html, or plan a file of yours: eligo plan FILE")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
 from eligo.kernels import graph
+from eligo.rows import Ints, find_cycle, pointers, rows
 
 if TYPE_CHECKING:
     import networkx
     import rustworkx
-
-Ints = NDArray[np.int32]
 
 #: the names, or what gives them when asked, or None: each task is named by its number
 Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
@@ -139,7 +138,7 @@ class Dag:
         level, order = np.diff(parent_ptr), np.empty(n, np.int32)
         reached = graph.kahn(child_ptr, child, level, order, np.empty(1, np.int32))
         if reached < n:
-            cycle = _cycle(parent_ptr, parent, order[:reached])
+            cycle = find_cycle(parent_ptr, parent, order[:reached])
             raise CycleError([names[v] if isinstance(names, tuple) else str(v) for v in cycle])
         arrays = (child_ptr, child, parent_ptr, parent, order, level)
         for array in arrays:
@@ -310,7 +309,7 @@ class Dag:
         place = np.empty(n, np.int32)
         place[sequence] = np.arange(n, dtype=np.int32)
         degree = self.outdegree[sequence]
-        shift = self.child_ptr[:-1][sequence] - _ptr(degree)[:-1]
+        shift = self.child_ptr[:-1][sequence] - pointers(degree)[:-1]
         arcs = np.arange(self.arc_count, dtype=np.int32) + np.repeat(shift, degree)
         tails = np.repeat(np.arange(n, dtype=np.int32), degree)
         return Dag.from_checked(n, tails, place[self.child[arcs]], lambda: self.named(sequence))
@@ -416,41 +415,3 @@ def _ends(n: int, ends: ArrayLike) -> Ints:
     if wide.size and (wide.min() < 0 or wide.max() >= n):
         raise UnknownTaskError(str(wide.min() if wide.min() < 0 else wide.max()))
     return np.ascontiguousarray(wide, np.int32)
-
-
-def _ptr(counts: NDArray[np.integer[Any]]) -> Ints:
-    ptr = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr
-
-
-def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
-    """Sorted rows of children and of parents, without repetitions, and the number of repetitions: three linear passes."""
-    ptr = _ptr(np.bincount(head, minlength=n))
-    rough = np.empty(len(head), np.int32)
-    graph.scatter(head, tail, ptr[:-1].copy(), rough)
-    begin = _ptr(np.bincount(tail, minlength=n))[:-1]
-    end, child = begin.copy(), np.empty(len(tail), np.int32)
-    dropped = graph.transpose(ptr, rough, begin, end, child)
-    child_ptr = _ptr(end - begin)
-    if dropped:
-        graph.compact(begin, end, child_ptr, child)
-        child = child[: len(child) - dropped].copy()
-    parent_ptr = _ptr(np.bincount(child, minlength=n))
-    parent = np.empty(len(child), np.int32)
-    graph.transpose(child_ptr, child, parent_ptr[:-1], parent_ptr[:-1].copy(), parent)
-    return child_ptr, child, parent_ptr, parent, dropped
-
-
-def _cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
-    """A cycle among the tasks that Kahn's pass left over: each has a parent left over, so walk back until one returns."""
-    left = np.ones(len(parent_ptr) - 1, np.bool_)
-    left[reached] = False
-    seen: dict[int, int] = {}
-    v = int(left.argmax())
-    while v not in seen:
-        seen[v] = len(seen)
-        above = parent[parent_ptr[v] : parent_ptr[v + 1]]
-        v = int(above[left[above]][0])
-    walk = list(seen)[seen[v] :]
-    return [v, *reversed(walk)]

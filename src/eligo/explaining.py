@@ -87,14 +87,24 @@ def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
     types = solutions.type_of[solutions.blocks.source_of[nonsinks]].tolist()
     linear = [(w, t) for i, (w, t) in enumerate(zip(where, types, strict=True)) if not any(a <= i < b for a, b in hard)]
     runs = [key for key, _ in groupby(linear)]
-    for (w1, t1), (w2, t2) in list(pairwise(runs))[:LONGEST_CHAIN]:
-        one, two = solutions.types[t1], solutions.types[t2]
-        if w1 == w2:
-            yield f"{one.name} ▷ {two.name}: {reason(one, two)}."
-        else:
-            yield f"{one.name}, then {two.name}: everything before must be done first."
-    if len(runs) - 1 > LONGEST_CHAIN:
-        yield f"... and {len(runs) - 1 - LONGEST_CHAIN:,} more such steps."
+    links = [(solutions.types[a[1]], solutions.types[b[1]], a[0] == b[0]) for a, b in pairwise(runs)]
+    stretches = [list(group) for _, group in groupby(links, key=lambda link: _why(*link))]
+    for stretch in stretches[:LONGEST_CHAIN]:
+        yield _stretch(stretch)
+    if len(stretches) > LONGEST_CHAIN:
+        yield f"... and {len(stretches) - LONGEST_CHAIN:,} more such steps."
+
+
+def _stretch(links: Sequence[tuple[Solution, Solution, bool]]) -> str:
+    """Several links of the chain that hold for the same reason."""
+    sign = " ▷ " if links[0][2] else ", then "
+    names = [links[0][0].name, *(second.name for _, second, _ in links)]
+    shown = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
+    return f"{sign.join(shown)}: {_why(*links[0])}."
+
+
+def _why(first: Solution, second: Solution, together: bool) -> str:
+    return reason(first, second) if together else "everything before must be done first"
 
 
 def reason(first: Solution, second: Solution) -> str:

@@ -4,6 +4,7 @@ skeleton -> segments -> blocks -> one block at a time -> ▷-linear composition;
 extended regimen, enumeration, sums, and last the heuristics judged by the bounds.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
+from eligo.rows import Ints
 from eligo.theory.blocks import decompose
 from eligo.theory.bounds import Shares, best_shares, block_bound
 from eligo.theory.canonical import canonical_order
@@ -116,8 +118,8 @@ DOCUMENT = (
 
 def sentence(plan: Plan) -> str:
     """The verdict for someone who never heard of the theory."""
-    gap = 100 * (1 - plan.area / plan.area_bound) if plan.area_bound else 0.0
-    average = f"this one is within {gap:.1g} % of the largest possible average"
+    tenths = math.ceil(1000 * (plan.area_bound - plan.area) / max(1, plan.area_bound))
+    average = f"this one is within {tenths / 10:g} % of the largest possible average"
     if plan.area == plan.area_bound:
         average = "this one has the largest possible average"
     match plan.verdict:
@@ -263,19 +265,19 @@ def _solve_segment(dag: Dag, solutions: Solutions) -> Outcome:
         sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
         return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
     sequence = canonical_order(dag)
-    outcome = _solve_undecided(dag.renumbered(sequence))
+    outcome = _solve_undecided(dag.renumbered(sequence), block_bound(solutions))
     return replace(outcome, order=sequence[outcome.order])
 
 
-def _solve_undecided(dag: Dag) -> Outcome:
+def _solve_undecided(dag: Dag, blocks: Profile) -> Outcome:
     subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
     if subsets is not None:
         return _enumerated(dag, subsets)
     labels = dag.component_labels()
     parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]
     if 1 < len(parts) <= MOST_SUMMANDS:
-        return _solve_sum(dag, parts)
-    return _bounded(dag)
+        return _solve_sum(dag, parts, blocks)
+    return _bounded(dag, blocks)
 
 
 def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
@@ -287,7 +289,7 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
     return Outcome(order, subsets.maxima, verdict, "enumeration", proof, area)
 
 
-def _solve_sum(dag: Dag, parts: list[Ints]) -> Outcome:
+def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile) -> Outcome:
     """A sum admits exactly when its summands do and Sweep can interleave them."""
     outcomes = [solve(dag.induced(part))[0] for part in parts]
     verdict = worst({outcome.verdict for outcome in outcomes})
@@ -306,16 +308,15 @@ def _solve_sum(dag: Dag, parts: list[Ints]) -> Outcome:
     bound = np.zeros(1, np.int64)
     for outcome in outcomes:
         bound = convolved(bound, outcome.bound)
-    rough = _bounded(dag)
+    rough = _bounded(dag, blocks)
     return Outcome(
         rough.order, np.minimum(bound, rough.bound), verdict, "sum", proof | {"shares": rough.proof["shares"]}
     )
 
 
-def _bounded(dag: Dag) -> Outcome:
-    """The best of the heuristics, judged by the bounds."""
+def _bounded(dag: Dag, blocks: Profile) -> Outcome:
+    """The best of the heuristics, judged by the bounds: shares, and that of the blocks."""
     shares = best_shares(dag, SHARES_SECONDS)
-    blocks = block_bound(solve_blocks(decompose(dag)))
     bound = np.minimum(shares.bound, blocks)
     dual = best_shares(dag.dual(), SHARES_SECONDS).modules if len(dag) <= LARGEST_DUAL else []
     candidates = ((name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual))

@@ -117,6 +117,7 @@ def explain(
 
         with working("drawing"):
             save_explanation(found, flow, output, words)
+        typer.echo(f"eligo: wrote {output}", err=True)
     if json:
         print_json(found.document() | {"words": words})
     else:

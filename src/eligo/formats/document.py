@@ -21,9 +21,10 @@ from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import Any
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, FormatError, shorten
 from eligo.formats.json_text import line_of
+from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
 TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files")

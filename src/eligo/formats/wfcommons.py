@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
 from eligo.formats import json_text
 from eligo.formats.document import (
@@ -52,6 +52,7 @@ from eligo.formats.document import (
     string,
     strings,
 )
+from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "wfcommons"

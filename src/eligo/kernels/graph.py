@@ -140,8 +140,7 @@ def soonest(ptr: Ints, rows: Ints, position: Ints, out: Ints, empty: int) -> Non
     for v in range(out.shape[0]):
         least = empty
         for i in range(ptr[v], ptr[v + 1]):
-            if position[rows[i]] < least:
-                least = position[rows[i]]
+            least = min(least, position[rows[i]])
         out[v] = least
 
 
@@ -150,10 +149,8 @@ def extremes(owner: Ints, value: Ints, low: Ints, high: Ints) -> None:
     for v in range(owner.shape[0]):
         b = owner[v]
         if b >= 0:
-            if value[v] > high[b]:
-                high[b] = value[v]
-            if value[v] < low[b]:
-                low[b] = value[v]
+            high[b] = max(high[b], value[v])
+            low[b] = min(low[b], value[v])
 
 
 def strong_components(ptr: Ints, child: Ints, index: Ints, low: Ints, stack: Ints, path: Ints, cursor: Ints) -> int:

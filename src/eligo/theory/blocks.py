@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints, rows
+from eligo.dag import Dag
 from eligo.errors import CycleError
 from eligo.kernels import graph
+from eligo.rows import Ints, rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
+from eligo.rows import Ints
 from eligo.theory.priority import precedes
 from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
 from eligo.theory.solutions import Solutions

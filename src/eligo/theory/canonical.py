@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
+from eligo.rows import Ints
 
 MOST_ROUNDS = 60
 

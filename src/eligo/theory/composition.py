@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Ints
+from eligo.rows import Ints
 from eligo.theory.priority import Kind, precedes, sorted_chain
 from eligo.theory.profiles import Profile
 from eligo.theory.solutions import Solution, Solutions

@@ -5,7 +5,8 @@
 
 import numpy as np
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
+from eligo.rows import Ints
 from eligo.theory.eligibility import Order, eligible_steps
 from eligo.theory.profiles import Profile
 

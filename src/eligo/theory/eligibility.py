@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
 from eligo.errors import ScheduleError
 from eligo.kernels import graph
+from eligo.rows import Ints
 from eligo.workflow import Workflow, dag_of
 
 Order = Sequence[str] | Ints

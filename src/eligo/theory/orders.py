@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
 from eligo.kernels import lists
+from eligo.rows import Ints
 from eligo.theory.bounds import Module
 from eligo.theory.duality import dual_schedule
 

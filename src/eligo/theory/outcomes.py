@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
+from eligo.rows import Ints
 from eligo.theory.eligibility import eligible_steps
 from eligo.theory.profiles import Profile
 

@@ -13,7 +13,8 @@ from functools import cache
 
 import numpy as np
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
+from eligo.rows import Ints
 from eligo.theory.priority import precedes
 from eligo.theory.solutions import Solutions
 from eligo.theory.sweep import Interleaving, sweep

@@ -8,8 +8,9 @@ IC-optimal exactly when it is so on every segment.
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
 from eligo.kernels import graph
+from eligo.rows import Ints
 
 
 def segments(dag: Dag) -> Ints:

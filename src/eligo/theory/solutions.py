@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Ints
+from eligo.dag import Dag
 from eligo.kernels import graph, walks
+from eligo.rows import Ints
 from eligo.theory.blocks import Blocks
 from eligo.theory.duality import dual_maxima, dual_schedule
 from eligo.theory.priority import Kind

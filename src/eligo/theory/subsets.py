@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.kernels import graph
 from eligo.theory.profiles import Profile
 
 MOST_ITEMS = 24
@@ -87,9 +88,10 @@ class Subsets:
     @cached_property
     def maxima(self) -> Profile:
         """M(t): the most nonsources that t executions can render."""
-        best = np.zeros(sum(self.weights) + 1, np.int64)
-        np.maximum.at(best, self.weight[self.closed], self.rendered[self.closed])
-        return np.maximum.accumulate(best)
+        best = np.zeros(sum(self.weights) + 1, np.int32)
+        least = np.zeros_like(best)
+        graph.extremes(self.weight[self.closed], self.rendered[self.closed], least, best)
+        return np.maximum.accumulate(best.astype(np.int64))
 
     def optimal_order(self) -> list[int] | None:
         """The nonsinks in an order that attains M(t) at every t, or None where there is none: exhaustive search."""

@@ -1,0 +1,19 @@
+"""Pictures of plans: the profile, the dag, its super-dag, and all of them as one explanation.
+
+They need matplotlib (`pip install 'eligo[plot]'`), which is imported when something is drawn. Figures are plain
+matplotlib figures without global state; `save_figure` writes them so that equal pictures are equal bytes.
+"""
+
+from eligo.plotting.dags import draw_dag, draw_superdag
+from eligo.plotting.profiles import draw_profile
+from eligo.plotting.report import draw_explanation, fifo_profile, save_explanation, save_figure
+
+__all__ = [
+    "draw_dag",
+    "draw_explanation",
+    "draw_profile",
+    "draw_superdag",
+    "fifo_profile",
+    "save_explanation",
+    "save_figure",
+]

@@ -1,0 +1,204 @@
+"""Pictures of a dag and of its super-dag."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.planning import Plan
+from eligo.plotting.anatomy import Anatomy
+from eligo.plotting.bends import Floats
+from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure
+from eligo.plotting.labels import legible, wrapped
+from eligo.plotting.sketches import BOLD, SHORTCUT, SMALL, Sketch, sketch_of_blocks, sketch_of_dag
+from eligo.workflow import Workflow, dag_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.path import Path
+
+MARGIN = 18.0
+ARROW = (2.2, 5.0)  # half the width and the length of an arrow's head
+TITLE, LEGEND = 9.0, 6.8  # sizes of type, in points
+LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller
+
+
+def draw_dag(flow: Dag | Workflow, plan: Plan) -> "Figure":
+    """The dag by levels, its tasks numbered by the plan and coloured by block; blocks instead of tasks where they are many.
+
+    A task has the colour of the block that it opens, as have the arcs of the block; blocks of a single arc are grey, and
+    so are shortcuts, which are dotted. Tasks with no children are white inside.
+    """
+    return picture_of(sketch_of_dag(Anatomy(dag_of(flow), plan)))
+
+
+def draw_superdag(flow: Dag | Workflow, plan: Plan) -> "Figure":
+    """The blocks of the dag, with an arc where one has a sink that is a source of the other.
+
+    Each tells its kind, its place in the order in which the plan starts them, and the name of the tasks that it runs;
+    5→3 is a block of 5 sources and 3 sinks that belongs to no named family. Alike ones are drawn together where
+    there are many; areas grow with numbers of tasks.
+    """
+    return picture_of(sketch_of_blocks(Anatomy(dag_of(flow), plan)))
+
+
+def picture_of(sketch: Sketch) -> "Figure":
+    """A figure with one sketch in it."""
+    width, height = panel_size(sketch)
+    figure = new_figure(width, height)
+    paint(sketch, new_axes(figure, 0, 0, width, height))
+    return figure
+
+
+def panel_size(sketch: Sketch) -> tuple[float, float]:
+    """The width and height, in points, that a sketch is drawn in."""
+    across, down = sketch.size
+    scale = _scale(sketch, MOST_WIDTH)
+    width = max(across * scale + 2 * MARGIN, LEAST_WIDTH)
+    return width, down * scale + 2 * MARGIN + _heading(sketch, width)[2]
+
+
+def _scale(sketch: Sketch, width: float) -> float:
+    return min(1.0, (width - 2 * MARGIN) / max(sketch.size[0], 1.0))
+
+
+def _heading(sketch: Sketch, width: float) -> tuple[str, str, float]:
+    """Title and legend in lines, and the height they take."""
+    title = wrapped(sketch.title, width - 2 * MARGIN, TITLE * 1.08)
+    legend = wrapped(sketch.legend, width - 2 * MARGIN, LEGEND)
+    height = (title.count("\n") + 1) * TITLE * 1.25 + (legend.count("\n") + 1) * LEGEND * 1.35
+    return title, legend, height + 16.0
+
+
+def paint(sketch: Sketch, axes: "Axes") -> None:
+    """Draw a sketch into axes that have the size that `panel_size` says."""
+    box = axes.get_window_extent()
+    width, height = (72 * side / axes.figure.dpi for side in (box.width, box.height))
+    scale = _scale(sketch, width)
+    title, legend, heading = _heading(sketch, width)
+    left, top = (width - sketch.size[0] * scale) / 2, MARGIN + heading
+    highest = float((sketch.layout.y + sketch.height / 2).max(initial=0.0))
+    axes.set_xlim(-left / scale, (width - left) / scale)
+    axes.set_ylim(highest - (height - top) / scale, highest + top / scale)
+    axes.set_axis_off()
+    with look():
+        below = (title.count("\n") + 1) * TITLE * 1.25 + 4.0
+        for text, size, weight, ink, y in ((title, TITLE, "bold", INK, 0.0), (legend, LEGEND, "normal", GREY, below)):
+            axes.annotate(
+                text,
+                (0, 1),
+                (MARGIN, -MARGIN - y),
+                "axes fraction",
+                "offset points",
+                size=size,
+                weight=weight,
+                color=ink,
+                va="top",
+            )
+        _paint_arcs(sketch, axes, scale)
+        _paint_nodes(sketch, axes, scale)
+
+
+def _paint_arcs(sketch: Sketch, axes: "Axes", scale: float) -> None:
+    from matplotlib.collections import PolyCollection
+    from matplotlib.patches import PathPatch
+
+    ways = _ways(sketch)
+    for colour in np.unique(sketch.arc_colour).tolist():
+        chosen = np.flatnonzero(sketch.arc_colour == colour)
+        dotted = colour == SHORTCUT
+        ink, width, style = (FAINT, 0.8, (0, (1.0, 2.0))) if dotted else (shade(colour), 0.9, "solid")
+        layer = 1.0 if dotted else 2.0
+        way = _curve([ways[i] for i in chosen.tolist()])
+        axes.add_patch(
+            PathPatch(way, fill=False, edgecolor=ink, linewidth=width * scale, linestyle=style, zorder=layer)
+        )
+        heads = np.unique(sketch.dag.child[chosen])
+        tips = np.column_stack([sketch.layout.x[heads], (sketch.layout.y + sketch.height / 2)[heads]])
+        arrow = np.array([[0.0, 0.0], [-ARROW[0], ARROW[1]], ARROW])
+        arrows = PolyCollection(list(tips[:, None, :] + arrow), facecolors=ink, linewidths=0, zorder=layer + 0.5)
+        axes.add_collection(arrows, autolim=False)
+
+
+def _ways(sketch: Sketch) -> list[Floats]:
+    """The stops of each arc, two for each row that it leaves, passes or enters."""
+    place, dag = sketch.layout, sketch.dag
+    tall = np.zeros(dag.depth)
+    np.maximum.at(tall, dag.level, sketch.height)
+    low = np.column_stack([place.x, place.y - sketch.height / 2])
+    high = np.column_stack([place.x, place.y + sketch.height / 2 + ARROW[1]])
+    bottom = np.column_stack([place.x, place.y - tall[dag.level] / 2])
+    top = np.column_stack([place.x, np.maximum(high[:, 1], place.y + tall[dag.level] / 2)])
+    ways = []
+    for tail, head, bends in zip(dag.tails.tolist(), dag.child.tolist(), place.bends, strict=True):
+        passed = tall[dag.level[tail] + 1 : dag.level[head], None] / 2 * [0, 1]
+        through = np.stack([bends + passed, bends - passed], axis=1).reshape(-1, 2)
+        ways.append(np.concatenate([[low[tail], bottom[tail]], through, [top[head], high[head]]]))
+    return ways
+
+
+def _curve(ways: Sequence[Floats]) -> "Path":
+    """One path along all ways, what they share drawn once: straight in the rows, and between them leaving upright."""
+    from matplotlib.path import Path
+
+    drawn: dict[tuple[float, ...], None] = {}
+    for way in ways:
+        drawn.update(((*before, *after, i % 2), None) for i, (before, after) in enumerate(pairwise(way.tolist())))
+    points: list[tuple[float, float]] = []
+    codes = []
+    for x0, y0, x1, y1, bent in drawn:
+        lean = 0.3 * (y0 - y1)
+        points += [(x0, y0), (x0, y0 - lean), (x1, y1 + lean), (x1, y1)] if bent else [(x0, y0), (x1, y1)]
+        codes += [Path.MOVETO, *([Path.CURVE4] * 3 if bent else [Path.LINETO])]
+    return Path(points, codes)
+
+
+def _paint_nodes(sketch: Sketch, axes: "Axes", scale: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    place = sketch.layout
+    boxes = zip(place.x.tolist(), place.y.tolist(), sketch.width.tolist(), sketch.height.tolist(), strict=True)
+    for i, (x, y, width, height) in enumerate(boxes):
+        colour = int(sketch.colour[i])
+        box = FancyBboxPatch(
+            (x - width / 2, y - height / 2),
+            width,
+            height,
+            boxstyle="round,pad=0,rounding_size=4",
+            facecolor="white" if sketch.hollow[i] else tint(colour),
+            edgecolor=shade(colour),
+            linewidth=0.9 * scale,
+            zorder=3,
+            label=sketch.tips[i],
+            gid=f"{sketch.name}-{i}",
+        )
+        axes.add_patch(box)
+        texts = sketch.lines[i]
+        for k, text in enumerate(texts):
+            middle = y + 8.5 * ((len(texts) - 1) / 2 - k)
+            size, weight, ink = (SMALL, "normal", "#3E4C59") if k else (BOLD, "bold", INK)
+            axes.text(
+                x,
+                middle,
+                legible(text),
+                size=size * scale,
+                weight=weight,
+                color=ink,
+                ha="center",
+                va="center",
+                zorder=4,
+            )
+
+
+def shade(colour: int) -> str:
+    """The colour of lines."""
+    return PALETTE[colour] if colour >= 0 else GREY
+
+
+def tint(colour: int) -> str:
+    """The same, mixed with much white, for what text stands on."""
+    parts = (int(shade(colour)[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - part) * 0.22):02X}" for part in parts)

@@ -1,0 +1,132 @@
+"""Texts that fit: numbers in words, names made shorter, and how wide they will be."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from unicodedata import east_asian_width
+
+_SERIAL = re.compile(r"(?:[_\-.\s]*(?:ID)?\d+)+$")
+_ILLEGIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def legible(text: str) -> str:
+    r"""The text with what no XML document may hold replaced.
+
+    >>> legible("a\uffffb\x00")
+    'a�b�'
+    """
+    return _ILLEGIBLE.sub("\ufffd", text)
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "task"), counted(1738, "task")
+    ('1 task', '1,738 tasks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def ordinal(number: int) -> str:
+    """The number as a place in a row.
+
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112, 1002)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th', '1,002nd']
+    """
+    teen = number % 100 in {11, 12, 13}
+    return f"{number:,}" + ("th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th"))
+
+
+def places(numbers: Sequence[int]) -> str:
+    """Ascending places in a row, in short: a dash where they are consecutive, dots where not.
+
+    >>> places([3]), places([2, 3, 4]), places([2, 5, 9])
+    ('3rd', '2nd–4th', '2nd … 9th')
+    """
+    first, last = numbers[0], numbers[-1]
+    if first == last:
+        return ordinal(first)
+    return f"{ordinal(first)}{'–' if last - first + 1 == len(numbers) else ' … '}{ordinal(last)}"
+
+
+def kinds(names: Sequence[str]) -> str:
+    """The kinds of several blocks, in the order in which they come, in short.
+
+    >>> kinds(["W(3,2)"]), kinds(["N(1)"] * 120), kinds(["W(1,2)", "W(2,2)", "W(3,2)"])
+    ('W(3,2)', '×120 N(1)', '×3 W(1,2) … W(3,2)')
+    """
+    different = list(dict.fromkeys(names))
+    shown = ", ".join(different) if len(different) < 3 else f"{different[0]} … {different[-1]}"
+    return shown if len(names) == 1 else f"×{len(names):,} {shown}"
+
+
+def stem(names: Iterable[str]) -> str:
+    """What the names have in common once their serial numbers are dropped; of several stems, the most frequent.
+
+    >>> stem(["mProject_ID01", "mProject_ID02"]), stem(["sort_1", "sort_2", "map_1"]), stem(["7", "8"])
+    ('mProject', 'sort, …', '')
+    """
+    found = Counter(_SERIAL.sub("", name) for name in names)
+    (most, _), *others = found.most_common(2)
+    return most + ", …" if most and others else most
+
+
+def without_shared_path(names: Sequence[str]) -> list[str]:
+    """The names less the dotted or slashed beginning that all share.
+
+    >>> without_shared_path(["NF.ALIGN.BWA_1", "NF.ALIGN.SORT_2"])
+    ['BWA_1', 'SORT_2']
+    """
+    first, last = min(names, default=""), max(names, default="")
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    cut = max(first[:same].rfind(mark) for mark in "./:") + 1 if len(names) > 1 else 0
+    return [name[cut:] for name in names]
+
+
+def text_width(text: str, size: float) -> float:
+    """About how many points a text takes in type of this size."""
+    return sum(map(_letter_width, text)) * size
+
+
+def _letter_width(letter: str) -> float:
+    if east_asian_width(letter) in "WF":
+        return 1.0
+    if letter in " .,:;|'!()[]fijlt":
+        return 0.38
+    return 0.95 if letter in "mwMW@%…→" else 0.7 if letter.isupper() else 0.62
+
+
+def elided(text: str, room: float, size: float) -> str:
+    """The text, or what of it fits in *room* points: what follows the last dot or slash, with the middle left out.
+
+    >>> elided("mProject_ID0000001", 50, 6), elided("NF.PREPARE.INDEX_7", 50, 6)
+    ('mProje…00001', '…INDEX_7')
+    """
+    if text_width(text, size) <= room:
+        return text
+    last = max(map(text.rfind, "./:")) + 1
+    if last and len(text) - last > 2:
+        text = text[last:]
+        if text_width(f"…{text}", size) <= room:
+            return f"…{text}"
+    for kept in range(min(len(text) - 1, int(room / (0.38 * size)) + 1), 0, -1):
+        short = f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
+        if text_width(short, size) <= room:
+            return short
+    return "…"
+
+
+def wrapped(text: str, room: float, size: float) -> str:
+    """The text in lines of at most *room* points, as far as its words allow.
+
+    >>> wrapped("one two three", 40, 6)
+    'one two\\nthree'
+    """
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)

@@ -1,0 +1,123 @@
+"""Pictures of profiles: how many tasks are ready after each step."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.planning import Plan
+from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure
+from eligo.plotting.labels import wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Curve = NDArray[np.int64]
+
+WIDTH, HEIGHT = 720.0, 260.0  # points
+MARGIN, LEFT = 18.0, 54.0
+TITLE = 11.0
+FEW = 40  # steps: so few are also marked one by one
+STRETCHES = 600  # of many steps, the least and the most of as many stretches are drawn
+CEILING, GAP = "#B4C0CC", "#E3E9EF"
+PLAN = PALETTE[0]
+FIFO_LINE: Any = {
+    "color": PALETTE[1],
+    "linewidth": 1.2,
+    "linestyle": (0, (3.5, 2.5)),
+    "label": "first come, first served",
+    "zorder": 5,
+}
+
+
+def draw_profile(plan: Plan, fifo_profile: Sequence[int] | None = None) -> "Figure":
+    """E(t) of the plan below the ceiling U(t) that is proved for every order, and beside first come, first served.
+
+    The grey area between plan and ceiling is what remains open: where it vanishes, the plan is proved best.
+    """
+    figure = new_figure(WIDTH, HEIGHT)
+    paint_profile(plan, fifo_profile, figure)
+    return figure
+
+
+def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figure") -> None:
+    """Draw the profile along the top of a figure; it is HEIGHT points high."""
+    width = 72 * float(figure.get_size_inches()[0])
+    title = wrapped(str(plan), width - 2 * MARGIN, TITLE * 1.08)
+    heading = 20.0 + TITLE * 1.25 * (title.count("\n") + 1)
+    inner = width - LEFT - MARGIN
+    axes = new_axes(figure, LEFT, MARGIN + heading, inner, HEIGHT - heading - MARGIN - 44.0)
+    both = [np.asarray(plan.profile, np.int64), np.asarray(plan.upper_bound, np.int64)]
+    curves = both if fifo_profile is None else [*both, np.asarray(fifo_profile, np.int64)]
+    with look():
+        lines = _paint_curves(axes, _thinned(curves), curves)
+        _paint_frame(axes, len(plan.profile) - 1, max(int(curve.max()) for curve in curves))
+        place = (MARGIN - LEFT, heading)
+        axes.annotate(title, (0, 1), place, "axes fraction", "offset points", size=TITLE, weight="bold", va="top")
+        axes.legend(
+            handles=lines,
+            loc="lower left",
+            bbox_to_anchor=((MARGIN - LEFT) / inner, 1.02),
+            ncols=4,
+            frameon=False,
+            fontsize=7.8,
+            borderaxespad=0.0,
+            borderpad=0.0,
+            handlelength=1.8,
+            columnspacing=1.8,
+        )
+
+
+def _thinned(curves: Sequence[Curve]) -> Curve:
+    """The steps to draw: all, or where there are many, the least and the most of every stretch of every curve."""
+    n = len(curves[0])
+    if n <= 4 * STRETCHES:
+        return np.arange(n)
+    cuts = np.linspace(0, n, STRETCHES + 1).astype(np.int64)
+    kept = [np.array([0, n - 1])]
+    for curve in curves:
+        for pick in (np.argmin, np.argmax):
+            kept.append(np.array([a + pick(curve[a:b]) for a, b in pairwise(cuts.tolist())]))
+    return np.unique(np.concatenate(kept))
+
+
+def _paint_curves(axes: "Axes", steps: Curve, curves: Sequence[Curve]) -> list["Artist"]:
+    """Draw the curves; returns what the legend tells of, the most important first."""
+    eligible, ceiling, *others = (curve[steps] for curve in curves)
+    mark = "o" if len(curves[0]) <= FEW + 1 else None
+    drawn: list[Artist] = [
+        *axes.plot(
+            steps, eligible, color=PLAN, linewidth=1.9, marker=mark, markersize=3.4, label="this plan", zorder=4
+        ),
+        *(line for fifo in others for line in axes.plot(steps, fifo, **FIFO_LINE)),
+        *axes.plot(
+            steps, ceiling, color=CEILING, linewidth=4.0, label="ceiling: no order can have more ready", zorder=3
+        ),
+    ]
+    for line in drawn:
+        line.set_clip_on(False)  # half of a line along the frame would be lost
+    if (curves[0] < curves[1]).any():
+        label = "gap between plan and ceiling"
+        drawn.append(axes.fill_between(steps, eligible, ceiling, color=GAP, linewidth=0, label=label, zorder=2))
+    return drawn
+
+
+def _paint_frame(axes: "Axes", last: int, highest: int) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    axes.set_xlim(-0.012 * max(last, 1), 1.012 * max(last, 1))
+    axes.set_ylim(0, 1.06 * max(highest, 1))
+    axes.set_xlabel("tasks executed", color=INK, size=9)
+    axes.set_ylabel("tasks ready", color=INK, size=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, labelsize=8)
+    axes.grid(axis="y", color="#EEF1F4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=9 if axis is axes.xaxis else 5, integer=True))
+        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.spines[["left", "bottom"]].set_color(GREY)

@@ -1,0 +1,167 @@
+"""The whole explanation as one picture or one page."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.planning import Plan
+from eligo.plotting.anatomy import Anatomy
+from eligo.plotting.canvas import new_axes, new_figure, png_of, svg_of
+from eligo.plotting.dags import paint, panel_size, picture_of
+from eligo.plotting.labels import legible
+from eligo.plotting.profiles import HEIGHT, draw_profile, paint_profile
+from eligo.plotting.sketches import Sketch, sketch_of_blocks, sketch_of_dag
+from eligo.theory.eligibility import profile
+from eligo.workflow import Workflow, dag_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDEST = 1180.0  # points: what is wider stands one below the other
+SUFFIXES = (".svg", ".png", ".html")
+
+
+def draw_explanation(plan: Plan, flow: Dag | Workflow) -> "Figure":
+    """One figure: the profile on top, below it the dag and its super-dag, side by side where there is room."""
+    dag = dag_of(flow)
+    sketches = _sketches(Anatomy(dag, plan))
+    sizes = [panel_size(sketch) for sketch in sketches]
+    beside = sum(width for width, _ in sizes) <= WIDEST
+    across = sum(width for width, _ in sizes) if beside else max(width for width, _ in sizes)
+    down = max(height for _, height in sizes) if beside else sum(height for _, height in sizes)
+    total = max(across, 640.0)
+    figure = new_figure(total, HEIGHT + down)
+    paint_profile(plan, fifo_profile(dag), figure)
+    left, top = 0.0, HEIGHT
+    for sketch, (width, height) in zip(sketches, sizes, strict=True):
+        wide = width + (total - across) / len(sizes) if beside else total
+        paint(sketch, new_axes(figure, left, top, wide, height))
+        left, top = (left + wide, top) if beside else (left, top + height)
+    return figure
+
+
+def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
+    """Write a figure to a file, as SVG or PNG by its suffix; the same figure gives the same bytes."""
+    _write(path, svg_of(figure).encode() if _suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
+
+
+def save_explanation(plan: Plan, flow: Dag | Workflow, path: str | os.PathLike[str], words: Sequence[str] = ()) -> None:
+    """Write the explanation of a plan to a file: a picture (.svg, .png), or a page (.html) that also has the words."""
+    if _suffix(path, SUFFIXES) == ".html":
+        _write(path, page(plan, flow, words).encode())
+    else:
+        save_figure(draw_explanation(plan, flow), path)
+
+
+def page(plan: Plan, flow: Dag | Workflow, words: Sequence[str] = ()) -> str:
+    """The explanation as one HTML document that loads nothing."""
+    dag = dag_of(flow)
+    name = flow.name if isinstance(flow, Workflow) else None
+    sketches = _sketches(Anatomy(dag, plan))
+    figures = [draw_profile(plan, fifo_profile(dag)), *map(picture_of, sketches)]
+    body = [
+        f"<h1>{_text(name or 'A plan')}</h1>",
+        f'<p class="verdict">{_text(str(plan))}</p>',
+        _table(facts(plan)),
+        *(f"<figure>{_inline(svg_of(figure))}</figure>" for figure in figures),
+        *(["<h2>In words</h2>"] if words else []),
+        *(f"<p>{_text(line)}</p>" for line in words),
+    ]
+    return PAGE.format(title=_text(f"eligo: {name or 'a plan'}"), body="\n".join(body))
+
+
+def facts(plan: Plan) -> list[tuple[str, str]]:
+    """What the page's table tells of a plan."""
+    steps = len(plan.profile)
+    return [
+        ("tasks", f"{plan.tasks:,}"),
+        ("arcs", f"{plan.arcs:,}"),
+        ("of these shortcuts", f"{plan.shortcuts:,}"),
+        ("blocks", f"{plan.blocks:,}"),
+        ("verdict", plan.verdict),
+        ("found by", plan.method),
+        ("steps proved best", f"{plan.tight_steps:,} of {steps:,} ({_percent(plan.tight_steps, steps)})"),
+        ("area / bound", f"{plan.area:,} / {plan.area_bound:,} ({_percent(plan.area, plan.area_bound)})"),
+        ("ready on average", f"{plan.area / max(plan.tasks, 1):,.2f}"),
+    ]
+
+
+def fifo_profile(dag: Dag) -> tuple[int, ...]:
+    """E(t) where tasks are executed in the order in which they become eligible: that is how a dag's own order is made."""
+    return profile(dag, dag.order)
+
+
+def _percent(part: int, whole: int) -> str:
+    """Never 100 % of what is not the whole."""
+    if part == whole:
+        return "100 %"
+    return f"{min(100 * part / whole, 99.99):.2f} %"
+
+
+def _sketches(parts: Anatomy) -> list[Sketch]:
+    """The dag and its super-dag; one of them where that is all there is to see."""
+    first = sketch_of_dag(parts)
+    return [first] if first.name == "block" or not len(parts.blocks) else [first, sketch_of_blocks(parts)]
+
+
+def _suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    if suffix not in allowed:
+        names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+        raise InputError(f"{os.fspath(path)}: a picture's name ends in {names}")
+    return suffix
+
+
+def _write(path: str | os.PathLike[str], data: bytes) -> None:
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _text(text: str) -> str:
+    return escape(legible(text))
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    cells = (f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in rows)
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _inline(svg: str) -> str:
+    """An SVG document as part of a page: without prolog, name spaces, and names of groups that other pictures have too."""
+    opening, rest = svg[svg.index("<svg") :].split(">", 1)
+    opening = re.sub(r' xmlns(:\w+)?="[^"]*"', "", opening)
+    rest = re.sub(r'<g id="[^"]*">', "<g>", rest).replace("<use xlink:href=", "<use href=")
+    return f"{opening}>{rest}"
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1.5rem; color: #1f2933; background: #fff;
+  font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.5rem; margin: 0; }}
+h2 {{ font-size: 1.1rem; margin: 2rem 0 0.5rem; }}
+p {{ max-width: 46rem; margin: 0.3rem 0; white-space: pre-wrap; }}
+.verdict {{ font-size: 1.15rem; margin: 0.4rem 0 1.2rem; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th {{ text-align: left; font-weight: 400; color: #52606d; padding: 0.1rem 2rem 0.1rem 0; }}
+figure {{ margin: 1.5rem 0; overflow-x: auto; }}
+figure svg {{ display: block; max-width: 100%; height: auto; }}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""

@@ -1,0 +1,228 @@
+"""What a picture of a dag shows, before anything is drawn: nodes with their texts, sizes and colours, and arcs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.plotting.anatomy import NEUTRAL, Anatomy
+from eligo.plotting.bends import Floats
+from eligo.plotting.grouping import Groups, Limits, grouped
+from eligo.plotting.labels import counted, elided, kinds, places, stem, text_width, without_shared_path
+from eligo.plotting.layout import Layout, layered
+from eligo.rows import Ints
+from eligo.theory.skeleton import skeleton
+
+TASK_LIMITS = Limits(width=60, depth=40, nodes=300, arcs=1500)
+BLOCK_LIMITS = Limits(width=14, depth=16, nodes=150, arcs=400)
+SHORTCUT = -2  # the colour of shortcuts
+
+ROOMS = (1000.0, 700.0, 450.0, 250.0)  # points that the names of a row may take, in the order in which they are tried
+WIDEST = 1250.0  # points: names may not make a drawing wider than this
+BOLD, SMALL = 7.5, 6.0  # sizes of type, in points
+LEAST_NAME, MOST_NAME, MOST_STEM = 42.0, 96.0, 76.0  # points for a name; a row with less room goes without
+AREA, MOST_AREA = 60.0, 6_000.0  # square points for each task of a block, and for the largest block
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Nodes and arcs to draw. Sizes are in points; `arc_colour` goes with the dag's arcs.
+
+    `lines` holds each node's texts, the first one bold; `tips` is what a reader who points at a node is told.
+    """
+
+    #: what its nodes are: task, block or level
+    name: str
+    title: str
+    legend: str
+    dag: Dag
+    lines: Sequence[tuple[str, ...]]
+    tips: list[str]
+    width: Floats
+    height: Floats
+    colour: Ints
+    hollow: NDArray[np.bool_]
+    arc_colour: Ints
+    #: the lower, the further left where nothing speaks against it
+    rank: Ints
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where its nodes are."""
+        return layered(self.dag, self.width, self.height, self.rank, self.arc_colour == SHORTCUT)
+
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the whole, in points."""
+        if not len(self.dag):
+            return 0.0, 0.0
+        bends = np.concatenate([self.layout.x[:0], *(b[:, 0] for b in self.layout.bends)])
+        right = max(float((self.layout.x + self.width / 2).max()), float(bends.max(initial=0.0)))
+        top, bottom = (self.layout.y + self.height / 2).max(), (self.layout.y - self.height / 2).min()
+        return right, float(top - bottom)
+
+
+def sketch_of_dag(parts: Anatomy) -> Sketch:
+    """The tasks, where a picture of them can be read; else the blocks; else, where these tell nothing, the levels."""
+    if not TASK_LIMITS.exceeded(parts.dag):
+        return sketch_of_tasks(parts)
+    return sketch_of_levels(parts) if _is_lump(parts) else sketch_of_blocks(parts)
+
+
+def _is_lump(parts: Anatomy) -> bool:
+    """Whether nearly all tasks are in one block that has no name, or in none."""
+    sources = np.diff(parts.blocks.source_rows[0])
+    if not len(sources):
+        return True
+    largest = int(sources.argmax())
+    return bool(sources[largest] > 0.9 * sources.sum()) and "→" in parts.kinds[largest]
+
+
+def sketch_of_tasks(parts: Anatomy) -> Sketch:
+    """Every task, numbered by its place in the plan, named where there is room, coloured by the block that it opens."""
+    bare = _tasks(parts, 0.0)
+    tried = (_tasks(parts, room) for room in ROOMS)
+    return next((sketch for sketch in tried if sketch.size[0] <= max(WIDEST, bare.size[0])), bare)
+
+
+def _tasks(parts: Anatomy, room: float) -> Sketch:
+    dag, blocks = parts.dag, parts.blocks
+    numbers = [f"{place + 1:,}" for place in parts.position.tolist()]
+    names = _fitting_names(dag, room)
+    lines = [(number, name) if name else (number,) for number, name in zip(numbers, names, strict=True)]
+    needed = np.array([_needed(texts) for texts in lines]).reshape(-1, 2)
+    width, height = np.full(dag.depth, 18.0), np.zeros(dag.depth)
+    np.maximum.at(width, dag.level, needed[:, 0])
+    np.maximum.at(height, dag.level, needed[:, 1])
+    sinks = dag.outdegree == 0
+    colours = np.append(parts.colours, np.int32(NEUTRAL))
+    return Sketch(
+        name="task",
+        title=f"{counted(len(dag), 'task')}, numbered in the order of the plan",
+        legend=_task_legend(parts),
+        dag=dag,
+        lines=lines,
+        tips=[f"{name}: number {number} of the plan" for name, number in zip(dag.tasks, numbers, strict=True)],
+        width=width[dag.level],
+        height=height[dag.level],
+        colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)],
+        hollow=sinks,
+        arc_colour=np.where(parts.shortcuts, SHORTCUT, colours[blocks.source_of[dag.tails]]).astype(np.int32),
+        rank=parts.position,
+    )
+
+
+def _task_legend(parts: Anatomy) -> str:
+    told = {
+        "a colour: the arcs of one block and the tasks they start from": (parts.colours != NEUTRAL).any(),
+        "grey: single arcs": (parts.colours == NEUTRAL).any(),
+        "dotted: shortcuts": parts.shortcuts.any(),
+        "white: tasks that nothing waits for": len(parts.dag) > 0,
+    }
+    return " · ".join(text for text, seen in told.items() if seen)
+
+
+def _fitting_names(dag: Dag, room: float) -> list[str]:
+    """The tasks' names, shortened to what *room* leaves each in its row; none where that is too little."""
+    share = np.minimum(room / np.maximum(dag.level_sizes, 1) - 18.0, MOST_NAME)[dag.level]
+    named = zip(without_shared_path(dag.tasks), share.tolist(), strict=True)
+    return [elided(name, space, SMALL) if space >= LEAST_NAME else "" for name, space in named]
+
+
+class Bubble(NamedTuple):
+    """A node that stands for several tasks."""
+
+    lines: tuple[str, ...]
+    tasks: int
+    rank: int
+    colour: int = NEUTRAL
+
+
+def sketch_of_blocks(parts: Anatomy) -> Sketch:
+    """The super-dag: every block, or equal ones together, with its kind, when the plan starts it and what it runs."""
+    families = [kind[0] if "→" not in kind else "→" for kind in parts.kinds]
+    groups = grouped(parts.blocks.superdag, _numbered(parts.kinds), _numbered(families), BLOCK_LIMITS)
+    bubbles = [_block_bubble(parts, group) for group in _members(groups)]
+    merged = len(bubbles) < len(parts.kinds)
+    shown = f" in {counted(len(bubbles), 'group')}" if merged else ""
+    title = f"{counted(len(parts.kinds), 'block')}{shown}, in the order the plan starts them"
+    told = {
+        "×n: n blocks drawn as one": merged,
+        "W M N C Q: kinds that have a name": bool({*families} - {"→"}),
+        "5→3: another block, of 5 sources and 3 sinks": "→" in families,
+        "larger: more tasks": max((b.tasks for b in bubbles), default=0) * AREA > 1000,
+        f"not drawn: {counted(parts.lonely, 'task')} without arcs": parts.lonely,
+    }
+    legend = " · ".join(text for text, seen in told.items() if seen)
+    return _bubbles("block", title, legend, skeleton(groups.dag) if merged else groups.dag, bubbles)
+
+
+def _block_bubble(parts: Anatomy, group: Ints) -> Bubble:
+    blocks, first = parts.blocks, int(group[0])
+    group = group[np.argsort(parts.turn[group])]
+    members, turns = group.tolist(), parts.turn[group].tolist()
+    sources = [blocks.sources(b) for b in members]
+    runs = elided(stem(parts.dag.named(np.concatenate(sources))), MOST_STEM, SMALL)
+    tasks = sum(len(s) + len(blocks.sinks(b)) for s, b in zip(sources, members, strict=True))
+    label = kinds([parts.kinds[b] for b in members])
+    return Bubble((label, places(turns), runs), tasks, turns[0], int(parts.colours[first]))
+
+
+def sketch_of_levels(parts: Anatomy) -> Sketch:
+    """The levels of the dag, neighbouring ones together where they are many."""
+    dag = parts.dag
+    groups = Groups(dag, np.arange(len(dag), dtype=np.int32), dag.level, dag.level).merged(dag.level)
+    while BLOCK_LIMITS.too_deep(groups.dag):
+        groups = groups.merged(groups.dag.level // 2)
+    bubbles = []
+    for group in _members(groups):
+        first, last = int(dag.level[group].min()) + 1, int(dag.level[group].max()) + 1
+        row = f"level {first}" if first == last else f"levels {first} to {last}"
+        names = elided(stem(dag.named(group)), MOST_STEM, SMALL)
+        bubbles.append(Bubble((counted(len(group), "task"), row, names), len(group), first))
+    title = f"{counted(len(dag), 'task')} in {counted(dag.depth, 'level')}"
+    legend = "nearly all are in one block, so levels are drawn" if len(parts.blocks) else ""
+    return _bubbles("level", title, legend, skeleton(groups.dag), bubbles)
+
+
+def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bubble]) -> Sketch:
+    """Nodes whose areas grow with their numbers of tasks, and are at least what their texts need."""
+    lines = [tuple(text for text in bubble.lines if text) for bubble in bubbles]
+    needed = np.array([_needed(texts) for texts in lines]).reshape(-1, 2)
+    tasks = np.array([bubble.tasks for bubble in bubbles], np.float64)
+    area = tasks * min(AREA, MOST_AREA / tasks.max(initial=1.0))
+    return Sketch(
+        name=name,
+        title=title,
+        legend=legend,
+        dag=dag,
+        lines=lines,
+        tips=[f"{', '.join(b.lines)}: {counted(b.tasks, 'task')}" for b in bubbles],
+        width=np.maximum(needed[:, 0], np.sqrt(1.6 * area)),
+        height=np.maximum(needed[:, 1], np.sqrt(area / 1.6)),
+        colour=np.array([bubble.colour for bubble in bubbles], np.int32),
+        hollow=np.zeros(len(dag), np.bool_),
+        arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
+        rank=np.array([bubble.rank for bubble in bubbles], np.int32),
+    )
+
+
+def _needed(texts: Sequence[str]) -> tuple[float, float]:
+    """The width and height that a node needs for its texts."""
+    widths = [text_width(text, SMALL if i else 1.1 * BOLD) for i, text in enumerate(texts)]
+    return max(widths, default=0.0) + 9.0, 8.5 * len(texts) + 7.0
+
+
+def _members(groups: Groups) -> list[Ints]:
+    order = np.argsort(groups.of, kind="stable").astype(np.int32)
+    cuts = np.cumsum(np.bincount(groups.of, minlength=len(groups.dag)))[:-1]
+    return np.split(order, cuts) if len(groups.dag) else []
+
+
+def _numbered(values: Sequence[str]) -> Ints:
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)

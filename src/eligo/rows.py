@@ -1,0 +1,49 @@
+"""Compressed rows: from the two ends of every arc to each task's neighbours, in linear passes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.kernels import graph
+
+Ints = NDArray[np.int32]
+
+
+def pointers(counts: NDArray[np.integer[Any]]) -> Ints:
+    """Where each row begins, and where the last one ends, from how long they are."""
+    ptr = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=ptr[1:])
+    return ptr
+
+
+def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
+    """Sorted rows of children and of parents, without repetitions, and the number of repetitions: three linear passes."""
+    ptr = pointers(np.bincount(head, minlength=n))
+    rough = np.empty(len(head), np.int32)
+    graph.scatter(head, tail, ptr[:-1].copy(), rough)
+    begin = pointers(np.bincount(tail, minlength=n))[:-1]
+    end, child = begin.copy(), np.empty(len(tail), np.int32)
+    dropped = graph.transpose(ptr, rough, begin, end, child)
+    child_ptr = pointers(end - begin)
+    if dropped:
+        graph.compact(begin, end, child_ptr, child)
+        child = child[: len(child) - dropped].copy()
+    parent_ptr = pointers(np.bincount(child, minlength=n))
+    parent = np.empty(len(child), np.int32)
+    graph.transpose(child_ptr, child, parent_ptr[:-1], parent_ptr[:-1].copy(), parent)
+    return child_ptr, child, parent_ptr, parent, dropped
+
+
+def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
+    """A cycle among the tasks that Kahn's pass left over: each has a parent left over, so walk back until one returns."""
+    left = np.ones(len(parent_ptr) - 1, np.bool_)
+    left[reached] = False
+    seen: dict[int, int] = {}
+    v = int(left.argmax())
+    while v not in seen:
+        seen[v] = len(seen)
+        above = parent[parent_ptr[v] : parent_ptr[v + 1]]
+        v = int(above[left[above]][0])
+    walk = list(seen)[seen[v] :]
+    return [v, *reversed(walk)]
