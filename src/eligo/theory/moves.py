@@ -129,3 +129,60 @@ def frontier(dag: Dag, target: Profile, width: int, deadline: float) -> Search:
         layer = following
         t += size
     return Search(next(iter(layer.values())).order())
+
+
+@dataclass(frozen=True)
+class AreaSearch:
+    """The order of largest cumulative area that was found, and whether every other was excluded."""
+
+    order: list[int] | None
+    area: int
+    proved: bool
+
+
+def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, deadline: float) -> AreaSearch:
+    """The largest area, step by step over positions, of which the *width* best after each step are kept.
+
+    A position that cannot beat *incumbent*, even if the profile were the target from there on, is dropped; where nothing
+    else was dropped, the result is proved. Returns no order where the incumbent was not beaten.
+
+    >>> import numpy as np
+    >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
+    >>> largest_area(g3, np.array([0, 3, 4, 5, 6]), 0, 10, float("inf")).area
+    17
+    """
+    rest = (int(target.sum()) - target.cumsum()).tolist()  # what the target still adds after each step
+    layers: list[dict[int, tuple[int, Position]]] = [{} for _ in target]
+    layers[0] = {0: (0, Position.start(dag))}
+    whole = True
+    for t, layer in enumerate(layers[:-1]):
+        best = sorted(layer.values(), key=lambda entry: (-entry[0], -entry[1].rendered))
+        whole &= len(best) <= width
+        layer.clear()
+        for area, position in best[:width]:
+            if time.monotonic() > deadline:
+                return AreaSearch(None, incumbent, False)
+            for move, gain in _minimal_moves(position):
+                size = move.bit_count()
+                reached = area + position.rendered * size + gain
+                if reached + rest[t + size] > incumbent and _is_better(layers[t + size], position.executed | move, reached):
+                    layers[t + size][position.executed | move] = reached, position.after(move)
+    if not layers[-1]:
+        return AreaSearch(None, incumbent, whole)
+    area, position = next(iter(layers[-1].values()))
+    return AreaSearch(position.order(), area, whole)
+
+
+def _is_better(layer: dict[int, tuple[int, Position]], executed: int, area: int) -> bool:
+    known = layer.get(executed)
+    return known is None or known[0] < area
+
+
+def _minimal_moves(position: Position) -> list[tuple[int, int]]:
+    """The playable moves that have no smaller one inside, each with what it renders."""
+    moves = sorted(position.playable(), key=lambda move: move[0].bit_count())
+    minimal: list[tuple[int, int]] = []
+    for move, count in moves:
+        if not any(smaller & ~move == 0 for smaller, _ in minimal):
+            minimal.append((move, count))
+    return minimal
