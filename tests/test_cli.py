@@ -274,12 +274,12 @@ def test_standard_input_and_gzip(mesh: str) -> None:
 
 
 def test_bugs_do_not_show_a_traceback(eligo: Command, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.planning.plan", lambda flow: 1 / 0)
+    monkeypatch.setattr("eligo.planning.plan", lambda *words, **more: 1 / 0)
     refused(eligo("plan", mesh), "internal error: ZeroDivisionError: division by zero (ELIGO_DEBUG=1 shows where)")
 
 
 def test_interruption_ends_cleanly(eligo: Command, mesh: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(flow: object) -> None:
+    def interrupted(*words: object, **more: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("eligo.planning.plan", interrupted)

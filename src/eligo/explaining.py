@@ -168,12 +168,25 @@ def _rule(part: Mapping[str, Any], offset: int) -> str:
                 f"{_count(len(part['parts']), 'part')} side by side, each planned by itself and interleaved by Sweep."
             )
         case _:
-            modules = part["shares"]["modules"]
-            first = modules[0]
-            return (
-                f"{_count(len(modules), 'module')} by minimum cuts, the densest first: {_count(len(first['tasks']), 'task')} "
-                f"that render {len(first['renders']):,}; inside a module, heuristics."
-            )
+            return _modules(part)
+
+
+def _modules(part: Mapping[str, Any]) -> str:
+    """How many modules there are, and what is known of them."""
+    first, solved = part["shares"]["modules"][0], part["modules"]
+    kinds = Counter(_module_kind(entry) for entry in solved)
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    exact = "; the largest possible number at every step is known exactly" if "elimination" in part else ""
+    return (
+        f"{_count(len(solved), 'module')} by minimum cuts ({told}), the densest first: {_count(len(first['tasks']), 'task')} "
+        f"that render {len(first['renders']):,}{exact}."
+    )
+
+
+def _module_kind(entry: Mapping[str, Any]) -> str:
+    if entry["rule"] == "bound":
+        return "bounded"
+    return "without an order that is best at every step" if entry.get("refuted") else "solved exactly"
 
 
 def _tightness(plan: Plan) -> str:

@@ -14,27 +14,19 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
+from eligo.errors import InputError
 from eligo.rows import Ints
-from eligo.theory.blocks import decompose
-from eligo.theory.bounds import Shares, best_shares, block_bound
-from eligo.theory.canonical import canonical_order
-from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.clock import Clock
+from eligo.theory.deciding import solve
 from eligo.theory.eligibility import Counts, eligible_counts
-from eligo.theory.orders import candidate_orders, nonsinks_of
-from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
-from eligo.theory.profiles import Profile, convolved
-from eligo.theory.regimen import extended_chain, units_order
-from eligo.theory.series import segments
+from eligo.theory.modules import EFFORTS, Effort
+from eligo.theory.outcomes import BOUNDED, Outcome
+from eligo.theory.preferences import preferred
+from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
-from eligo.theory.solutions import Solutions, solve_blocks
-from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
-from eligo.theory.sweep import sweep
 from eligo.workflow import Workflow, dag_of
 
-SHARES_SECONDS = 5.0
-MOST_SUMMANDS = 200
 LARGE = 20_000  # tasks: from here on numbering level by level pays
-LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +123,12 @@ def sentence(plan: Plan) -> str:
             return f"Whether one order is best at every moment is not decided; {average}."
 
 
-def plan(flow: Dag | Workflow) -> Plan:
+def plan(flow: Dag | Workflow, effort: str = "normal", prefer: str = "path", clock: Clock | None = None) -> Plan:
     """An order in which to hand out the tasks of a workflow, how good it is, and why.
+
+    *effort* is "quick", "normal" (at most about 8 seconds) or "thorough". Among orders of the same profile, *prefer*
+    chooses: "path", the longest remaining path first, or "finish", branches that were begun first. Stopping *clock* from
+    elsewhere ends the search with the best found so far.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
     >>> best = plan(mesh)
@@ -142,9 +138,13 @@ def plan(flow: Dag | Workflow) -> Plan:
     begin = time.perf_counter()
     dag = dag_of(flow)
     bare = skeleton(dag)
-    outcome, blocks = _solve_numbered(bare)
+    if effort not in EFFORTS:
+        raise InputError(f"there is no effort {effort!r}; there are {', '.join(EFFORTS)}")
+    outcome, blocks = _solve_numbered(
+        bare, replace(EFFORTS[effort], clock=Clock(EFFORTS[effort].total) if clock is None else clock)
+    )
     sinks = np.flatnonzero(dag.outdegree == 0)
-    sequence = np.concatenate([outcome.order, sinks]).astype(np.int32)
+    sequence = np.concatenate([preferred(bare, outcome.order, prefer), sinks]).astype(np.int32)
     ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
     return Plan(
@@ -162,11 +162,11 @@ def plan(flow: Dag | Workflow) -> Plan:
     )
 
 
-def _solve_numbered(bare: Dag) -> tuple[Outcome, int]:
+def _solve_numbered(bare: Dag, effort: Effort) -> tuple[Outcome, int]:
     """Solve a dag; a large one is first numbered level by level, which the memory likes better."""
     if len(bare) < LARGE:
-        return solve(bare)
-    outcome, blocks = solve(bare.renumbered(bare.order))
+        return solve(bare, effort)
+    outcome, blocks = solve(bare.renumbered(bare.order), effort)
     return replace(outcome, order=bare.order[outcome.order]), blocks
 
 
@@ -203,136 +203,3 @@ def _eligible_bound(dag: Dag, bound: Profile) -> Profile:
     whole = np.full(n + 1, bound[-1], np.int64)
     whole[: k + 1] = bound
     return int((dag.indegree == 0).sum()) - np.arange(n + 1) + whole
-
-
-def solve(dag: Dag) -> tuple[Outcome, int]:
-    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
-    blocks = decompose(dag)
-    solutions = solve_blocks(blocks)
-    label = segments(dag)
-    count = int(label.max(initial=-1)) + 1
-    ptr, sources = blocks.source_rows
-    line = linearise(solutions, label[sources[ptr[:-1]]], count)
-    order = concatenated_order(solutions, line.sequence)
-    if line.linear.all():
-        return Outcome(order, cumulative(dag, order), OPTIMAL, "▷-linear composition", {"rule": "chain"}), len(blocks)
-    if count == 1:
-        return _solve_segment(dag, solutions), len(blocks)
-    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear)), len(blocks)
-
-
-def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: np.ndarray) -> Outcome:
-    """Solve the segments that are not linear, each as a dag by itself, and put them back."""
-    order = order.copy()
-    where = label[order]
-    outcomes = []
-    for segment in hard.tolist():
-        begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
-        tasks = np.sort(order[begin:end])
-        part = _segment_dag(dag, tasks)
-        outcome = _solve_segment(part, solve_blocks(decompose(part)))
-        order[begin:end] = tasks[outcome.order]
-        outcomes.append((begin, end, outcome))
-    bound = cumulative(dag, order)
-    slack, proofs = 0, []
-    for begin, end, outcome in outcomes:
-        bound[begin : end + 1] = bound[begin] + outcome.bound
-        slack += int(outcome.bound.sum()) - outcome.area_bound
-        proofs.append({"first": begin, "last": end, **outcome.proof})
-    verdict = worst({outcome.verdict for _, _, outcome in outcomes})
-    method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in outcomes))
-    proof = {"rule": "chain", "segments": proofs}
-    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, int(bound.sum()) - slack)
-
-
-def _segment_dag(dag: Dag, tasks: Ints) -> Dag:
-    """The tasks of a segment, numbered first, with their children as sinks."""
-    place = np.full(len(dag), -1, np.int32)
-    place[tasks] = np.arange(len(tasks))
-    heads = np.concatenate([dag.child[dag.child_ptr[u] : dag.child_ptr[u + 1]] for u in tasks.tolist()])
-    outside = np.unique(heads[place[heads] < 0])
-    place[outside] = len(tasks) + np.arange(len(outside))
-    tails = np.repeat(place[tasks], dag.outdegree[tasks])
-    members = np.concatenate([tasks, outside])
-    return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
-
-
-def _solve_segment(dag: Dag, solutions: Solutions) -> Outcome:
-    """A segment whose blocks are not ▷-linear."""
-    units = extended_chain(solutions)
-    if units is not None:
-        order = units_order(solutions, units)
-        sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
-        return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
-    sequence = canonical_order(dag)
-    outcome = _solve_undecided(dag.renumbered(sequence), block_bound(solutions))
-    return replace(outcome, order=sequence[outcome.order])
-
-
-def _solve_undecided(dag: Dag, blocks: Profile) -> Outcome:
-    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
-    if subsets is not None:
-        return _enumerated(dag, subsets)
-    labels = dag.component_labels()
-    parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]
-    if 1 < len(parts) <= MOST_SUMMANDS:
-        return _solve_sum(dag, parts, blocks)
-    return _bounded(dag, blocks)
-
-
-def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
-    optimal = subsets.optimal_order()
-    order = np.array(subsets.largest_area_order() if optimal is None else optimal, np.int32)
-    verdict = IMPOSSIBLE if optimal is None else OPTIMAL
-    proof = {"rule": "exact"} if optimal is not None else {"rule": "exact", "conflict": subsets.conflict()}
-    area = int(cumulative(dag, order).sum())
-    return Outcome(order, subsets.maxima, verdict, "enumeration", proof, area)
-
-
-def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile) -> Outcome:
-    """A sum admits exactly when its summands do and Sweep can interleave them."""
-    outcomes = [solve(dag.induced(part))[0] for part in parts]
-    verdict = worst({outcome.verdict for outcome in outcomes})
-    orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
-    proof = {
-        "rule": "sum",
-        "parts": [{"order": dag.named(r), **o.proof} for r, o in zip(orders, outcomes, strict=True)],
-    }
-    if verdict == OPTIMAL:
-        mixed = sweep([outcome.bound for outcome in outcomes])
-        if mixed is not None:
-            turns = [iter(order.tolist()) for order in orders]
-            order = np.array([next(turns[turn]) for turn in mixed.turns.tolist()], np.int32)
-            return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
-        verdict = IMPOSSIBLE
-    bound = np.zeros(1, np.int64)
-    for outcome in outcomes:
-        bound = convolved(bound, outcome.bound)
-    rough = _bounded(dag, blocks)
-    return Outcome(
-        rough.order, np.minimum(bound, rough.bound), verdict, "sum", proof | {"shares": rough.proof["shares"]}
-    )
-
-
-def _bounded(dag: Dag, blocks: Profile) -> Outcome:
-    """The best of the heuristics, judged by the bounds: shares, and that of the blocks."""
-    shares = best_shares(dag, SHARES_SECONDS)
-    bound = np.minimum(shares.bound, blocks)
-    dual = best_shares(dag.dual(), SHARES_SECONDS).modules if len(dag) <= LARGEST_DUAL else []
-    candidates = ((name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual))
-    scored = [(int((profile := cumulative(dag, order)).sum()), name, order, profile) for name, order in candidates]
-    _, name, order, profile = max(scored, key=lambda item: item[0])
-    verdict = OPTIMAL if np.array_equal(profile, bound) else BOUNDED
-    proof = {"rule": "bound", "shares": _shares_proof(dag, shares), "blocks": bool((blocks < shares.bound).any())}
-    return Outcome(order, bound, verdict, name, proof)
-
-
-def _shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
-    used = np.flatnonzero(shares.flow)
-    parents, children = dag.named(dag.tails[used]), dag.named(dag.child[used])
-    return {
-        "modules": [
-            {"tasks": dag.named(m.tasks), "renders": dag.named(m.renders), "p": m.p, "q": m.q} for m in shares.modules
-        ],
-        "flow": list(zip(children, parents, shares.flow[used].tolist(), strict=True)),
-    }

@@ -15,6 +15,7 @@ app = typer.Typer(
 
 File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
+EffortOption = Annotated[str, typer.Option("--effort", help="How long to look: quick, normal (seconds) or thorough.")]
 From = Annotated[str | None, typer.Option("--from", help="The input's format, where its name and content do not tell.")]
 
 
@@ -72,17 +73,22 @@ def plan(
     save: Annotated[
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
+    effort: EffortOption = "normal",
+    prefer: Annotated[
+        str,
+        typer.Option(help="Among equally good orders: path (longest remaining path first) or finish (begun branches)."),
+    ] = "path",
     from_: From = None,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.plans import print_plan, save_plan, working
+    from eligo.cli.plans import print_plan, save_plan, stoppable, working
     from eligo.formats import read, write_priorities
     from eligo.planning import plan as make_plan
 
     flow = read(file, from_)
-    with working(f"planning {len(flow):,} tasks"):
-        found = make_plan(flow)
+    with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
+        found = make_plan(flow, effort, prefer, clock)
     if save is not None:
         save_plan(found, save)
     if output is not None:
@@ -99,18 +105,19 @@ def explain(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
     ] = None,
+    effort: EffortOption = "normal",
     from_: From = None,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
-    from eligo.cli.plans import print_explanation, working
+    from eligo.cli.plans import print_explanation, stoppable, working
     from eligo.explaining import explain as put_in_words
     from eligo.formats import read
     from eligo.planning import plan as make_plan
 
     flow = read(file, from_)
-    with working(f"planning {len(flow):,} tasks"):
-        found = make_plan(flow)
+    with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
+        found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
     if output is not None:
         from eligo.plotting import save_explanation

@@ -1,15 +1,18 @@
 """Plans, explanations and verifications as people see them."""
 
 import json
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from eligo.cli.printing import chart, print_facts, print_json, sparkline
 from eligo.errors import InputError, ScheduleError
 from eligo.planning import Plan, judge
+from eligo.theory.clock import Clock
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
@@ -26,6 +29,24 @@ def working(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def stoppable() -> Iterator[Clock]:
+    """A clock that the first Ctrl-C stops, so that the best found so far is given; a second one ends the program."""
+    clock = Clock()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if clock.over():
+            raise KeyboardInterrupt
+        sys.stderr.write("eligo: stopping with the best so far; press again to end at once\n")
+        clock.stop()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield clock
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def save_plan(plan: Plan, path: str) -> None:
@@ -101,7 +122,7 @@ def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> in
     if as_json:
         print_json({"valid": True, **vars(found)})
         return 0
-    figures = _figures(found.profile, found.upper_bound, found.area, found.area_bound)
+    figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
     print_facts(f"Yes, the proof holds: {found.verdict}.", figures)
     return 0
 

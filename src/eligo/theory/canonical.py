@@ -9,13 +9,15 @@ from eligo.rows import Ints
 MOST_ROUNDS = 60
 
 
-def colours(dag: Dag) -> NDArray[np.int64]:
+def colours(dag: Dag, start: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Colour refinement: tasks get equal colours where no count of parents and children, near or far, differs.
+
+    Tasks that differ in *start* differ from the beginning.
 
     >>> colours(Dag.from_arcs([("a", "b"), ("a", "c"), ("c", "d")])).tolist()
     [3, 0, 2, 1]
     """
-    colour = _ranked(dag.height, dag.level)
+    colour = _ranked(dag.height, dag.level) if start is None else _ranked(start, dag.height, dag.level)
     found = 0
     for _ in range(MOST_ROUNDS):
         if (distinct := int(colour.max(initial=-1)) + 1) == found:

@@ -1,29 +1,37 @@
 """Exact M(t) of dags of small width, by dynamic programming over a tree decomposition.
 
-A task is in state 0 (not eligible), 1 (eligible) or 2 (executed); a source is never in state 0, a sink never in state 2. An arc u -> v allows state(v) >= 1 only if u is executed. The value of an assignment is the number of nonsources in state 1 or
-2, and T the number of executed nonsinks; M(t) is the largest value with T = t. (That a task *may* be counted as not eligible
+A task is in state 0 (not eligible), 1 (eligible) or 2 (executed); a source is never in state 0, a sink never in state 2. An
+arc u -> v allows state(v) >= 1 only if u is executed. The value of an assignment is the number of nonsources in state 1 or 2,
+and T the number of executed nonsinks; M(t) is the largest value with T = t. (That a task *may* be counted as not eligible
 though its parents are executed changes no maximum.)
 
 Tasks are eliminated one by one. Eliminating one joins all tables that mention it, adding values and convolving along T, and
 keeps for each combination of its neighbours' states the best. What this costs depends on the number of neighbours, so the
-order takes, again and again, the task whose neighbours have the fewest combinations of states.
+order takes, again and again, the task whose neighbours have the fewest combinations of states. Of tasks that are
+interchangeable only combinations that never rise along a fixed order are kept: see `theory.symmetry`.
 """
 
 import math
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.kernels import tables
+from eligo.theory.clock import FOREVER, Clock
 from eligo.theory.profiles import Profile
+from eligo.theory.symmetry import Alike, interchangeable
 
 NEVER = -(1 << 20)  # no assignment has these states and this T
-MOST_STATES = 2_000_000  # nominal combinations in the largest bag
+MOST_STATES = 2_000_000  # combinations in the largest bag
+LARGEST_BAG = 400  # tasks
+FEW_STATES = 20_000  # up to here symmetry is not worth looking for
 MOST_CELLS = 40_000_000
 
 
@@ -40,23 +48,52 @@ class Table:
     values: NDArray[np.int32]
 
 
-def elimination_order(dag: Dag) -> tuple[list[int], float]:
-    """An order in which to eliminate the tasks, and the number of combinations of states in its largest bag.
+class Elimination(NamedTuple):
+    """An order in which to eliminate the tasks, its largest bag, and sets of interchangeable tasks to be kept sorted."""
 
-    >>> elimination_order(Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")]))
-    ([0, 1, 2, 3], 9.0)
+    order: list[int]
+    bag: list[int]
+    alike: list[Alike]
+
+    def states(self, dag: Dag) -> float:
+        """How many combinations of states the largest bag has at most."""
+        kinds = _all_states(dag)
+        combinations, seen = 1.0, set[int]()
+        for members, _ in self.alike:
+            inside = [v for v in members if v in self.bag]
+            if inside:
+                combinations *= math.comb(len(inside) + len(kinds[inside[0]]) - 1, len(kinds[inside[0]]) - 1)
+                seen.update(inside)
+        return combinations * math.prod(float(len(kinds[v])) for v in self.bag if v not in seen)
+
+
+def eliminate(dag: Dag, clock: Clock = FOREVER) -> Elimination:
+    """A good order, by the greedy rule; where its largest bag is large, with what is interchangeable in it.
+
+    >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")])
+    >>> eliminate(chain).order, eliminate(chain).states(chain)
+    ([0, 3, 1, 2], 9.0)
     """
+    order, bag = _greedy_order(dag, clock)
+    found = Elimination(order, bag, [])
+    if found.states(dag) <= FEW_STATES:
+        return found
+    return found._replace(alike=interchangeable(dag, bag, clock))
+
+
+def _greedy_order(dag: Dag, clock: Clock) -> tuple[list[int], list[int]]:
+    """Again and again the task whose bag has the fewest combinations of states, and the largest bag met."""
     near: list[set[int]] = [set() for _ in range(len(dag))]
     for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True):
         near[u].add(v)
         near[v].add(u)
     weight = [math.log(len(states)) for states in _all_states(dag)]
     cost = [weight[v] + sum(weight[u] for u in near[v]) for v in range(len(dag))]
-    heap = [(c, v) for v, c in enumerate(cost)]
+    heap = [(c, v) for v, c in enumerate(cost) if near[v]]  # isolated tasks change nothing
     heapify(heap)
     order: list[int] = []
     done = [False] * len(dag)
-    widest = 0.0
+    widest, bag = 0.0, list[int]()
     while heap:
         known, v = heappop(heap)
         if done[v] or known > cost[v] + 1e-9:
@@ -64,12 +101,15 @@ def elimination_order(dag: Dag) -> tuple[list[int], float]:
         if known < cost[v] - 1e-9:
             heappush(heap, (cost[v], v))
             continue
+        if len(near[v]) > LARGEST_BAG or clock.over():
+            raise TooWideError(f"a bag has {len(near[v]) + 1} tasks")
         done[v] = True
         order.append(v)
-        widest = max(widest, known)
+        if known > widest + 1e-9:
+            widest, bag = known, [v, *near[v]]
         for u in _connect(v, near, cost, weight):
             heappush(heap, (cost[u], u))
-    return order, math.exp(min(widest, 700.0)) if order else 1.0
+    return order, bag
 
 
 def _connect(v: int, near: list[set[int]], cost: list[float], weight: list[float]) -> set[int]:
@@ -91,25 +131,25 @@ def _all_states(dag: Dag) -> list[tuple[int, ...]]:
     return [kinds[source, sink] for source, sink in zip(sources, sinks, strict=True)]
 
 
-def exact_maxima(dag: Dag, seconds: float = math.inf, order: Sequence[int] | None = None) -> Profile:
-    """M(0..k), exactly; raises `TooWideError` where the tables grow too large or *seconds* are over. Needs a skeleton.
+def exact_maxima(dag: Dag, clock: Clock = FOREVER, plan: Elimination | None = None) -> Profile:
+    """M(0..k), exactly; raises `TooWideError` where the tables grow too large or time is up. Needs a skeleton.
 
     >>> exact_maxima(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).tolist()
     [0, 3, 4, 5, 6]
     """
-    if order is None:
-        order, widest = elimination_order(dag)
-        if widest > MOST_STATES:
-            raise TooWideError(f"the largest bag has {widest:.3g} combinations of states")
-    return _Elimination(dag, order, time.monotonic() + seconds).maxima()
+    plan = eliminate(dag, clock) if plan is None else plan
+    if plan.states(dag) > MOST_STATES:
+        raise TooWideError(f"the largest bag has {plan.states(dag):.3g} combinations of states")
+    return _Elimination(dag, plan, clock).maxima()
 
 
 class _Elimination:
-    def __init__(self, dag: Dag, order: Sequence[int], deadline: float) -> None:
-        self.dag, self.order, self.deadline = dag, order, deadline
+    def __init__(self, dag: Dag, plan: Elimination, clock: Clock) -> None:
+        self.dag, self.order, self.clock = dag, plan.order, clock
         self.place = [0] * len(dag)
-        for i, v in enumerate(order):
+        for i, v in enumerate(plan.order):
             self.place[v] = i
+        self.rank = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
         self.states = _all_states(dag)
 
     def maxima(self) -> Profile:
@@ -124,12 +164,12 @@ class _Elimination:
         best: Profile = total.values[0].astype(np.int64)
         return best
 
-    def _eliminated(self, v: int, tables: list[Table]) -> Table:
+    def _eliminated(self, v: int, waiting: list[Table]) -> Table:
         """Join everything that mentions v, and keep the best over its states."""
         current = self._own(v)
         for arc in self._arc_tables(v):
             current = self._joined(current, arc)
-        for table in sorted(tables, key=lambda t: t.values.shape[1]):
+        for table in sorted(waiting, key=lambda t: t.values.shape[1]):
             current = self._joined(current, table)
         return _best_over_first(current)
 
@@ -157,19 +197,32 @@ class _Elimination:
 
     def _joined(self, one: Table, two: Table) -> Table:
         """All pairs of rows that agree on the tasks both mention, values added along T."""
-        if time.monotonic() > self.deadline:
+        if self.clock.over():
             raise TooWideError("time is up")
         left, right = _matches(one, two)
         scope = tuple(sorted({*one.scope, *two.scope}, key=self.place.__getitem__))
-        length = one.values.shape[1] + two.values.shape[1] - 1
-        if len(left) * length > MOST_CELLS:
-            raise TooWideError(f"a table would have {len(left) * length:,} cells")
         columns = [
             one.states[left, one.scope.index(v)] if v in one.scope else two.states[right, two.scope.index(v)]
             for v in scope
         ]
         states = np.stack(columns, axis=1) if columns else np.zeros((len(left), 0), np.int8)
-        return Table(scope, states, _convolved_rows(one.values[left], two.values[right]))
+        kept = self._sorted_rows(scope, states)
+        if kept is not None:
+            left, right, states = left[kept], right[kept], states[kept]
+        length = one.values.shape[1] + two.values.shape[1] - 1
+        if len(left) * length > MOST_CELLS:
+            raise TooWideError(f"a table would have {len(left) * length:,} cells")
+        return Table(scope, states, _joined_values(one.values, two.values, left, right))
+
+    def _sorted_rows(self, scope: tuple[int, ...], states: NDArray[np.int8]) -> NDArray[np.bool_] | None:
+        """The rows in which the states of interchangeable tasks never rise; None where no two are in scope."""
+        ranked = sorted((*self.rank[v], column) for column, v in enumerate(scope) if v in self.rank)
+        kept: NDArray[np.bool_] | None = None
+        for (group, _, a), (other, _, b) in pairwise(ranked):
+            if group == other:
+                falling = states[:, a] >= states[:, b]
+                kept = falling if kept is None else kept & falling
+        return kept
 
 
 def _matches(one: Table, two: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -189,23 +242,24 @@ def _codes(states: NDArray[np.int8]) -> NDArray[np.int64]:
     return states.astype(np.int64) @ (3 ** np.arange(states.shape[1], dtype=np.int64))
 
 
-def _convolved_rows(one: NDArray[np.int32], two: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Row by row max-plus convolution."""
-    short, long = (one, two) if one.shape[1] <= two.shape[1] else (two, one)
-    if short.shape[1] == 1:
-        return np.maximum(short + long, NEVER)
-    result = np.full((len(one), one.shape[1] + two.shape[1] - 1), NEVER, np.int32)
-    for i in range(short.shape[1]):
-        window = result[:, i : i + long.shape[1]]
-        np.maximum(window, short[:, i : i + 1] + long, out=window)
-    return result
+def _joined_values(
+    one: NDArray[np.int32], two: NDArray[np.int32], left: NDArray[np.intp], right: NDArray[np.intp]
+) -> NDArray[np.int32]:
+    """The max-plus convolutions of the matching rows."""
+    if one.shape[1] > two.shape[1]:
+        one, two, left, right = two, one, right, left
+    out = np.empty((len(left), one.shape[1] + two.shape[1] - 1), np.int32)
+    tables.join_rows(one, two, left.astype(np.int32), right.astype(np.int32), NEVER, out)
+    return out
 
 
 def _best_over_first(table: Table) -> Table:
     """Forget the first task in scope: of rows that agree on the others, the best for each T."""
     states = table.states[:, 1:]
     codes = _codes(states)
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable").astype(np.int32)
     firsts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    values = np.maximum.reduceat(table.values[order], firsts, axis=0)
+    begins = np.append(firsts, len(order)).astype(np.int32)
+    values = np.empty((len(firsts), table.values.shape[1]), np.int32)
+    tables.best_rows(table.values, order, begins, values)
     return Table(table.scope[1:], states[order[firsts]], values)

@@ -9,7 +9,6 @@ the maximum over sets that agree with the corners, found for each module by itse
 * no schedule has a larger area than the sum of Mmod.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +17,9 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.rows import Ints
 from eligo.theory.bounds import Module
-from eligo.theory.elimination import MOST_STATES, TooWideError, elimination_order, exact_maxima
-from eligo.theory.moves import frontier, largest_area
+from eligo.theory.clock import FOREVER, Clock
+from eligo.theory.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.theory.moves import frontier, guided, largest_area
 from eligo.theory.orders import candidate_orders, nonsinks_of
 from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
 from eligo.theory.profiles import Profile
@@ -42,21 +42,26 @@ def module_dag(dag: Dag, module: Module) -> Dag:
     return Dag.from_checked(len(members), place[tails[inside]], place[heads[inside]], lambda: dag.named(members))
 
 
+MOST_FOR_AREA = 150  # tasks: the search for a largest area closes no larger module in reasonable time
+
+
 @dataclass(frozen=True)
 class Effort:
-    """How long to look: seconds for one exact dynamic program, one search for an optimal order, one for a largest area."""
+    """Seconds to look: in all, and for one exact dynamic program, one search for an optimal order, one for a largest area."""
 
+    total: float
     maxima: float
     search: float
     area: float
-    widths: tuple[int, ...] = (1, 30, 3_000)
+    widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
+    clock: Clock = FOREVER
 
 
 EFFORTS = {
-    "quick": Effort(0.0, 0.0, 0.0),
-    "normal": Effort(6.0, 5.0, 3.0),
-    "thorough": Effort(120.0, 120.0, 120.0, (1, 30, 3_000, 300_000), (30, 3_000, 1_000_000)),
+    "quick": Effort(0.0, 0.0, 0.0, 0.0),
+    "normal": Effort(8.0, 4.0, 4.0, 4.0),
+    "thorough": Effort(600.0, 200.0, 200.0, 200.0, (30, 3_000, 300_000), (30, 3_000, 1_000_000)),
 }
 
 
@@ -77,16 +82,32 @@ def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
     if subsets is not None:
         return _enumerated(dag, subsets)
-    sequence, widest = elimination_order(dag)
-    try:
-        if widest > MOST_STATES or not effort.maxima:
-            raise TooWideError
-        maxima = exact_maxima(dag, effort.maxima, sequence)
-    except TooWideError:
+    maxima, how = maxima_within(dag, effort)
+    if maxima is None:
         order = best_heuristic(dag)
         return Solved(order, ceiling, False, _verdict(dag, order, ceiling), int(ceiling.sum()), {"rule": "bound"})
-    proof = {"rule": "elimination", "elimination": dag.named(sequence)}
-    return _searched(dag, maxima, effort, proof)
+    return _searched(dag, maxima, effort, {"rule": "elimination", **how})
+
+
+def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, Any]]:
+    """M(t) where it can be had in time, and how: the order of elimination and the interchangeable tasks."""
+    clock = effort.clock.part(effort.maxima)
+    try:
+        plan = eliminate(dag, clock)
+        return exact_maxima(dag, clock, plan), _how(dag, plan)
+    except TooWideError:
+        return None, {}
+
+
+def _how(dag: Dag, plan: Elimination) -> dict[str, Any]:
+    alike = [{"tasks": dag.named(a.members), "swaps": [_moved(dag, image) for image in a.swaps]} for a in plan.alike]
+    return {"elimination": dag.named(plan.order), "alike": alike}
+
+
+def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:
+    """The tasks that a map moves, each with where it goes."""
+    moved = np.flatnonzero(image != np.arange(len(dag)))
+    return list(zip(dag.named(moved), dag.named(image[moved]), strict=True))
 
 
 def _enumerated(dag: Dag, subsets: Subsets) -> Solved:
@@ -108,14 +129,16 @@ def best_heuristic(dag: Dag) -> Ints:
 
 def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) -> Solved:
     """Look for an order that attains the maxima; where there is none, for one of largest area."""
-    deadline = time.monotonic() + effort.search
-    verdict = BOUNDED
+    found = guided(dag, maxima)
+    if found is not None:
+        return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
+    verdict, clock = BOUNDED, effort.clock.part(effort.search)
     for width in effort.widths:
-        search = frontier(dag, maxima, width, deadline)
+        search = frontier(dag, maxima, width, clock)
         if search.order is not None:
             return Solved(np.array(search.order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
         if search.refuted:
-            verdict = IMPOSSIBLE
+            verdict, proof = IMPOSSIBLE, proof | {"refuted": True}
             break
     order, proved = _largest(dag, maxima, best_heuristic(dag), effort)
     area = int(cumulative(dag, order).sum())
@@ -125,9 +148,9 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
 
 def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort) -> tuple[Ints, bool]:
     """Improve an order by wider and wider searches until nothing better is left or time is up."""
-    deadline = time.monotonic() + effort.area
-    for width in effort.area_widths:
-        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, deadline)
+    clock = effort.clock.part(effort.area)
+    for width in effort.area_widths if len(maxima) <= MOST_FOR_AREA else ():
+        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, clock)
         order = order if found.order is None else np.array(found.order, np.int32)
         if found.proved:
             return order, True

@@ -6,11 +6,14 @@ complete one task of the next rise can come first. When the profile must equal a
 size and gain: as many steps as there are to the next rise, and as many tasks rendered as it is high.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from eligo.dag import Dag
+from eligo.theory.clock import FOREVER, Clock
 from eligo.theory.profiles import Profile
 
 Waiting = dict[
@@ -45,27 +48,47 @@ class Position:
         return cls(0, ready, 0, waiting)
 
     def after(self, move: int) -> "Position":
-        """The position once all tasks of the move are executed."""
+        """The position once all tasks of the move are executed; what it touches becomes the newest."""
         rendered, ready = self.rendered, self.ready & ~move
-        waiting: Waiting = {}
-        for missed, (count, opens) in self.waiting.items():
+        waiting = self.waiting.copy()
+        for missed in [m for m in waiting if m & move]:
+            count, opens = waiting.pop(missed)
             left = missed & ~move
-            if not left:
-                rendered += count
-                ready |= opens
-            elif left in waiting:
-                more, others = waiting[left]
+            if left:
+                more, others = waiting.pop(left, (0, 0))
                 waiting[left] = more + count, others | opens
             else:
-                waiting[left] = count, opens
+                rendered += count
+                ready |= opens
         return Position(self.executed | move, ready, rendered, waiting, move, self)
 
-    def playable(self) -> Iterator[tuple[int, int]]:
-        """The moves that can be made now, with how many tasks miss just that; the newest first."""
+    def playable(self, size: int = 0, gain: int = 0) -> Iterator[tuple[int, int]]:
+        """The moves that can be made now, with how many tasks miss just that, the newest first; only of a size and gain.
+
+        Of moves that touch nothing else, opening no task and sharing none with another, equal ones are interchangeable,
+        and one of them stands for all.
+        """
         blocked = ~self.ready
-        for missed in reversed(self.waiting):
-            if not missed & blocked:
-                yield missed, self.waiting[missed][0]
+        moves = [m for m in self.waiting if not m & blocked and (not size or m.bit_count() == size)]
+        shared = self._shared() if len(moves) > 1 else 0
+        alike: set[tuple[int, int]] = set()
+        for move in reversed(moves):
+            count, opens = self.waiting[move]
+            if gain and count != gain:
+                continue
+            kind = move.bit_count(), count
+            if opens or move & shared or kind not in alike:
+                yield move, count
+                if not opens and not move & shared:
+                    alike.add(kind)
+
+    def _shared(self) -> int:
+        """The tasks that more than one group of waiting tasks misses."""
+        once = twice = 0
+        for missed in self.waiting:
+            twice |= once & missed
+            once |= missed
+        return twice
 
     def order(self) -> list[int]:
         """All tasks executed so far, move by move."""
@@ -105,12 +128,119 @@ class Search:
     stuck: int = 0
 
 
-def frontier(dag: Dag, target: Profile, width: int, deadline: float) -> Search:
+def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] | None:
+    """Play forced moves, of several the one that became possible last; None where none has the forced size and gain.
+
+    With *longest_path*, of several the one with the longest path below it.
+
+    Waiting tasks are grouped by what they miss, told by the exclusive or of random numbers, and groups by size and count,
+    so that the whole play takes linear time. A group is looked at before it is played, so no chance can mislead.
+
+    >>> import numpy as np
+    >>> guided(Dag.from_arrays(5, [0, 1, 2], [3, 3, 4]), np.array([0, 1, 1, 2]))
+    [2, 0, 1]
+    """
+    play = _Groups(dag)
+    for size, gain in forced_steps(target):
+        move = play.deepest(size, gain) if longest_path else play.newest(size, gain)
+        if move is None:
+            return None
+        for u in move:
+            play.execute(u)
+    return play.order
+
+
+class _Groups:
+    """Waiting tasks in groups that miss the same parents; those whose missing parents are all eligible, by size and count."""
+
+    def __init__(self, dag: Dag) -> None:
+        self.order: list[int] = []
+        ptr, rows, back, parent = (x.tolist() for x in (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent))
+        self.children = [rows[a:b] for a, b in pairwise(ptr)]
+        self.parents = [parent[a:b] for a, b in pairwise(back)]
+        self.sign = np.random.default_rng(0).integers(1, 1 << 63, len(dag)).tolist()
+        self.missing = [len(row) for row in self.parents]
+        self.unready = list(self.missing)
+        self.done = [False] * len(dag)
+        self.height = dag.height.tolist()
+        self.key = [0] * len(dag)
+        self.groups: dict[int, dict[int, None]] = {}
+        self.playable: dict[tuple[int, int], dict[int, None]] = {}
+        for v, row in enumerate(self.parents):
+            for u in row:
+                self.key[v] ^= self.sign[u]
+            if row:
+                self.groups.setdefault(self.key[v], {})[v] = None
+        for v, row in enumerate(self.parents):
+            if not row:
+                self._ready(v)
+
+    def newest(self, size: int, gain: int) -> list[int] | None:
+        """The missing parents of the newest playable group of that size and count."""
+        key = next(reversed(self.playable.get((size, gain), {})), None)
+        return None if key is None else self._missed(key)
+
+    def deepest(self, size: int, gain: int) -> list[int] | None:
+        """Those of the group below which the longest path hangs; the tasks themselves likewise, the deepest first."""
+        moves = [self._missed(key) for key in self.playable.get((size, gain), {})]
+        best = max(moves, key=lambda move: (max(self.height[u] for u in move), -min(move)), default=None)
+        return None if best is None else sorted(best, key=lambda u: -self.height[u])
+
+    def _missed(self, key: int) -> list[int]:
+        waiting = next(iter(self.groups[key]))
+        return [u for u in self.parents[waiting] if not self.done[u]]
+
+    def execute(self, u: int) -> None:
+        self.order.append(u)
+        self.done[u] = True
+        for w in self.children[u]:
+            self._leave(w)
+            self.key[w] ^= self.sign[u]
+            self.missing[w] -= 1
+            if self.missing[w]:
+                self._join(w)
+            else:
+                self._ready(w)
+
+    def _ready(self, v: int) -> None:
+        """Task v is eligible: its children have one parent less that is not."""
+        for w in self.children[v]:
+            self._leave(w)
+            self.unready[w] -= 1
+            self._join(w)
+
+    def _leave(self, w: int) -> None:
+        key = self.key[w]
+        members = self.groups[key]
+        self._unlist(key, w, len(members))
+        del members[w]
+        if members:
+            self._list(key, next(iter(members)), len(members))
+        else:
+            del self.groups[key]
+
+    def _join(self, w: int) -> None:
+        key = self.key[w]
+        members = self.groups.setdefault(key, {})
+        if members:
+            self._unlist(key, w, len(members))
+        members[w] = None
+        self._list(key, w, len(members))
+
+    def _list(self, key: int, w: int, count: int) -> None:
+        if not self.unready[w]:
+            self.playable.setdefault((self.missing[w], count), {})[key] = None
+
+    def _unlist(self, key: int, w: int, count: int) -> None:
+        self.playable.get((self.missing[w], count), {}).pop(key, None)
+
+
+def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> Search:
     """All positions that attain the target, rise by rise, at most *width* of them: finds an order or, untruncated, refutes.
 
     >>> import numpy as np
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
-    >>> frontier(g3, np.array([0, 3, 4, 5, 6]), 10, float("inf")).refuted
+    >>> frontier(g3, np.array([0, 3, 4, 5, 6]), 10).refuted
     True
     """
     layer = {0: Position.start(dag)}
@@ -118,14 +248,14 @@ def frontier(dag: Dag, target: Profile, width: int, deadline: float) -> Search:
     for size, gain in forced_steps(target):
         following: dict[int, Position] = {}
         for position in layer.values():
-            for move, count in position.playable():
-                if count == gain and move.bit_count() == size and position.executed | move not in following:
-                    if len(following) == width:
+            for move, _ in position.playable(size, gain):
+                if position.executed | move not in following:
+                    if len(following) == width or clock.over():
                         whole = False
                         break
                     following[position.executed | move] = position.after(move)
-        if not following or time.monotonic() > deadline:
-            return Search(None, whole and not following, t)
+        if not following:
+            return Search(None, whole, t)
         layer = following
         t += size
     return Search(next(iter(layer.values())).order())
@@ -140,7 +270,7 @@ class AreaSearch:
     proved: bool
 
 
-def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, deadline: float) -> AreaSearch:
+def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, clock: Clock = FOREVER) -> AreaSearch:
     """The largest area, step by step over positions, of which the *width* best after each step are kept.
 
     A position that cannot beat *incumbent*, even if the profile were the target from there on, is dropped; where nothing
@@ -148,34 +278,36 @@ def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, deadline
 
     >>> import numpy as np
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
-    >>> largest_area(g3, np.array([0, 3, 4, 5, 6]), 0, 10, float("inf")).area
+    >>> largest_area(g3, np.array([0, 3, 4, 5, 6]), 0, 10).area
     17
     """
     rest = (int(target.sum()) - target.cumsum()).tolist()  # what the target still adds after each step
-    layers: list[dict[int, tuple[int, Position]]] = [{} for _ in target]
-    layers[0] = {0: (0, Position.start(dag))}
+    layers: list[dict[int, _Entry]] = [{} for _ in target]
+    layers[0] = {0: (0, 0, Position.start(dag), 0)}
     whole = True
     for t, layer in enumerate(layers[:-1]):
-        best = sorted(layer.values(), key=lambda entry: (-entry[0], -entry[1].rendered))
+        best = sorted(layer.values(), key=lambda entry: (-entry[0], -entry[1]))
         whole &= len(best) <= width
         layer.clear()
-        for area, position in best[:width]:
-            if time.monotonic() > deadline:
+        for area, _, before, last in best[:width]:
+            if clock.over():
                 return AreaSearch(None, incumbent, False)
+            position = before.after(last) if last else before
             for move, gain in _minimal_moves(position):
-                size = move.bit_count()
-                reached = area + position.rendered * size + gain
-                if reached + rest[t + size] > incumbent and _is_better(layers[t + size], position.executed | move, reached):
-                    layers[t + size][position.executed | move] = reached, position.after(move)
+                end = t + move.bit_count()
+                reached = area + position.rendered * (end - t) + gain
+                executed = position.executed | move
+                known = layers[end].get(executed)
+                if reached + rest[end] > incumbent and (known is None or known[0] < reached):
+                    layers[end][executed] = reached, position.rendered + gain, position, move
     if not layers[-1]:
         return AreaSearch(None, incumbent, whole)
-    area, position = next(iter(layers[-1].values()))
-    return AreaSearch(position.order(), area, whole)
+    area, _, before, last = next(iter(layers[-1].values()))
+    return AreaSearch(before.after(last).order(), area, whole)
 
 
-def _is_better(layer: dict[int, tuple[int, Position]], executed: int, area: int) -> bool:
-    known = layer.get(executed)
-    return known is None or known[0] < area
+#: area so far, rendered so far, the position before and the last move: positions are made only where they are looked at
+_Entry = tuple[int, int, Position, int]
 
 
 def _minimal_moves(position: Position) -> list[tuple[int, int]]:

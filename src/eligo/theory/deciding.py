@@ -1,0 +1,206 @@
+"""Deciding a dag without shortcuts: ▷-linear segments at once, the others by what fits them.
+
+A segment that is not ▷-linear is tried by the extended regimen, by enumeration, as a sum of its components, and last module
+by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.rows import Ints
+from eligo.theory.blocks import decompose
+from eligo.theory.bounds import Shares, best_shares, block_bound
+from eligo.theory.canonical import canonical_order
+from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.modules import Effort, Solved, maxima_within, module_dag, solve_module
+from eligo.theory.orders import candidate_orders, nonsinks_of
+from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
+from eligo.theory.profiles import Profile, convolved
+from eligo.theory.regimen import extended_chain, units_order
+from eligo.theory.series import segments
+from eligo.theory.solutions import Solutions, solve_blocks
+from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+from eligo.theory.sweep import sweep
+
+SHARES_SECONDS = 5.0
+MOST_SUMMANDS = 200
+LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
+
+
+def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
+    blocks = decompose(dag)
+    solutions = solve_blocks(blocks)
+    label = segments(dag)
+    count = int(label.max(initial=-1)) + 1
+    ptr, sources = blocks.source_rows
+    line = linearise(solutions, label[sources[ptr[:-1]]], count)
+    order = concatenated_order(solutions, line.sequence)
+    if line.linear.all():
+        return Outcome(order, cumulative(dag, order), OPTIMAL, "▷-linear composition", {"rule": "chain"}), len(blocks)
+    if count == 1:
+        return _solve_segment(dag, solutions, effort), len(blocks)
+    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear), effort), len(blocks)
+
+
+def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], effort: Effort) -> Outcome:
+    """Solve the segments that are not linear, each as a dag by itself, and put them back."""
+    order = order.copy()
+    where = label[order]
+    outcomes = []
+    for segment in hard.tolist():
+        begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
+        tasks = np.sort(order[begin:end])
+        part = _segment_dag(dag, tasks)
+        outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
+        order[begin:end] = tasks[outcome.order]
+        outcomes.append((begin, end, outcome))
+    bound = cumulative(dag, order)
+    slack, proofs = 0, []
+    for begin, end, outcome in outcomes:
+        bound[begin : end + 1] = bound[begin] + outcome.bound
+        slack += int(outcome.bound.sum()) - outcome.area_bound
+        proofs.append({"first": begin, "last": end, **outcome.proof})
+    verdict = worst({outcome.verdict for _, _, outcome in outcomes})
+    method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in outcomes))
+    proof = {"rule": "chain", "segments": proofs}
+    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, int(bound.sum()) - slack)
+
+
+def _segment_dag(dag: Dag, tasks: Ints) -> Dag:
+    """The tasks of a segment, numbered first, with their children as sinks."""
+    place = np.full(len(dag), -1, np.int32)
+    place[tasks] = np.arange(len(tasks))
+    heads = np.concatenate([dag.child[dag.child_ptr[u] : dag.child_ptr[u + 1]] for u in tasks.tolist()])
+    outside = np.unique(heads[place[heads] < 0])
+    place[outside] = len(tasks) + np.arange(len(outside))
+    tails = np.repeat(place[tasks], dag.outdegree[tasks])
+    members = np.concatenate([tasks, outside])
+    return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
+
+
+def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
+    """A segment whose blocks are not ▷-linear."""
+    units = extended_chain(solutions)
+    if units is not None:
+        order = units_order(solutions, units)
+        sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
+        return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
+    sequence = canonical_order(dag)
+    outcome = _solve_undecided(dag.renumbered(sequence), block_bound(solutions), effort)
+    return replace(outcome, order=sequence[outcome.order])
+
+
+def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
+    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    if subsets is not None:
+        return _enumerated(dag, subsets)
+    labels = dag.component_labels()
+    parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]
+    if 1 < len(parts) <= MOST_SUMMANDS:
+        return _solve_sum(dag, parts, blocks, effort)
+    return by_modules(dag, blocks, effort)
+
+
+def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
+    optimal = subsets.optimal_order()
+    order = np.array(subsets.largest_area_order() if optimal is None else optimal, np.int32)
+    verdict = IMPOSSIBLE if optimal is None else OPTIMAL
+    proof = {"rule": "exact"} if optimal is not None else {"rule": "exact", "conflict": subsets.conflict()}
+    area = int(cumulative(dag, order).sum())
+    return Outcome(order, subsets.maxima, verdict, "enumeration", proof, area)
+
+
+def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
+    """A sum admits exactly when its summands do and Sweep can interleave them."""
+    outcomes = [solve(dag.induced(part), effort)[0] for part in parts]
+    verdict = worst({outcome.verdict for outcome in outcomes})
+    orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
+    proof = {
+        "rule": "sum",
+        "parts": [{"order": dag.named(r), **o.proof} for r, o in zip(orders, outcomes, strict=True)],
+    }
+    if verdict == OPTIMAL:
+        mixed = sweep([outcome.bound for outcome in outcomes])
+        if mixed is not None:
+            turns = [iter(order.tolist()) for order in orders]
+            order = np.array([next(turns[turn]) for turn in mixed.turns.tolist()], np.int32)
+            return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
+        verdict = IMPOSSIBLE
+    rough = by_modules(dag, blocks, effort)
+    together = np.zeros(1, np.int64)
+    for outcome in outcomes:
+        together = convolved(together, outcome.bound)
+    bound = np.minimum(rough.bound, together)
+    area_bound = min(rough.area_bound, int(bound.sum()))
+    verdict = IMPOSSIBLE if rough.verdict == IMPOSSIBLE else verdict
+    return replace(rough, bound=bound, verdict=verdict, proof=proof | {"modules": rough.proof}, area_bound=area_bound)
+
+
+def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
+    """Module by module; the verdict follows from the modules and, where it can be had, from M itself.
+
+    *blocks* is the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
+    some t: impossible. The area is at most the sum of what the modules can have.
+    """
+    shares = best_shares(dag, SHARES_SECONDS)
+    solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
+    bound = np.minimum(shares.bound, blocks)
+    maxima, how = maxima_within(dag, effort)
+    bound = bound if maxima is None else maxima
+    own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
+    name, order = _largest_area(dag, shares, own)
+    verdict = OPTIMAL if np.array_equal(cumulative(dag, order), bound) else _refutation(solved, shares, maxima)
+    proof = {
+        "rule": "modules",
+        "shares": _shares_proof(dag, shares),
+        "blocks": maxima is None and bool((blocks < shares.bound).any()),
+        "modules": [
+            {"order": dag.named(m.tasks[s.order]), **s.proof} for m, s in zip(shares.modules, solved, strict=True)
+        ],
+    } | how
+    return Outcome(order, bound, verdict, name, proof, min(int(bound.sum()), _module_area(shares, solved)))
+
+
+def _largest_area(dag: Dag, shares: Shares, own: Ints) -> tuple[str, Ints]:
+    """The modules' own orders, or a heuristic where that has a larger area."""
+    dual = best_shares(dag.dual(), SHARES_SECONDS).modules if len(dag) <= LARGEST_DUAL else []
+    candidates = [("module by module", own)]
+    candidates += [(name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual)]
+    return max(candidates, key=lambda candidate: int(cumulative(dag, candidate[1]).sum()))
+
+
+def _refutation(solved: list[Solved], shares: Shares, maxima: Profile | None) -> str:
+    """Impossible where a module or a step proves it."""
+    if any(s.verdict == IMPOSSIBLE for s in solved):
+        return IMPOSSIBLE
+    if maxima is not None and all(s.exact for s in solved):
+        pieces = [s.maxima[1:] + base for s, base in zip(solved, _bases(shares), strict=True)]
+        if (maxima[1:] > np.concatenate(pieces)).any():
+            return IMPOSSIBLE
+    return BOUNDED
+
+
+def _bases(shares: Shares) -> list[int]:
+    """What is rendered before each module."""
+    return [0, *np.cumsum([len(m.renders) for m in shares.modules])[:-1].tolist()]
+
+
+def _module_area(shares: Shares, solved: list[Solved]) -> int:
+    """The most area that the modules leave: each one's own, on top of what is rendered before it."""
+    return sum(s.area_bound + base * len(s.order) for s, base in zip(solved, _bases(shares), strict=True))
+
+
+def _shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
+    used = np.flatnonzero(shares.flow)
+    parents, children = dag.named(dag.tails[used]), dag.named(dag.child[used])
+    return {
+        "modules": [
+            {"tasks": dag.named(m.tasks), "renders": dag.named(m.renders), "p": m.p, "q": m.q} for m in shares.modules
+        ],
+        "flow": list(zip(children, parents, shares.flow[used].tolist(), strict=True)),
+    }

@@ -1,0 +1,223 @@
+"""Elimination, symmetry, moves and modules, each against the oracle; then the planner with enumeration switched off."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import eligo
+from conftest import random_small_dag
+from eligo import families
+from eligo.dag import Dag, sum_of
+from eligo.errors import InputError
+from eligo.planning import plan
+from eligo.theory import exact
+from eligo.theory.bounds import best_shares
+from eligo.theory.clock import Clock
+from eligo.theory.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.theory.modules import module_dag
+from eligo.theory.moves import frontier, guided, largest_area
+from eligo.theory.outcomes import cumulative
+from eligo.theory.skeleton import skeleton
+from eligo.theory.subsets import Subsets
+from eligo.theory.symmetry import interchangeable, is_automorphism
+
+
+def dags(seed: int, count: int, most: int = 12) -> list[Dag]:
+    rng = np.random.default_rng(seed)
+    return [skeleton(random_small_dag(rng, most)) for _ in range(count)]
+
+
+def subsets_of(dag: Dag) -> Subsets:
+    found = Subsets.of(dag)
+    assert found is not None
+    return found
+
+
+def sharing_a_sink(part: Dag, copies: int) -> Dag:
+    """Copies of a dag whose first sinks are one task."""
+    sink = int(np.flatnonzero(part.outdegree == 0)[0])
+    whole = sum_of(*[part] * copies)
+    place = np.arange(len(whole.dag))
+    for image in whole.images[1:]:
+        place[image[sink]] = whole.images[0][sink]
+    kept, number = np.unique(place, return_inverse=True)
+    return Dag.from_arrays(len(kept), number[whole.dag.tails], number[whole.dag.child])
+
+
+SYMMETRIC = [
+    sharing_a_sink(part, copies)
+    for part in (families.w_dag(1, 2), families.m_dag(1, 2), families.n_dag(2), families.out_tree(2))
+    for copies in (3, 4)
+] + [families.fork_join(4, 1, 2), families.clique_dag(4)]
+
+
+# Elimination
+
+
+def test_elimination_is_exact() -> None:
+    for dag in dags(1, 300, 13):
+        assert exact_maxima(dag).tolist() == subsets_of(dag).maxima.tolist()
+
+
+def test_any_order_of_elimination_gives_the_same() -> None:
+    rng = np.random.default_rng(2)
+    for dag in dags(3, 60, 9):
+        order = rng.permutation(len(dag)).tolist()
+        assert exact_maxima(dag, plan=Elimination(order, [], [])).tolist() == subsets_of(dag).maxima.tolist()
+
+
+def test_wide_dags_are_given_up() -> None:
+    with pytest.raises(TooWideError):
+        exact_maxima(families.random_layered(6, 60, seed=1, degree=6))
+    stopped = Clock()
+    stopped.stop()
+    with pytest.raises(TooWideError):
+        exact_maxima(families.out_mesh(6), stopped)
+
+
+# Symmetry
+
+
+@pytest.mark.parametrize("dag", SYMMETRIC, ids=str)
+def test_sorted_states_of_interchangeable_tasks_suffice(dag: Dag) -> None:
+    bare = skeleton(dag)
+    alike = interchangeable(bare, range(len(bare)))
+    assert alike
+    assert all(is_automorphism(bare, image) for one in alike for image in one.swaps)
+    order = eliminate(bare).order
+    maxima = exact_maxima(bare, plan=Elimination(order, [], alike)).tolist()
+    assert maxima == exact_maxima(bare, plan=Elimination(order, [], [])).tolist() == subsets_of(bare).maxima.tolist()
+
+
+def test_tasks_that_only_look_alike_are_not_interchangeable() -> None:
+    """A cycle: all sources have one colour, but swapping two neighbours moves the others."""
+    assert interchangeable(families.cycle_dag(6), range(6)) == []
+
+
+def test_a_map_that_breaks_an_arc_is_no_automorphism() -> None:
+    fork = Dag.from_arrays(4, [0, 0, 1], [1, 2, 3])
+    assert is_automorphism(fork, np.array([0, 1, 2, 3], np.int32))
+    assert not is_automorphism(fork, np.array([0, 2, 1, 3], np.int32))
+    assert not is_automorphism(fork, np.array([0, 1, 1, 3], np.int32))
+
+
+# Moves
+
+
+def test_the_frontier_decides() -> None:
+    for dag in dags(4, 300, 11):
+        if dag.arc_count:
+            subsets = subsets_of(dag)
+            found = frontier(dag, subsets.maxima, 10**6)
+            assert found.refuted == (subsets.optimal_order() is None)
+            if found.order is not None:
+                assert cumulative(dag, np.array(found.order, np.int32)).tolist() == subsets.maxima.tolist()
+
+
+def test_a_truncated_frontier_refutes_nothing() -> None:
+    for dag in dags(5, 200, 11):
+        if dag.arc_count and frontier(dag, subsets_of(dag).maxima, 1).refuted:
+            assert subsets_of(dag).optimal_order() is None
+
+
+def test_guided_play_attains_the_target_or_gives_up() -> None:
+    outcomes = Counter[bool]()
+    for dag in dags(6, 300, 11):
+        if dag.arc_count:
+            maxima = subsets_of(dag).maxima
+            order = guided(dag, maxima)
+            outcomes[order is None] += 1
+            if order is not None:
+                assert cumulative(dag, np.array(order, np.int32)).tolist() == maxima.tolist()
+    assert outcomes[False] > 5 * outcomes[True]
+
+
+def test_the_largest_area_is_found_and_proved() -> None:
+    for dag in dags(7, 300, 11):
+        if dag.arc_count:
+            subsets = subsets_of(dag)
+            best = int(cumulative(dag, np.array(subsets.largest_area_order(), np.int32)).sum())
+            found = largest_area(dag, subsets.maxima, -1, 10**6)
+            assert (found.area, found.proved) == (best, True)
+            assert found.order is not None
+            assert cumulative(dag, np.array(found.order, np.int32)).sum() == best
+            assert largest_area(dag, subsets.maxima, best, 10**6).proved
+            assert largest_area(dag, subsets.maxima, -1, 1).area <= best
+
+
+# Modules
+
+
+def test_modules_bound_the_area_and_decide_with_the_maxima() -> None:
+    """Lemma B: admits exactly when every module does and Mmod = M; no area exceeds the sum of Mmod."""
+    for dag in dags(8, 200, 11):
+        if not dag.arc_count:
+            continue
+        pieces, base, all_admit = [np.zeros(1, np.int64)], 0, True
+        for module in best_shares(dag).modules:
+            part = subsets_of(module_dag(dag, module))
+            pieces.append(part.maxima[1:] + base)
+            all_admit &= part.optimal_order() is not None
+            base += len(module.renders)
+        mmod, whole = np.concatenate(pieces), subsets_of(dag)
+        assert (whole.optimal_order() is not None) == (all_admit and np.array_equal(mmod, whole.maxima))
+        assert cumulative(dag, np.array(whole.largest_area_order(), np.int32)).sum() <= mmod.sum()
+
+
+# The planner without enumeration
+
+
+@pytest.fixture
+def no_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eligo.theory.deciding.MOST_ITEMS_FOR_AREA", -1)
+    monkeypatch.setattr("eligo.theory.modules.MOST_ITEMS_FOR_AREA", -1)
+
+
+@pytest.mark.usefixtures("no_enumeration")
+@pytest.mark.parametrize("seed", range(6))
+def test_verdicts_are_right_whenever_given(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(150):
+        dag = random_small_dag(rng, 13)
+        found = plan(dag)
+        truth, optimal = exact.max_profile(dag), exact.ic_optimal_schedule(dag)
+        assert found.verdict in {"bounded", "impossible" if optimal is None else "optimal"}
+        assert all(u >= m for u, m in zip(found.upper_bound, truth, strict=True))
+        assert found.area_bound >= eligo.area(dag, exact.max_area_schedule(dag)) >= found.area
+        assert found.verdict != "bounded"
+
+
+@pytest.mark.usefixtures("no_enumeration")
+@pytest.mark.parametrize("dag", [*SYMMETRIC, Dag.from_arrays(9, [0, 1, 2], [3, 3, 4])], ids=str)
+def test_copies_that_share_a_sink_and_isolated_tasks(dag: Dag) -> None:
+    found = plan(dag)
+    assert found.verdict == ("impossible" if exact.ic_optimal_schedule(dag) is None else "optimal")
+    assert found.area == found.area_bound == eligo.area(dag, exact.max_area_schedule(dag))
+
+
+# Effort
+
+
+def test_quick_is_valid_and_says_so() -> None:
+    dag = families.random_layered(8, 12, seed=2)
+    quick, normal = plan(dag, "quick"), plan(dag)
+    for found in (quick, normal):
+        assert found.profile == eligo.profile(dag, found.order)
+        assert all(e <= u for e, u in zip(found.profile, found.upper_bound, strict=True))
+    assert quick.area_bound >= normal.area_bound
+    assert quick.area <= quick.area_bound
+
+
+def test_an_unknown_effort_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no effort 'heroic'; there are quick, normal, thorough"):
+        plan(families.out_mesh(3), "heroic")
+
+
+def test_a_stopped_clock_still_gives_an_order_and_a_bound() -> None:
+    clock = Clock()
+    clock.stop()
+    dag = families.random_layered(10, 20, seed=5)
+    found = plan(dag, clock=clock)
+    assert eligo.is_schedule(dag, found.order)
+    assert all(e <= u for e, u in zip(found.profile, found.upper_bound, strict=True))
