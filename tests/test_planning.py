@@ -1,6 +1,7 @@
 """The planner against the oracle, under relabelling, shortcuts, sums and duals, and on the families."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -179,8 +180,8 @@ def test_the_sentence_is_plain() -> None:
     assert str(plan(families.out_mesh(4))) == "No order can have more tasks ready at any moment."
     g3 = golden_dag(next(c for c in GOLDEN if c["name"] == "Sweep.G3"))
     assert str(plan(g3)) == "No single order is best at every moment; this one has the largest possible average."
-    rough = plan(families.random_layered(8, 60, seed=0), "quick")
-    assert str(rough).startswith("Whether one order is best at every moment is not decided; this one is within ")
+    rough = replace(plan(g3), verdict="bounded", area_bound=plan(g3).area * 2)
+    assert str(rough).startswith("Whether one order is best at every moment is not decided; this one is within 50 %")
 
 
 def test_an_order_is_judged_against_the_best() -> None:

@@ -42,6 +42,7 @@ def module_dag(dag: Dag, module: Module) -> Dag:
     return Dag.from_checked(len(members), place[tails[inside]], place[heads[inside]], lambda: dag.named(members))
 
 
+FEW_ITEMS = 10  # what is enumerated when time is up
 MOST_FOR_AREA = 150  # tasks: the search for a largest area closes no larger module in reasonable time
 
 
@@ -79,12 +80,13 @@ class Solved:
 
 def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     """Decide a module: by enumeration where it is small, else by elimination and the search for moves."""
-    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    hurried = effort.clock.over()
+    subsets = Subsets.of(dag, min(FEW_ITEMS, MOST_ITEMS_FOR_AREA) if hurried else MOST_ITEMS_FOR_AREA)
     if subsets is not None:
         return _enumerated(dag, subsets)
     maxima, how = maxima_within(dag, effort)
     if maxima is None:
-        order = best_heuristic(dag)
+        order = best_heuristic(dag, hurried)
         return Solved(order, ceiling, False, _verdict(dag, order, ceiling), int(ceiling.sum()), {"rule": "bound"})
     return _searched(dag, maxima, effort, {"rule": "elimination", **how})
 
@@ -121,9 +123,9 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
     return OPTIMAL if np.array_equal(cumulative(dag, order), bound) else BOUNDED
 
 
-def best_heuristic(dag: Dag) -> Ints:
-    """The order of largest area among the heuristics."""
-    orders = (nonsinks_of(dag, order) for _, order in candidate_orders(dag, (), ()))
+def best_heuristic(dag: Dag, hurried: bool) -> Ints:
+    """The order of largest area among the heuristics, or among the fast ones."""
+    orders = (nonsinks_of(dag, order) for _, order in candidate_orders(dag, (), (), hurried))
     return max(orders, key=lambda order: int(cumulative(dag, order).sum()))
 
 
@@ -140,7 +142,7 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
         if search.refuted:
             verdict, proof = IMPOSSIBLE, proof | {"refuted": True}
             break
-    order, proved = _largest(dag, maxima, best_heuristic(dag), effort)
+    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.clock.over()), effort)
     area = int(cumulative(dag, order).sum())
     bound = area if proved else int(maxima.sum())
     return Solved(order, maxima, True, verdict, bound, proof | ({"area": area} if proved else {}))

@@ -137,7 +137,9 @@ class _Moves:
 MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
 
 
-def candidate_orders(dag: Dag, modules: Sequence[Module], dual_modules: Sequence[Module]) -> Iterator[tuple[str, Ints]]:
+def candidate_orders(
+    dag: Dag, modules: Sequence[Module], dual_modules: Sequence[Module], hurried: bool = False
+) -> Iterator[tuple[str, Ints]]:
     """Every heuristic's schedule with its name, the dual's turned around included."""
     yield "modules, most releases first", release_order(dag, modules)
     yield "most releases first", release_order(dag)
@@ -146,6 +148,6 @@ def candidate_orders(dag: Dag, modules: Sequence[Module], dual_modules: Sequence
     yield "most children first", outdegree_order(dag)
     turned = dag.dual()
     yield "the dual's modules, reversed", dual_schedule(turned, release_order(turned, dual_modules))
-    if len(dag) <= MOST_FOR_MOVES:
+    if len(dag) <= MOST_FOR_MOVES and not hurried:
         yield "modules, move by move", move_order(dag, modules)
         yield "the dual's moves, reversed", dual_schedule(turned, move_order(turned, dual_modules))

@@ -382,7 +382,8 @@ class _Part:
             tasks, renders, p, q = m["tasks"], len(m["renders"]), m["p"], m["q"]
             full = q > 0 and (m is modules[-1] or len(tasks) * p == renders * q)
             _require(full and p * above[1] <= above[0] * q, "the shares do not fall from full module to full module")
-            _require(all(0 <= kept[v] <= p for v in tasks), "a task keeps more than its share, or less than nothing")
+            least, most = min((kept[v] for v in tasks), default=p), max((kept[v] for v in tasks), default=p)
+            _require(least >= 0 and most == p, "a module's share is not the most that one of its tasks keeps")
             bound, above = bound + [bound[-1] + min(t * p // q, renders) for t in range(1, len(tasks) + 1)], (p, q)
         return np.array(bound, np.int64)
 
