@@ -26,7 +26,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
-	$(BIN)/python -m pytest -q --doctest-modules src/eligo --doctest-glob='*.md' docs README.md
+	$(BIN)/python -m pytest -q --doctest-modules src/eligo --ignore=src/eligo/kernels --doctest-glob='*.md' docs README.md
 
 bench: setup
 	@$(BIN)/python -m benchmarks

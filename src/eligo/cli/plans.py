@@ -101,7 +101,7 @@ def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> in
     if as_json:
         print_json({"valid": True, **vars(found)})
         return 0
-    figures = _figures(found.profile, found.upper_bound, found.area, found.area_bound)
+    figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
     print_facts(f"Yes, the proof holds: {found.verdict}.", figures)
     return 0
 

@@ -165,7 +165,9 @@ def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, deadline
             for move, gain in _minimal_moves(position):
                 size = move.bit_count()
                 reached = area + position.rendered * size + gain
-                if reached + rest[t + size] > incumbent and _is_better(layers[t + size], position.executed | move, reached):
+                if reached + rest[t + size] > incumbent and _is_better(
+                    layers[t + size], position.executed | move, reached
+                ):
                     layers[t + size][position.executed | move] = reached, position.after(move)
     if not layers[-1]:
         return AreaSearch(None, incumbent, whole)
