@@ -83,7 +83,7 @@ def test_plan_begins_with_a_plain_sentence(eligo: Command, mesh: str) -> None:
 
 def test_plan_json_has_the_promised_keys(eligo: Command, mesh: str) -> None:
     document = json.loads(eligo("plan", mesh, "--json").out)
-    promised = set("tasks arcs shortcuts blocks verdict method order profile upper_bound area".split())
+    promised = set(["tasks", "arcs", "shortcuts", "blocks", "verdict", "method", "order", "profile", "upper_bound", "area"])
     promised |= {"area_bound", "seconds"}
     assert promised <= set(document)
     assert (document["tasks"], document["verdict"], document["area"]) == (10, "optimal", 24)

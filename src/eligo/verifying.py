@@ -1,0 +1,449 @@
+"""The checker of plans: short, separate, and trusting nothing that the planner says.
+
+A proof certifies, for a dag and an order of its nonsinks, a bound U(t) of M(t), the most nonsources that t executions can
+render, and perhaps that no order attains every M(t). What its rules, each a method of `_Part`, rest on:
+
+- without its shortcuts a dag has the same schedules and profiles;
+- a *cut*, a nonsink that every other precedes or follows, has its fixed step, and the *segments* between cuts have theirs;
+- arcs that share a tail or a head belong to one *block*, on which alone depends what is rendered in it: M(t) is at most
+  the max-plus convolution of the blocks' maxima, which is their concatenation where each ▷ the next;
+- worth that nonsources hand to their parents, and these to theirs, stays inside every closed set that renders them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.errors import CycleError, InputError, ScheduleError, shorten
+from eligo.workflow import Workflow, dag_of
+
+Numbers = NDArray[np.integer[Any]]
+Profile = NDArray[np.int64]
+Proof = Mapping[str, Any]
+
+FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
+NEVER = -(1 << 40)  # below every reachable value: no such choice
+NOTHING = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What remains of a plan's claims when everything is recomputed: it `holds`, or the `reason` why not.
+
+    `profile` and `area` are the order's, None where it is no schedule; the rest is the proof's, None where it does not hold.
+    At `first_gap`, if any, fewer tasks than `upper_bound` are eligible for the first time; `tight_steps` have as many.
+    """
+
+    holds: bool
+    reason: str | None = None
+    verdict: str | None = None
+    profile: tuple[int, ...] | None = None
+    upper_bound: tuple[int, ...] | None = None
+    area: int | None = None
+    area_bound: int | None = None
+    first_gap: int | None = None
+    tight_steps: int | None = None
+
+
+class Refuted(Exception):  # noqa: N818 - an answer, not an error
+    """Why a proof does not hold."""
+
+
+class Certified(NamedTuple):
+    """U(0..k); by how much every order's sum is at least below the sum of U; whether no order attains every M(t)."""
+
+    bound: Profile
+    slack: int = 0
+    impossible: bool = False
+
+
+def verify(flow: Dag | Workflow, plan: object) -> Verification:
+    """Check a plan, or its document, against the workflow that it was made for.
+
+    Raises `InputError` where *plan* is malformed or was made for another workflow.
+
+    >>> from eligo.planning import plan
+    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
+    >>> (found := verify(mesh, plan(mesh))).holds, found.verdict
+    (True, 'optimal')
+    >>> verify(mesh, plan(mesh).document() | {"upper_bound": (1, 2, 2, 4, 2, 1, 0)}).reason
+    'the upper_bound is not what follows from the proof'
+    """
+    dag, result = dag_of(flow), Verification(holds=False)
+    claim: Any = plan.document() if hasattr(plan, "document") else plan
+    try:
+        _check(claim, PLAN, "the plan")
+        _require(claim["fingerprint"] == dag.fingerprint(), "this plan was made for another workflow", InputError)
+        profile = _eligible(dag, order := dag.indices(claim["order"]))
+        result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
+        _agree(claim, "order", profile=result.profile, area=result.area)
+        return _proved(dag, order, claim, result)
+    except (Refuted, ScheduleError) as refutation:
+        return replace(result, reason=str(refutation))
+    except RecursionError:
+        raise InputError("the proof is nested too deeply") from None
+
+
+def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Verification:
+    shortcuts = _shortcuts(dag)
+    bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
+    part = _Part(bare, order[dag.outdegree[order] > 0])
+    _agree(claim, "workflow", tasks=len(dag), arcs=dag.arc_count, shortcuts=int(shortcuts.sum()))
+    _agree(claim, "workflow", blocks=len(part.blocks[0]))
+    proved = part.certified(claim["proof"])
+    steps, profile = np.arange(len(dag) + 1), np.array(result.profile)
+    bound = profile[0] - steps + proved.bound[np.minimum(steps, part.k)]
+    gaps = np.flatnonzero(profile != bound).tolist()
+    found: dict[str, Any] = {
+        "verdict": "impossible" if proved.impossible else "bounded" if gaps else "optimal",
+        "upper_bound": tuple(bound.tolist()),
+        "area_bound": int(bound.sum()) - proved.slack,
+    }
+    _agree(claim, "proof", **found)
+    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(steps) - len(gaps), **found)
+
+
+def _agree(claim: Proof, origin: str, **found: Any) -> None:
+    for key, value in found.items():
+        claimed = tuple(claim[key]) if isinstance(value, tuple) else claim[key]
+        _require(claimed == value, f"the {key} is not what follows from the {origin}")
+
+
+def _require(condition: bool | np.bool_, reason: str, error: type[Exception] = Refuted) -> None:
+    if not condition:
+        raise error(reason)
+
+
+# What a document is made of: [kind] is a list of any length, [kind, kind, ...] one of just these; "key?" may be missing
+PLAN: dict[str, Any] = {
+    "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
+    "proof": {"rule": str}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int, "seconds": float,
+}  # fmt: skip
+SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
+RULES: dict[str, dict[str, Any]] = {
+    "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
+    "units": {"units": [int]}, "exact": {"conflict?": [int]},
+    "sum": {"parts": [{"rule": str, "order": [str]}], "shares?": SHARES},
+    "bound": {"shares": SHARES, "blocks": bool},
+}  # fmt: skip
+NOUNS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _check(value: Any, kind: Any, what: str) -> None:
+    if isinstance(kind, dict):
+        _require(isinstance(value, Mapping), f"{what} must be an object", InputError)
+        rule = value.get("rule")
+        _require("rule" not in kind or rule in list(RULES), f"{what} has no rule {shorten(repr(rule))}", InputError)
+        kind = kind | RULES[rule] if "rule" in kind else kind
+        kinds = {key.rstrip("?"): inner for key, inner in kind.items()}
+        for key in kinds:
+            _require(key in value or key not in kind, f"{what} has no {key!r}", InputError)
+        for key, one in value.items():
+            _require(key in kinds, f"{what} has an unknown key {shorten(repr(key))}", InputError)
+            _check(one, kinds[key], f"{key!r} in {what}")
+    elif isinstance(kind, list):
+        fits = isinstance(value, list | tuple) and len(kind) in {1, len(value)}
+        _require(fits, f"{what} must be a list{f' of {len(kind)}' if len(kind) > 1 else ''}", InputError)
+        for one, inner in zip(value, kind * len(value), strict=False):
+            _check(one, inner, what)
+    elif not isinstance(value, int | float if kind is float else kind) or (type(value) is bool and kind is not bool):
+        raise InputError(f"{what} must be {NOUNS[kind]}")
+
+
+def _eligible(dag: Dag, order: Numbers) -> Profile:
+    """E(0..n) of a schedule."""
+    place, step = np.full(len(dag), -1), np.zeros(len(dag), np.int64)
+    place[order] = np.arange(len(order))
+    for v in np.flatnonzero(place < 0):
+        raise ScheduleError(dag.tasks[v])
+    for arc in np.flatnonzero(place[dag.tails] > place[dag.child]):
+        raise ScheduleError(dag.tasks[dag.child[arc]], dag.tasks[dag.tails[arc]])
+    np.maximum.at(step, dag.child, place[dag.tails] + 1)
+    return np.cumsum(np.bincount(step, minlength=len(dag) + 1)) - np.arange(len(dag) + 1, dtype=np.int64)
+
+
+def _shortcuts(dag: Dag) -> NDArray[np.bool_]:
+    """Which arcs u -> v stand beside a longer path: v is reached from a child of u; a bit for the head of each suspect."""
+    tails, heads, place, shortcut = dag.tails, dag.child, np.argsort(dag.order), np.zeros(dag.arc_count, np.bool_)
+    jumps = (dag.level[heads] - dag.level[tails] > 1) & (dag.height[tails] - dag.height[heads] > 1)
+    suspects = np.flatnonzero(jumps)
+    suspects = suspects[np.argsort(place[heads[suspects]])]
+    for arcs in np.array_split(suspects, 1 + len(suspects) * len(dag) // 10**9) if len(suspects) else ():
+        bit = {v: 1 << b for b, v in enumerate(set(heads[arcs].tolist()))}
+        reached, beyond = dict[int, int](), dict[int, int]()  # from a task; from its children
+        for u in dag.order[place[tails[arcs]].min() : place[heads[arcs]].max()][::-1].tolist():
+            row = heads[dag.child_ptr[u] : dag.child_ptr[u + 1]].tolist()
+            beyond[u] = reduce(int.__or__, [reached.get(c, 0) for c in row], 0)
+            reached[u] = reduce(int.__or__, [bit.get(c, 0) for c in row], beyond[u])
+        shortcut[arcs] = [beyond[u] & bit[v] > 0 for u, v in np.stack([tails, heads], 1)[arcs].tolist()]
+    return shortcut
+
+
+class _Part:
+    """Some nonsinks of a dag without shortcuts, numbered 0..k-1 in the order under judgement; then their other children."""
+
+    def __init__(self, dag: Dag, nonsinks: Numbers) -> None:
+        place, sizes = np.full(len(dag), -1, np.int32), dag.outdegree[nonsinks].astype(np.int64)
+        place[nonsinks] = np.arange(len(nonsinks))
+        heads = dag.child[np.arange(sizes.sum()) + np.repeat(dag.child_ptr[nonsinks] - np.cumsum(sizes) + sizes, sizes)]
+        outside = np.unique(heads[place[heads] < 0])
+        place[outside] = len(nonsinks) + np.arange(len(outside))
+        members, tails = np.append(nonsinks, outside), np.repeat(np.arange(len(nonsinks), dtype=np.int32), sizes)
+        self.dag = Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
+        self.k, self.tails, self.heads = len(nonsinks), self.dag.tails, self.dag.child
+        eligible = _eligible(self.dag, np.arange(len(members)))[: self.k + 1]
+        self.cumulative = eligible - eligible[0] + np.arange(self.k + 1)
+
+    def segment_ends(self) -> Numbers:
+        """Where segments begin and end. A cut: all before have a child no later than it, all after a parent no earlier."""
+        k, inner = self.k, self.heads < self.k
+        soonest, latest = np.full(k, k), np.append(np.full(k, -1), k)
+        np.minimum.at(soonest, self.tails[inner], self.heads[inner])
+        np.maximum.at(latest, self.heads[inner], self.tails[inner])
+        before, after = np.maximum.accumulate(np.append(0, soonest)), np.minimum.accumulate(latest[::-1])[::-1]
+        cuts = np.flatnonzero((before[:-1] <= np.arange(k)) & (after[1:] >= np.arange(k)))
+        return np.unique(np.concatenate([[0, k], cuts, cuts + 1]))
+
+    @cached_property
+    def blocks(self) -> tuple[Numbers, Numbers]:
+        """The first nonsink of each block and the block of each nonsink; blocks that feed one another in a circle are one."""
+        n = len(self.dag)  # task v is v as a parent, n + v as a child
+        role = Dag.from_checked(2 * n, self.tails, self.heads + np.int32(n), None).component_labels()
+        inner, label = np.flatnonzero(self.dag.indegree[: self.k]), np.arange(n, dtype=np.int32)
+        while True:
+            above, below = label[role[n + inner]], label[role[inner]]
+            try:
+                Dag.from_checked(n, above[above != below], below[above != below], None)
+            except CycleError as error:
+                circle = np.array(error.cycle, np.int32)
+                label[np.isin(label, circle)] = circle.min()
+            else:
+                return np.unique(label[role[: self.k]], return_index=True, return_inverse=True)[1:]
+
+    def maxima(self, blocks: Numbers) -> list[Profile]:
+        """The maxima of these blocks; those with equal arcs, when the tasks of each are numbered in order, share one."""
+        owner, known, found = self.blocks[1][self.tails], dict[bytes, Profile](), []
+        ends, arcs = np.append(0, np.cumsum(np.bincount(owner))).tolist(), np.argsort(owner, kind="stable")
+        for b in blocks.tolist():
+            own = arcs[ends[b] : ends[b + 1]]
+            shape = np.unique(np.append(self.tails[own], self.heads[own]), return_inverse=True)[1]
+            if (key := shape.tobytes()) not in known:
+                known[key] = _maxima(*np.split(shape, 2))
+            found.append(known[key])
+        return found
+
+    def certified(self, proof: Proof) -> Certified:
+        """What a proof certifies, by the rule that it names; `Refuted` where it does not."""
+        result: Certified = getattr(self, f"_{proof['rule']}")(proof)
+        return result
+
+    def _chain(self, proof: Proof) -> Certified:
+        """Segments in series: those that are not listed run block by block, each block ▷ the next."""
+        ends, first, gains = self.segment_ends(), self.blocks[0], np.diff(self.cumulative)
+        spans, listed, slack, impossible = set(pairwise(ends.tolist())), np.zeros(self.k, np.bool_), 0, False
+        for entry in proof.get("segments", ()):
+            span = (entry["first"], entry["last"])
+            _require(span in spans and entry["rule"] != "chain", f"{span} is no segment to be proved by itself")
+            spans.remove(span)
+            inner = _Part(self.dag, np.arange(*span)).certified(entry)
+            gains[slice(*span)], listed[slice(*span)] = np.diff(inner.bound), True
+            slack, impossible = slack + inner.slack, impossible or inner.impossible
+        linear = np.flatnonzero(~listed[first])
+        segment = np.searchsorted(ends, first[linear], side="right")
+        _check_run(self.maxima(linear), gains[~listed], segment[:-1] == segment[1:])
+        return Certified(np.append(0, np.cumsum(gains)), slack, impossible)
+
+    def _units(self, proof: Proof) -> Certified:
+        """Units of whole blocks, each ▷ the next."""
+        sizes, (first, block) = proof["units"], self.blocks
+        _require(min(sizes, default=0) > 0 and sum(sizes) == self.k, "the units are not made of all tasks")
+        unit = np.repeat(np.arange(len(sizes)), sizes)
+        _require((unit == unit[first][block]).all(), "a block is divided between units")
+        maxima = [NOTHING] * len(sizes)
+        for u, own in zip(unit[first].tolist(), self.maxima(np.arange(len(first))), strict=True):
+            maxima[u] = _convolved(maxima[u], own)
+        _check_run(maxima, np.diff(self.cumulative), np.ones(len(sizes) - 1, np.bool_))
+        return Certified(self.cumulative)
+
+    def _exact(self, proof: Proof) -> Certified:
+        """All closed sets: an order attains M(t) at all steps, or at some, exactly when no sum over these is larger."""
+        sets = _Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
+        _require(sets.fit, "there are too many tasks to enumerate all sets")
+        bound, steps, conflict = sets.maxima(), np.arange(self.k + 1), proof.get("conflict", ())
+        area, chosen = sets.largest_sum(steps >= 0), np.isin(steps, conflict)
+        _require(area == self.cumulative.sum(), "the order does not have the largest area")
+        apart = not conflict or (chosen.sum() == len(conflict) and sets.largest_sum(chosen) < bound[chosen].sum())
+        _require(apart, "one order is best after all the steps said to be in conflict")
+        return Certified(bound, int(bound.sum()) - area, area < bound.sum())
+
+    def _sum(self, proof: Proof) -> Certified:
+        """Connected parts side by side: they admit an optimal order exactly when each does and Sweep can interleave them."""
+        labels, index = self.dag.component_labels()[: self.k], self.dag.index
+        left = [np.flatnonzero(labels == home).tolist() for home in np.unique(labels)]
+        bound, attained, swept, impossible = NOTHING, True, True, False
+        for entry in proof["parts"]:
+            tasks = [index.get(name, -1) for name in entry["order"]]
+            _require(sorted(tasks) in left and len(tasks) < self.k, "a part is not one of several connected ones")
+            left.remove(sorted(tasks))
+            part = _Part(self.dag, np.array(tasks))
+            proved = part.certified(entry)
+            attained = attained and np.array_equal(part.cumulative, proved.bound)
+            swept = swept and attained and _sweepable(bound, proved.bound)
+            bound, impossible = _convolved(bound, proved.bound), impossible or proved.impossible
+        _require(not left, "a connected part is left out")
+        if "shares" in proof:
+            bound = np.minimum(bound, self._shares_bound(proof["shares"]))
+        return Certified(bound, impossible=impossible or (attained and not swept))
+
+    def _bound(self, proof: Proof) -> Certified:
+        """By shares, and where it says so also by blocks."""
+        bound = self._shares_bound(proof["shares"])
+        if proof["blocks"]:
+            bound = np.minimum(bound, reduce(_convolved, self.maxima(np.arange(len(self.blocks[0]))), NOTHING))
+        return Certified(bound)
+
+    def _shares_bound(self, shares: Proof) -> Profile:
+        """The sum of the t largest shares p / q.
+
+        Each nonsource hands q units to its parents within its module, and what it gets beyond p if executed there itself.
+        """
+        modules, arcs, names = shares["modules"], set(self.dag.arcs()), self.dag.tasks
+        executed, rendered = ({v: i for i, m in enumerate(modules) for v in m[key]} for key in ("tasks", "renders"))
+        whole = executed.keys() == set(names[: self.k]) and rendered.keys() == {names[v] for v in self.heads.tolist()}
+        listed = sum(len(m["tasks"]) + len(m["renders"]) for m in modules)
+        _require(whole and listed == len(executed) + len(rendered), "the modules do not have every task once")
+        kept, handed = Counter[str](), Counter[str]()
+        for child, parent, amount in shares["flow"]:
+            allowed = amount >= 0 and (parent, child) in arcs and executed[parent] == rendered[child]
+            _require(allowed, f"no worth can flow from {child!r} to {parent!r}")
+            handed[child] += amount
+            kept[parent] += amount
+        for name, i in rendered.items():
+            passed = handed[name] - modules[i]["q"]
+            _require(passed == 0 or (passed > 0 and executed.get(name) == i), f"{name!r} does not hand on its worth")
+            kept[name] -= passed
+        bound, above = [0], (1, 0)
+        for m in modules:
+            tasks, renders, p, q = m["tasks"], len(m["renders"]), m["p"], m["q"]
+            full = q > 0 and (m is modules[-1] or len(tasks) * p == renders * q)
+            _require(full and p * above[1] <= above[0] * q, "the shares do not fall from full module to full module")
+            least, most = min((kept[v] for v in tasks), default=p), max((kept[v] for v in tasks), default=p)
+            _require(least >= 0 and most == p, "a module's share is not the most that one of its tasks keeps")
+            bound, above = bound + [bound[-1] + min(t * p // q, renders) for t in range(1, len(tasks) + 1)], (p, q)
+        return np.array(bound, np.int64)
+
+
+def _convolved(first: Profile, second: Profile) -> Profile:
+    """The most that t executions split between the two can render, for every t; profiles never fall."""
+    steps, other = sorted((first, second), key=lambda profile: np.count_nonzero(np.diff(profile)))
+    best = np.full(len(first) + len(second) - 1, NEVER)
+    for i in [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist()]:
+        np.maximum(best[i : i + len(other)], other + steps[i], out=best[i : i + len(other)])
+    return np.maximum.accumulate(best)
+
+
+def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
+    """Each profile is attained, one after another, and where joined each ▷ the next: no mixture renders more."""
+    attained = np.array_equal(gains, np.concatenate([gains[:0], *map(np.diff, profiles)]))
+    _require(attained, "a block or unit is not run at its maxima")
+    pairs = {(id(profiles[i]), id(profiles[i + 1])): profiles[i : i + 2] for i in np.flatnonzero(joined).tolist()}
+    prior = all((_convolved(a, b) <= np.append(a, a[-1] + b[1:])).all() for a, b in pairs.values())
+    _require(prior, "a block or unit does not have priority over the next")
+
+
+def _sweepable(first: Profile, second: Profile) -> bool:
+    """Whether a path through the largest entries of all diagonals of E1(i) + E2(j) leads from corner to corner."""
+    short, long = sorted((first, second), key=len)
+    i, best = np.arange(len(short)), _convolved(first, second)
+    reached = i == 0
+    for t in range(1, len(best)):
+        j = np.clip(t - i, 0, len(long) - 1)
+        reached = (reached | np.append(False, reached[:-1])) & (i + j == t) & (short + long[j] == best[t])
+    return bool(reached[-1])
+
+
+def _maxima(tails: Numbers, heads: Numbers) -> Profile:
+    """M(t) of one block, or a bound of it where no method fits."""
+    out, into, plain = np.bincount(tails), np.bincount(heads), not np.isin(heads, tails).any()
+    s, sinks = np.count_nonzero(out), np.count_nonzero(into)
+    if plain and max(out.max(), into.max()) <= 2:  # a path or a cycle
+        return np.append(np.maximum(np.arange(s) - (sinks < s or len(tails) == s + sinks), 0), sinks)
+    even = np.ptp(out[out > 0]) == 0 or np.ptp(into[into > 0]) == 0
+    tree = plain and len(tails) == s + sinks - 1 and (even or s <= LARGEST_TREE)
+    sets = _Sets(tails, heads, FEW_ITEMS if tree else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
+    if sets.fit or tree:
+        return sets.maxima() if sets.fit else _tree_maxima(tails, heads)
+    dual = _Sets(heads, tails, MOST_ITEMS)
+    if plain and dual.fit:  # to render j sinks takes at least the sources less what the other sinks render in the dual
+        return np.searchsorted(s - dual.maxima()[::-1], np.arange(s + 1), side="right") - 1
+    shares = np.sort(np.bincount(tails, 1 / into[heads])[out > 0])[::-1]
+    return np.append(0, np.minimum(np.floor(np.cumsum(shares) + 1e-6), sinks)).astype(np.int64)
+
+
+def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
+    """From the leaves up: a source's tables, idle and executed; a sink's, with any and with all other parents executed."""
+    near, tables = _rows(tails, heads) | _rows(heads, tails), dict[int, tuple[Profile, Profile]]()
+    walk, sources = [(int(tails[0]), -1)], set(tails.tolist())
+    for v, above in walk:  # grows while it is walked
+        walk += [(w, v) for w in near[v] if w != above]
+    for v, above in reversed(walk):
+        below, source = [tables.pop(w) for w in near[v] if w != above], v in sources
+        one = reduce(_convolved, [a if source else np.maximum(a, b) for a, b in below], NOTHING)
+        two = reduce(_convolved, [np.maximum(a, b + 1) if source else b for a, b in below], NOTHING)
+        tables[v] = (np.append(one, one[-1]), np.append(NEVER, two)) if source else (one, two)
+    return np.maximum(*tables[walk[0][0]])
+
+
+def _rows(tails: Numbers, heads: Numbers) -> dict[int, set[int]]:
+    rows = defaultdict[int, set[int]](set)
+    for u, v in zip(tails.tolist(), heads.tolist(), strict=True):
+        rows[u].add(v)
+    return rows
+
+
+class _Sets:
+    """All sets of items, twins (equal parents, equal children) as one: the closed ones, what each weighs and renders."""
+
+    def __init__(self, tails: Numbers, heads: Numbers, most: int) -> None:
+        children, parents, twins = _rows(tails, heads), _rows(heads, tails), defaultdict[Any, list[int]](list)
+        for v in children:
+            twins[frozenset(parents.get(v, ())), frozenset(children[v])].append(v)
+        self.fit = len(twins) <= most
+        if not self.fit:
+            return
+        item = {v: 1 << i for i, members in enumerate(twins.values()) for v in members}
+        needs = {v: sum({item[u] for u in above}) for v, above in parents.items()}
+        closed, weight = np.arange(1 << len(twins), dtype=np.int32), np.zeros(1, np.int32)
+        rendered = np.bincount(np.fromiter(needs.values(), np.int64), minlength=1 << len(twins)).astype(np.int32)
+        for i, members in enumerate(twins.values()):
+            if need := needs.get(members[0], 0):
+                closed = closed[(closed >> i & 1 == 0) | (closed & need == need)]
+            weight = np.append(weight, weight + np.int32(len(members)))
+            halves = rendered.reshape(-1, 2, 1 << i)
+            halves[:, 1] += halves[:, 0]
+        self.count, self.closed, self.weight, self.rendered = len(twins), closed, weight, rendered
+
+    def maxima(self) -> Profile:
+        """M(t): the most that closed sets of weight at most t render."""
+        best = np.zeros(self.weight[-1] + 1, np.int32)
+        np.maximum.at(best, self.weight[self.closed], self.rendered[self.closed])
+        return np.maximum.accumulate(best).astype(np.int64)
+
+    def largest_sum(self, steps: NDArray[np.bool_]) -> int:
+        """The largest sum of a cumulative profile over these steps, of all ways to grow a closed set item by item."""
+        best, size, counted = np.full(len(self.weight), NEVER), np.bitwise_count(self.closed), np.cumsum(steps)
+        best[0] = 0
+        for layer in [self.closed[size == items] for items in range(1, self.count + 1)]:
+            for after, i in [(layer[layer >> i & 1 == 1], i) for i in range(self.count)]:
+                before, end = after ^ 1 << i, self.weight[after]
+                idle = counted[end - 1] - counted[self.weight[before]]
+                gain = self.rendered[before] * idle + self.rendered[after] * steps[end]
+                best[after] = np.maximum(best[after], best[before] + gain)
+        return int(best[-1])
