@@ -83,9 +83,8 @@ def test_plan_begins_with_a_plain_sentence(eligo: Command, mesh: str) -> None:
 
 def test_plan_json_has_the_promised_keys(eligo: Command, mesh: str) -> None:
     document = json.loads(eligo("plan", mesh, "--json").out)
-    promised = set(["tasks", "arcs", "shortcuts", "blocks", "verdict", "method", "order", "profile", "upper_bound", "area"])
-    promised |= {"area_bound", "seconds"}
-    assert promised <= set(document)
+    promised = {"tasks", "arcs", "shortcuts", "blocks", "verdict", "method", "order", "profile", "upper_bound", "area"}
+    assert promised | {"area_bound", "seconds"} <= set(document)
     assert (document["tasks"], document["verdict"], document["area"]) == (10, "optimal", 24)
 
 
@@ -237,7 +236,7 @@ HOSTILE = {
     "keys.json": ('{"arcs": [], "arcs": []}', "keys.json"),
     "deep.json": ("[" * 100_000, "deep.json"),
     "control.json": ('{"nodes": ["a\\u0007b"]}', "control.json: the task's name 'a\\x07b' has a control character"),
-    "long.json": ('{"nodes": ["' + "x" * 10_000_000 + '"]}', "long.json: a task's name has 10,000,000 characters; at most 10"),
+    "long.json": ('{"nodes": ["' + "x" * 10_000_000 + '"]}', "long.json: a task's name has 10,000,000 characters"),
     "bomb.yaml": (BOMB, "bomb.yaml"),
     "nul.json": ('{"nodes": ["a\0b"]}', "nul.json"),
     "half.json": ('{"nodes": ["a"', "half.json"),

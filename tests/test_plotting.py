@@ -161,7 +161,7 @@ def test_a_task_is_numbered_by_its_place_in_the_plan_and_arcs_of_a_block_share_a
 
 def test_single_arcs_are_grey_and_shortcuts_have_their_own_colour() -> None:
     dag = SMALL["shortcut"]
-    sketch = sketch_of_tasks(Anatomy(dag, plan(dag)))
+    sketch = sketch_of_tasks(Anatomy(dag, plan(dag, "quick")))
     assert dict(zip(dag.arcs(), sketch.arc_colour.tolist(), strict=True)) == {
         ("a", "b"): NEUTRAL,
         ("a", "c"): SHORTCUT,
@@ -172,13 +172,13 @@ def test_single_arcs_are_grey_and_shortcuts_have_their_own_colour() -> None:
 
 def test_blocks_are_numbered_in_the_order_in_which_the_plan_starts_them() -> None:
     dag = families.out_mesh(5)
-    sketch = sketch_of_blocks(Anatomy(dag, plan(dag)))
+    sketch = sketch_of_blocks(Anatomy(dag, plan(dag, "quick")))
     assert sketch.lines == [("W(1,2)", "1st"), ("W(2,2)", "2nd"), ("W(3,2)", "3rd"), ("W(4,2)", "4th")]
 
 
 def test_many_equal_blocks_are_drawn_as_one() -> None:
     dag = families.fork_join(120, 1, 3)
-    sketch = sketch_of_dag(Anatomy(dag, plan(dag)))
+    sketch = sketch_of_dag(Anatomy(dag, plan(dag, "quick")))
     assert [texts[0] for texts in sketch.lines] == ["W(1,120)", "×240 N(1)", "M(1,120)"]
     assert list(sketch.dag.arcs()) == [("0", "1"), ("1", "2")]
     assert sketch.width[1] * sketch.height[1] > sketch.width[0] * sketch.height[0]
@@ -186,14 +186,14 @@ def test_many_equal_blocks_are_drawn_as_one() -> None:
 
 def test_a_long_run_of_one_family_becomes_a_short_one() -> None:
     dag = families.out_mesh(200)
-    sketch = sketch_of_dag(Anatomy(dag, plan(dag)))
+    sketch = sketch_of_dag(Anatomy(dag, plan(dag, "quick")))
     assert sketch.lines[0][0] == "×16 W(1,2) … W(16,2)"
     assert sketch.dag.depth == len(sketch.dag) <= BLOCK_LIMITS.depth
 
 
 def test_a_large_dag_that_is_all_one_block_is_drawn_by_levels() -> None:
     dag = families.random_dag(2000, 0.01, seed=1)
-    sketch = sketch_of_dag(Anatomy(dag, plan(dag)))
+    sketch = sketch_of_dag(Anatomy(dag, plan(dag, "quick")))
     assert sketch.name == "level"
     assert sum(int(texts[0].split()[0].replace(",", "")) for texts in sketch.lines) == 2000
 

@@ -144,7 +144,11 @@ def plan(flow: Dag | Workflow, effort: str = "normal", prefer: str = "path", clo
         bare, replace(EFFORTS[effort], clock=Clock(EFFORTS[effort].total) if clock is None else clock)
     )
     sinks = np.flatnonzero(dag.outdegree == 0)
-    sequence = np.concatenate([preferred(bare, outcome.order, prefer), sinks]).astype(np.int32)
+    nonsinks = preferred(bare, outcome.order, prefer)
+    proof = outcome.proof
+    if not np.array_equal(nonsinks, outcome.order):
+        proof = {"order": dag.named(outcome.order), **proof}  # what the proof speaks of
+    sequence = np.concatenate([nonsinks, sinks]).astype(np.int32)
     ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
     return Plan(
@@ -155,7 +159,7 @@ def plan(flow: Dag | Workflow, effort: str = "normal", prefer: str = "path", clo
         verdict=outcome.verdict,
         method=outcome.method,
         area_bound=int(ceiling.sum()) - slack,
-        proof=outcome.proof,
+        proof=proof,
         shortcuts=dag.arc_count - bare.arc_count,
         blocks=blocks,
         seconds=time.perf_counter() - begin,

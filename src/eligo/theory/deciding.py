@@ -149,21 +149,35 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """
     shares = best_shares(dag, SHARES_SECONDS)
     solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
-    bound = np.minimum(shares.bound, blocks)
     maxima, how = maxima_within(dag, effort)
-    bound = bound if maxima is None else maxima
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     name, order = _largest_area(dag, shares, own)
-    verdict = OPTIMAL if np.array_equal(cumulative(dag, order), bound) else _refutation(solved, shares, maxima)
+    refuted = any(s.verdict == IMPOSSIBLE for s in solved)
+    exceeded = not refuted and _exceeds(maxima, shares, solved)
+    rough = np.minimum(shares.bound, blocks)
+    exact = maxima is not None and (exceeded or bool((maxima < rough).any()))
+    bound = maxima if maxima is not None else rough
+    verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     proof = {
         "rule": "modules",
         "shares": _shares_proof(dag, shares),
-        "blocks": maxima is None and bool((blocks < shares.bound).any()),
-        "modules": [
-            {"order": dag.named(m.tasks[s.order]), **s.proof} for m, s in zip(shares.modules, solved, strict=True)
-        ],
-    } | how
-    return Outcome(order, bound, verdict, name, proof, min(int(bound.sum()), _module_area(shares, solved)))
+        "blocks": not exact and bool((blocks < shares.bound).any()),
+        "modules": _module_proofs(dag, shares, solved),
+    } | (how if exact else {})
+    optimal = np.array_equal(cumulative(dag, order), bound)
+    area_bound = min(int(bound.sum()), _module_area(shares, solved))
+    return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, area_bound)
+
+
+def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[str, Any]]:
+    """Each module's order and how it is known; of several refutations the first suffices."""
+    proofs = []
+    refuted = False
+    for module, s in zip(shares.modules, solved, strict=True):
+        own = {key: value for key, value in s.proof.items() if key != "refuted" or not refuted}
+        refuted = refuted or s.verdict == IMPOSSIBLE
+        proofs.append({"order": dag.named(module.tasks[s.order]), **own})
+    return proofs
 
 
 def _largest_area(dag: Dag, shares: Shares, own: Ints) -> tuple[str, Ints]:
@@ -174,15 +188,12 @@ def _largest_area(dag: Dag, shares: Shares, own: Ints) -> tuple[str, Ints]:
     return max(candidates, key=lambda candidate: int(cumulative(dag, candidate[1]).sum()))
 
 
-def _refutation(solved: list[Solved], shares: Shares, maxima: Profile | None) -> str:
-    """Impossible where a module or a step proves it."""
-    if any(s.verdict == IMPOSSIBLE for s in solved):
-        return IMPOSSIBLE
-    if maxima is not None and all(s.exact for s in solved):
-        pieces = [s.maxima[1:] + base for s, base in zip(solved, _bases(shares), strict=True)]
-        if (maxima[1:] > np.concatenate(pieces)).any():
-            return IMPOSSIBLE
-    return BOUNDED
+def _exceeds(maxima: Profile | None, shares: Shares, solved: list[Solved]) -> bool:
+    """Whether M(t) > Mmod(t) for some t: no schedule can then be best there and at the corners."""
+    if maxima is None or not all(s.exact for s in solved):
+        return False
+    pieces = [s.maxima[1:] + base for s, base in zip(solved, _bases(shares), strict=True)]
+    return bool((maxima[1:] > np.concatenate(pieces)).any())
 
 
 def _bases(shares: Shares) -> list[int]:

@@ -20,7 +20,7 @@ from eligo.theory.bounds import Module
 from eligo.theory.clock import FOREVER, Clock
 from eligo.theory.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.theory.moves import frontier, guided, largest_area
-from eligo.theory.orders import candidate_orders, nonsinks_of
+from eligo.theory.orders import candidate_orders, nonsinks_of, release_order
 from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
@@ -81,6 +81,9 @@ class Solved:
 def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     """Decide a module: by enumeration where it is small, else by elimination and the search for moves."""
     hurried = effort.clock.over()
+    greedy = nonsinks_of(dag, release_order(dag))
+    if np.array_equal(cumulative(dag, greedy), ceiling):
+        return Solved(greedy, ceiling, True, OPTIMAL, int(ceiling.sum()), {"rule": "bound"})
     subsets = Subsets.of(dag, min(FEW_ITEMS, MOST_ITEMS_FOR_AREA) if hurried else MOST_ITEMS_FOR_AREA)
     if subsets is not None:
         return _enumerated(dag, subsets)
@@ -103,7 +106,7 @@ def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, A
 
 def _how(dag: Dag, plan: Elimination) -> dict[str, Any]:
     alike = [{"tasks": dag.named(a.members), "swaps": [_moved(dag, image) for image in a.swaps]} for a in plan.alike]
-    return {"elimination": dag.named(plan.order), "alike": alike}
+    return {"elimination": {"order": dag.named(plan.order), "alike": alike}}
 
 
 def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:

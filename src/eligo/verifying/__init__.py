@@ -95,7 +95,9 @@ def verify(flow: Dag | Workflow, plan: object) -> Verification:
 def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Verification:
     shortcuts = _shortcuts(dag)
     bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
-    part = _Part(bare, order[dag.outdegree[order] > 0])
+    spoken_of = dag.indices(claim["proof"].get("order", claim["order"]))
+    part = _Part(bare, spoken_of[dag.outdegree[spoken_of] > 0])
+    _require(part.k == np.count_nonzero(dag.outdegree), "the proof's order does not have every task that others need")
     _agree(claim, "workflow", tasks=len(dag), arcs=dag.arc_count, shortcuts=int(shortcuts.sum()))
     _agree(claim, "workflow", blocks=len(part.blocks[0]))
     proved = part.certified(claim["proof"])
@@ -125,18 +127,18 @@ def _require(condition: bool | np.bool_, reason: str, error: type[Exception] = R
 # What a document is made of: [kind] is a list of any length, [kind, kind, ...] one of just these; "key?" may be missing
 PLAN: dict[str, Any] = {
     "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
-    "proof": {"rule": str}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int, "seconds": float,
+    "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
+    "seconds": float,
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
-ELIMINATION: dict[str, Any] = {"elimination": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
+ELIMINATION: dict[str, Any] = {"order": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
 RULES: dict[str, dict[str, Any]] = {
     "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
     "units": {"units": [int]}, "exact": {"conflict?": [int]},
     "sum": {"parts": [{"rule": str, "order": [str]}], "modules?": {"rule": str}},
     "bound": {},
-    "elimination": {**ELIMINATION, "refuted?": bool, "area?": int},
-    "modules": {"shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}],
-                **{f"{key}?": kind for key, kind in ELIMINATION.items()}},
+    "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int},
+    "modules": {"shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION},
 }  # fmt: skip
 NOUNS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
@@ -322,13 +324,13 @@ class _Part:
             _require(part.k == len(module["tasks"]), "a module's order does not have its tasks")
             area += int(found.bound.sum()) - found.slack + int(pieces[-1][-1]) * part.k
             pieces.append(pieces[-1][-1] + found.bound[1:])
-            known, impossible = known and entry["rule"] != "bound", impossible or found.impossible
+            known = known and (entry["rule"] != "bound" or np.array_equal(part.cumulative, found.bound))
+            impossible = impossible or found.impossible
         if proof["blocks"]:
             bound = np.minimum(bound, reduce(_convolved, self.maxima(np.arange(len(self.blocks[0]))), NOTHING))
         if "elimination" in proof:
-            bound = self._eliminated(proof)
+            bound = self._eliminated(proof["elimination"])
             impossible = impossible or (known and bool((bound > np.concatenate(pieces)).any()))
-        impossible = impossible and not np.array_equal(self.cumulative, bound)
         return Certified(bound, max(0, int(bound.sum()) - area), impossible)
 
     def _module(self, module: Proof, entry: Proof) -> "_Part":
@@ -340,15 +342,18 @@ class _Part:
         inside = rendered[self.heads]
         return _Part(Dag.from_checked(len(self.dag), self.tails[inside], self.heads[inside], self.dag.tasks), tasks)
 
-    def _eliminated(self, proof: Proof) -> Profile:
+    def _eliminated(self, how: Proof) -> Profile:
         """M(t) by eliminating the tasks in the order given."""
-        _require(sorted(proof["elimination"]) == sorted(self.dag.tasks), "not every task is eliminated once")
-        _require(modules.swaps_hold(self.dag, proof["alike"]), "tasks said to be alike cannot be swapped")
-        return modules.exact_maxima(self.dag, proof["elimination"], proof["alike"])
+        _require(sorted(how["order"]) == sorted(self.dag.tasks), "not every task is eliminated once")
+        _require(modules.swaps_hold(self.dag, how["alike"]), "tasks said to be alike cannot be swapped")
+        return modules.exact_maxima(self.dag, how["order"], how["alike"])
+
+    def _bound(self, proof: Proof) -> Certified:
+        raise Refuted("a bound alone is a rule of modules")
 
     def _elimination(self, proof: Proof) -> Certified:
         """A module of small width; where it says so, no order attains its maxima, or none has a larger area."""
-        bound, own = self._eliminated(proof), int(self.cumulative.sum())
+        bound, own = self._eliminated(proof["elimination"]), int(self.cumulative.sum())
         if "area" not in proof and not proof.get("refuted"):
             return Certified(bound)
         best = modules.largest_area(self.dag, bound, own if "area" in proof else int(bound.sum()) - 1)
