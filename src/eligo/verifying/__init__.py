@@ -10,7 +10,7 @@ render, and perhaps that no order attains every M(t). What its rules, each a met
 - worth that nonsources hand to their parents, and these to theirs, stays inside every closed set that renders them.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -23,15 +23,19 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
 from eligo.verifying import modules
+from eligo.verifying.blocks import (
+    MOST_ITEMS_IN_ORDER,
+    NOTHING,
+    Numbers,
+    Profile,
+    Sets,
+    block_maxima,
+    convolved,
+    sweepable,
+)
 from eligo.workflow import Workflow, dag_of
 
-Numbers = NDArray[np.integer[Any]]
-Profile = NDArray[np.int64]
 Proof = Mapping[str, Any]
-
-FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
-NEVER = -(1 << 40)  # below every reachable value: no such choice
-NOTHING = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -242,7 +246,7 @@ class _Part:
             own = arcs[ends[b] : ends[b + 1]]
             shape = np.unique(np.append(self.tails[own], self.heads[own]), return_inverse=True)[1]
             if (key := shape.tobytes()) not in known:
-                known[key] = _maxima(*np.split(shape, 2))
+                known[key] = block_maxima(*np.split(shape, 2))
             found.append(known[key])
         return found
 
@@ -275,13 +279,13 @@ class _Part:
         _require((unit == unit[first][block]).all(), "a block is divided between units")
         maxima = [NOTHING] * len(sizes)
         for u, own in zip(unit[first].tolist(), self.maxima(np.arange(len(first))), strict=True):
-            maxima[u] = _convolved(maxima[u], own)
+            maxima[u] = convolved(maxima[u], own)
         _check_run(maxima, np.diff(self.cumulative), np.ones(len(sizes) - 1, np.bool_))
         return Certified(self.cumulative)
 
     def _exact(self, proof: Proof) -> Certified:
         """All closed sets: an order attains M(t) at all steps, or at some, exactly when no sum over these is larger."""
-        sets = _Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
+        sets = Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
         _require(sets.fit, "there are too many tasks to enumerate all sets")
         bound, steps, conflict = sets.maxima(), np.arange(self.k + 1), proof.get("conflict", ())
         area, chosen = sets.largest_sum(steps >= 0), np.isin(steps, conflict)
@@ -302,8 +306,8 @@ class _Part:
             part = _Part(self.dag, np.array(tasks))
             proved = part.certified(entry)
             attained = attained and np.array_equal(part.cumulative, proved.bound)
-            swept = swept and attained and _sweepable(bound, proved.bound)
-            bound, impossible = _convolved(bound, proved.bound), impossible or proved.impossible
+            swept = swept and attained and sweepable(bound, proved.bound)
+            bound, impossible = convolved(bound, proved.bound), impossible or proved.impossible
         _require(not left, "a connected part is left out")
         impossible = impossible or (attained and not swept)
         if "modules" not in proof:
@@ -327,7 +331,7 @@ class _Part:
             known = known and (entry["rule"] != "bound" or np.array_equal(part.cumulative, found.bound))
             impossible = impossible or found.impossible
         if proof["blocks"]:
-            bound = np.minimum(bound, reduce(_convolved, self.maxima(np.arange(len(self.blocks[0]))), NOTHING))
+            bound = np.minimum(bound, reduce(convolved, self.maxima(np.arange(len(self.blocks[0]))), NOTHING))
         if "elimination" in proof:
             bound = self._eliminated(proof["elimination"])
             impossible = impossible or (known and bool((bound > np.concatenate(pieces)).any()))
@@ -398,110 +402,10 @@ def _ceiling(module: Proof) -> Profile:
     return np.array([min(t * p // q, most) for t in range(len(module["tasks"]) + 1)], np.int64)
 
 
-def _convolved(first: Profile, second: Profile) -> Profile:
-    """The most that t executions split between the two can render, for every t; profiles never fall."""
-    steps, other = sorted((first, second), key=lambda profile: np.count_nonzero(np.diff(profile)))
-    best = np.full(len(first) + len(second) - 1, NEVER)
-    for i in [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist()]:
-        np.maximum(best[i : i + len(other)], other + steps[i], out=best[i : i + len(other)])
-    return np.maximum.accumulate(best)
-
-
 def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
     """Each profile is attained, one after another, and where joined each ▷ the next: no mixture renders more."""
     attained = np.array_equal(gains, np.concatenate([gains[:0], *map(np.diff, profiles)]))
     _require(attained, "a block or unit is not run at its maxima")
     pairs = {(id(profiles[i]), id(profiles[i + 1])): profiles[i : i + 2] for i in np.flatnonzero(joined).tolist()}
-    prior = all((_convolved(a, b) <= np.append(a, a[-1] + b[1:])).all() for a, b in pairs.values())
+    prior = all((convolved(a, b) <= np.append(a, a[-1] + b[1:])).all() for a, b in pairs.values())
     _require(prior, "a block or unit does not have priority over the next")
-
-
-def _sweepable(first: Profile, second: Profile) -> bool:
-    """Whether a path through the largest entries of all diagonals of E1(i) + E2(j) leads from corner to corner."""
-    short, long = sorted((first, second), key=len)
-    i, best = np.arange(len(short)), _convolved(first, second)
-    reached = i == 0
-    for t in range(1, len(best)):
-        j = np.clip(t - i, 0, len(long) - 1)
-        reached = (reached | np.append(False, reached[:-1])) & (i + j == t) & (short + long[j] == best[t])
-    return bool(reached[-1])
-
-
-def _maxima(tails: Numbers, heads: Numbers) -> Profile:
-    """M(t) of one block, or a bound of it where no method fits."""
-    out, into, plain = np.bincount(tails), np.bincount(heads), not np.isin(heads, tails).any()
-    s, sinks = np.count_nonzero(out), np.count_nonzero(into)
-    if plain and max(out.max(), into.max()) <= 2:  # a path or a cycle
-        return np.append(np.maximum(np.arange(s) - (sinks < s or len(tails) == s + sinks), 0), sinks)
-    even = np.ptp(out[out > 0]) == 0 or np.ptp(into[into > 0]) == 0
-    tree = plain and len(tails) == s + sinks - 1 and (even or s <= LARGEST_TREE)
-    sets = _Sets(tails, heads, FEW_ITEMS if tree else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
-    if sets.fit or tree:
-        return sets.maxima() if sets.fit else _tree_maxima(tails, heads)
-    dual = _Sets(heads, tails, MOST_ITEMS)
-    if plain and dual.fit:  # to render j sinks takes at least the sources less what the other sinks render in the dual
-        return np.searchsorted(s - dual.maxima()[::-1], np.arange(s + 1), side="right") - 1
-    shares = np.sort(np.bincount(tails, 1 / into[heads])[out > 0])[::-1]
-    return np.append(0, np.minimum(np.floor(np.cumsum(shares) + 1e-6), sinks)).astype(np.int64)
-
-
-def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
-    """From the leaves up: a source's tables, idle and executed; a sink's, with any and with all other parents executed."""
-    near, tables = _rows(tails, heads) | _rows(heads, tails), dict[int, tuple[Profile, Profile]]()
-    walk, sources = [(int(tails[0]), -1)], set(tails.tolist())
-    for v, above in walk:  # grows while it is walked
-        walk += [(w, v) for w in near[v] if w != above]
-    for v, above in reversed(walk):
-        below, source = [tables.pop(w) for w in near[v] if w != above], v in sources
-        one = reduce(_convolved, [a if source else np.maximum(a, b) for a, b in below], NOTHING)
-        two = reduce(_convolved, [np.maximum(a, b + 1) if source else b for a, b in below], NOTHING)
-        tables[v] = (np.append(one, one[-1]), np.append(NEVER, two)) if source else (one, two)
-    return np.maximum(*tables[walk[0][0]])
-
-
-def _rows(tails: Numbers, heads: Numbers) -> dict[int, set[int]]:
-    rows = defaultdict[int, set[int]](set)
-    for u, v in zip(tails.tolist(), heads.tolist(), strict=True):
-        rows[u].add(v)
-    return rows
-
-
-class _Sets:
-    """All sets of items, twins (equal parents, equal children) as one: the closed ones, what each weighs and renders."""
-
-    def __init__(self, tails: Numbers, heads: Numbers, most: int) -> None:
-        children, parents, twins = _rows(tails, heads), _rows(heads, tails), defaultdict[Any, list[int]](list)
-        for v in children:
-            twins[frozenset(parents.get(v, ())), frozenset(children[v])].append(v)
-        self.fit = len(twins) <= most
-        if not self.fit:
-            return
-        item = {v: 1 << i for i, members in enumerate(twins.values()) for v in members}
-        needs = {v: sum({item[u] for u in above}) for v, above in parents.items()}
-        closed, weight = np.arange(1 << len(twins), dtype=np.int32), np.zeros(1, np.int32)
-        rendered = np.bincount(np.fromiter(needs.values(), np.int64), minlength=1 << len(twins)).astype(np.int32)
-        for i, members in enumerate(twins.values()):
-            if need := needs.get(members[0], 0):
-                closed = closed[(closed >> i & 1 == 0) | (closed & need == need)]
-            weight = np.append(weight, weight + np.int32(len(members)))
-            halves = rendered.reshape(-1, 2, 1 << i)
-            halves[:, 1] += halves[:, 0]
-        self.count, self.closed, self.weight, self.rendered = len(twins), closed, weight, rendered
-
-    def maxima(self) -> Profile:
-        """M(t): the most that closed sets of weight at most t render."""
-        best = np.zeros(self.weight[-1] + 1, np.int32)
-        np.maximum.at(best, self.weight[self.closed], self.rendered[self.closed])
-        return np.maximum.accumulate(best).astype(np.int64)
-
-    def largest_sum(self, steps: NDArray[np.bool_]) -> int:
-        """The largest sum of a cumulative profile over these steps, of all ways to grow a closed set item by item."""
-        best, size, counted = np.full(len(self.weight), NEVER), np.bitwise_count(self.closed), np.cumsum(steps)
-        best[0] = 0
-        for layer in [self.closed[size == items] for items in range(1, self.count + 1)]:
-            for after, i in [(layer[layer >> i & 1 == 1], i) for i in range(self.count)]:
-                before, end = after ^ 1 << i, self.weight[after]
-                idle = counted[end - 1] - counted[self.weight[before]]
-                gain = self.rendered[before] * idle + self.rendered[after] * steps[end]
-                best[after] = np.maximum(best[after], best[before] + gain)
-        return int(best[-1])

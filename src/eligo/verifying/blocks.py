@@ -1,0 +1,115 @@
+"""The arithmetic of profiles and the maxima of single blocks, as the checker computes them."""
+
+from collections import defaultdict
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.integer[Any]]
+Profile = NDArray[np.int64]
+
+FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
+NEVER = -(1 << 40)  # below every reachable value: no such choice
+NOTHING = np.zeros(1, np.int64)
+
+
+def convolved(first: Profile, second: Profile) -> Profile:
+    """The most that t executions split between the two can render, for every t; profiles never fall."""
+    steps, other = sorted((first, second), key=lambda profile: np.count_nonzero(np.diff(profile)))
+    best = np.full(len(first) + len(second) - 1, NEVER)
+    for i in [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist()]:
+        np.maximum(best[i : i + len(other)], other + steps[i], out=best[i : i + len(other)])
+    return np.maximum.accumulate(best)
+
+
+def sweepable(first: Profile, second: Profile) -> bool:
+    """Whether a path through the largest entries of all diagonals of E1(i) + E2(j) leads from corner to corner."""
+    short, long = sorted((first, second), key=len)
+    i, best = np.arange(len(short)), convolved(first, second)
+    reached = i == 0
+    for t in range(1, len(best)):
+        j = np.clip(t - i, 0, len(long) - 1)
+        reached = (reached | np.append(False, reached[:-1])) & (i + j == t) & (short + long[j] == best[t])
+    return bool(reached[-1])
+
+
+def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
+    """M(t) of one block, or a bound of it where no method fits."""
+    out, into, plain = np.bincount(tails), np.bincount(heads), not np.isin(heads, tails).any()
+    s, sinks = np.count_nonzero(out), np.count_nonzero(into)
+    if plain and max(out.max(), into.max()) <= 2:  # a path or a cycle
+        return np.append(np.maximum(np.arange(s) - (sinks < s or len(tails) == s + sinks), 0), sinks)
+    even = np.ptp(out[out > 0]) == 0 or np.ptp(into[into > 0]) == 0
+    tree = plain and len(tails) == s + sinks - 1 and (even or s <= LARGEST_TREE)
+    sets = Sets(tails, heads, FEW_ITEMS if tree else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
+    if sets.fit or tree:
+        return sets.maxima() if sets.fit else _tree_maxima(tails, heads)
+    dual = Sets(heads, tails, MOST_ITEMS)
+    if plain and dual.fit:  # to render j sinks takes at least the sources less what the other sinks render in the dual
+        return np.searchsorted(s - dual.maxima()[::-1], np.arange(s + 1), side="right") - 1
+    shares = np.sort(np.bincount(tails, 1 / into[heads])[out > 0])[::-1]
+    return np.append(0, np.minimum(np.floor(np.cumsum(shares) + 1e-6), sinks)).astype(np.int64)
+
+
+def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
+    """From the leaves up: a source's tables, idle and executed; a sink's, with any and with all other parents executed."""
+    near, tables = _rows(tails, heads) | _rows(heads, tails), dict[int, tuple[Profile, Profile]]()
+    walk, sources = [(int(tails[0]), -1)], set(tails.tolist())
+    for v, above in walk:  # grows while it is walked
+        walk += [(w, v) for w in near[v] if w != above]
+    for v, above in reversed(walk):
+        below, source = [tables.pop(w) for w in near[v] if w != above], v in sources
+        one = reduce(convolved, [a if source else np.maximum(a, b) for a, b in below], NOTHING)
+        two = reduce(convolved, [np.maximum(a, b + 1) if source else b for a, b in below], NOTHING)
+        tables[v] = (np.append(one, one[-1]), np.append(NEVER, two)) if source else (one, two)
+    return np.maximum(*tables[walk[0][0]])
+
+
+def _rows(tails: Numbers, heads: Numbers) -> dict[int, set[int]]:
+    rows = defaultdict[int, set[int]](set)
+    for u, v in zip(tails.tolist(), heads.tolist(), strict=True):
+        rows[u].add(v)
+    return rows
+
+
+class Sets:
+    """All sets of items, twins (equal parents, equal children) as one: the closed ones, what each weighs and renders."""
+
+    def __init__(self, tails: Numbers, heads: Numbers, most: int) -> None:
+        children, parents, twins = _rows(tails, heads), _rows(heads, tails), defaultdict[Any, list[int]](list)
+        for v in children:
+            twins[frozenset(parents.get(v, ())), frozenset(children[v])].append(v)
+        self.fit = len(twins) <= most
+        if not self.fit:
+            return
+        item = {v: 1 << i for i, members in enumerate(twins.values()) for v in members}
+        needs = {v: sum({item[u] for u in above}) for v, above in parents.items()}
+        closed, weight = np.arange(1 << len(twins), dtype=np.int32), np.zeros(1, np.int32)
+        rendered = np.bincount(np.fromiter(needs.values(), np.int64), minlength=1 << len(twins)).astype(np.int32)
+        for i, members in enumerate(twins.values()):
+            if need := needs.get(members[0], 0):
+                closed = closed[(closed >> i & 1 == 0) | (closed & need == need)]
+            weight = np.append(weight, weight + np.int32(len(members)))
+            halves = rendered.reshape(-1, 2, 1 << i)
+            halves[:, 1] += halves[:, 0]
+        self.count, self.closed, self.weight, self.rendered = len(twins), closed, weight, rendered
+
+    def maxima(self) -> Profile:
+        """M(t): the most that closed sets of weight at most t render."""
+        best = np.zeros(self.weight[-1] + 1, np.int32)
+        np.maximum.at(best, self.weight[self.closed], self.rendered[self.closed])
+        return np.maximum.accumulate(best).astype(np.int64)
+
+    def largest_sum(self, steps: NDArray[np.bool_]) -> int:
+        """The largest sum of a cumulative profile over these steps, of all ways to grow a closed set item by item."""
+        best, size, counted = np.full(len(self.weight), NEVER), np.bitwise_count(self.closed), np.cumsum(steps)
+        best[0] = 0
+        for layer in [self.closed[size == items] for items in range(1, self.count + 1)]:
+            for after, i in [(layer[layer >> i & 1 == 1], i) for i in range(self.count)]:
+                before, end = after ^ 1 << i, self.weight[after]
+                idle = counted[end - 1] - counted[self.weight[before]]
+                gain = self.rendered[before] * idle + self.rendered[after] * steps[end]
+                best[after] = np.maximum(best[after], best[before] + gain)
+        return int(best[-1])
