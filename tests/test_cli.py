@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -289,3 +290,24 @@ def test_pictures_of_nothing() -> None:
     assert sparkline([]) == ""
     assert sparkline([0]) == " "
     assert chart([0], [0], [0], height=2).count("\n") == 1
+
+
+def test_effort_and_preference_are_passed_on(eligo: Command, mesh: str) -> None:
+    assert (
+        json.loads(eligo("plan", mesh, "--effort", "quick", "--prefer", "finish", "--json").out)["verdict"] == "optimal"
+    )
+    refused(eligo("plan", mesh, "--effort", "heroic"), "there is no effort 'heroic'; there are quick, normal, thorough")
+    refused(eligo("plan", mesh, "--prefer", "luck"), "there is no preference 'luck'; there are path, finish")
+
+
+def test_the_first_interruption_gives_the_best_so_far(eligo: Command) -> None:
+    eligo("generate", "random-out-tree", "3000", "--seed", "1", "-o", "wide.json")
+    command = [str(Path(sys.executable).with_name("eligo")), "plan", "wide.json", "--effort", "thorough", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as planning:
+        with pytest.raises(subprocess.TimeoutExpired):
+            planning.wait(4)
+        planning.send_signal(signal.SIGINT)
+        out, err = planning.communicate(timeout=120)
+    assert "stopping with the best so far" in err
+    document = json.loads(out)
+    assert (planning.returncode, document["tasks"]) == (0, 3000)

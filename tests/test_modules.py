@@ -221,3 +221,29 @@ def test_a_stopped_clock_still_gives_an_order_and_a_bound() -> None:
     found = plan(dag, clock=clock)
     assert eligo.is_schedule(dag, found.order)
     assert all(e <= u for e, u in zip(found.profile, found.upper_bound, strict=True))
+
+
+# Preferences
+
+
+@pytest.mark.parametrize("prefer", ["path", "finish"])
+def test_a_preference_costs_nothing(prefer: str) -> None:
+    for dag in [*dags(9, 100, 12), families.out_mesh(7), families.fork_join(4, 2, 3), families.butterfly(3)]:
+        found = plan(dag, prefer=prefer)
+        assert found.profile == eligo.profile(dag, found.order) == plan(dag).profile
+        assert eligo.verify(dag, found).holds
+
+
+def test_finish_completes_branches_that_were_begun() -> None:
+    r"""Three chains side by side: by path all begin before one ends, by finish one ends before the next begins.
+
+    a0 - a1 - a2      b0 - b1 - b2      c0 - c1 - c2
+    """
+    chains = Dag.from_arcs([(f"{c}{i}", f"{c}{i + 1}") for c in "abc" for i in range(2)])
+    assert [task[1] for task in plan(chains).order[:3]] == ["0", "0", "0"]
+    assert [task[1] for task in plan(chains, prefer="finish").order[:4]] == ["0", "1", "0", "1"]
+
+
+def test_an_unknown_preference_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no preference 'luck'; there are path, finish"):
+        plan(families.out_mesh(3), prefer="luck")

@@ -435,12 +435,13 @@ def test_worth_stays_within_its_module() -> None:
 
 def test_one_impossible_part_is_enough() -> None:
     """Wherever it stands, in series or side by side."""
-    impossible, decided = document("exact, impossible")[0], f.out_mesh(4)
-    for parts in ((impossible, decided, decided), (impossible, FORK, impossible), (decided, impossible)):
+    impossible, linear = document("exact, impossible")[0], f.out_mesh(8)
+    enumerated = document("exact")[0]
+    for parts in permutations((impossible, linear, enumerated)):
         assert assert_holds(in_series(*parts)).verdict == "impossible"
-    wide = f.random_composition("wnm", 60, seed=3)
-    for pair in ((impossible, wide), (wide, impossible), (impossible, wide, impossible)):
-        assert assert_holds(sum_of(*pair).dag).verdict == "impossible"
+    for low in (f.n_dag(3), linear):
+        assert assert_holds(sum_of(low, in_series(impossible, linear)).dag).verdict == "impossible"
+        assert assert_holds(sum_of(impossible, in_series(low, linear)).dag).verdict == "impossible"
 
 
 def test_an_undecided_part_proves_nothing_impossible() -> None:

@@ -1,8 +1,20 @@
-"""IC-scheduling theory, one function a theorem.
+"""IC-scheduling theory, one function a theorem; docs/theory.md tells the story.
 
-| notion | function |
+| notion | where |
 |---|---|
-| profile E(t), cumulative profile, area | `eligibility.profile`, `cumulative_profile`, `area`, `normalised_area` |
-| schedule | `eligibility.is_schedule`, `check_schedule` |
-| maximal E(t), IC-optimal, maximal area, best batch, by enumeration | `exact` |
+| profile E(t), area, schedule | `eligibility` |
+| maximal E(t), IC-optimal, largest area, best batch, by enumeration: the oracle | `exact` |
+| shortcuts and skeleton | `skeleton` |
+| series cuts and segments | `series` |
+| blocks and super-dag | `blocks` |
+| one block: recognised or solved | `solutions`, `subsets`, `trees` |
+| priority ▷, closed forms, chains | `priority`; arithmetic of profiles in `profiles` |
+| ▷-linear composition (Theorem 2.1) | `composition` |
+| Sweep, and sums as building blocks | `sweep`, `regimen` |
+| duality | `duality` |
+| bounds for every dag | `bounds` |
+| exact M(t) by elimination, with symmetry | `elimination`, `symmetry` |
+| modules and canonical moves | `modules`, `moves` |
+| heuristics, ties | `orders`, `preferences`, `canonical` |
+| all of it wired together | `deciding`, which gives `outcomes` within a `clock` |
 """
