@@ -60,8 +60,15 @@ def has_priority(first: Sequence[int] | Profile, second: Sequence[int] | Profile
     .. [1] Malewicz, Rosenberg, Yurkewych (2006), IEEE Trans. Comput. 55, 757-768.
     """
     one, two = as_profile(first), as_profile(second)
-    if len(one) == 2:  # a single step may go first when no step of the other gains more
-        return bool((np.diff(two) <= one[1]).all())
+    gains, others = np.diff(one), np.diff(two)
+    if not len(gains) or not len(others):  # nothing to run
+        return True
+    if len(gains) == 1:  # a single step may go first when no step of the other gains more
+        return bool((others <= gains[0]).all())
+    if (gains[1:] <= gains[:-1]).all() and (
+        others[1:] <= others[:-1]
+    ).all():  # falling gains: the least against the most
+        return bool(gains[-1] >= others[0])
     return bool((convolved(one, two) <= concatenated([one, two])).all())
 
 
