@@ -11,27 +11,33 @@ setup: .venv/installed
 .venv/installed: pyproject.toml setup.py $(KERNELS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "eligo: installing into .venv ..."
-	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot]"
 	@env -u ELIGO_PURE $(BIN)/eligo --version
+	@touch $@
+
+# What the developers' verbs need besides; the product itself is installed already.
+.venv/tools: .venv/installed
+	@echo "eligo: installing the tools for tests and checks ..."
+	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $@
 
 demo: setup
 	@$(BIN)/python examples/demo.py
 
-test: setup
+test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2
 
-check: setup
+check: .venv/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 	$(BIN)/python -m pytest -q --doctest-modules src/eligo --ignore=src/eligo/kernels --doctest-glob='*.md' docs README.md
 
-bench: setup
+bench: .venv/tools
 	@$(BIN)/python -m benchmarks
 
-format: setup
+format: .venv/tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -32,8 +32,21 @@ SIZED: dict[str, Callable[[int], Dag]] = {  # families by their number of tasks,
     "diamond": lambda n: families.diamond(n.bit_length() - 1),
     "prefix": lambda n: families.parallel_prefix(n // 17),
     "fork-join": lambda n: families.fork_join(1000, 10, n // 10_000),
-    "wide W, 5 arcs a task": lambda n: families.random_composition("w", n // 10, 1),
+    "radix-8 butterfly": lambda n: radix_butterfly(8, 6, n // 8**6),
 }
+
+
+def radix_butterfly(radix: int, digits: int, stages: int) -> Dag:
+    """Stages of cliques: each task needs the *radix* tasks of the stage before that differ from it in one digit."""
+    width = radix**digits
+    place, choice = np.arange(width)[:, None], np.arange(radix)
+    tails, heads = [], []
+    for stage in range(stages):
+        power = radix ** (stage % digits)
+        parents = place - place // power % radix * power + choice * power
+        tails.append((stage * width + parents).ravel())
+        heads.append(np.repeat((stage + 1) * width + np.arange(width), radix))
+    return Dag.from_arrays((stages + 1) * width, np.concatenate(tails), np.concatenate(heads))
 
 
 def run() -> None:

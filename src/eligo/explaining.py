@@ -11,9 +11,10 @@ from eligo.dag import Dag
 from eligo.planning import Plan
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.priority import Kind
-from eligo.theory.series import segments
+from eligo.theory.series import segment_dag, segments
 from eligo.theory.skeleton import skeleton
 from eligo.theory.solutions import Solution, Solutions, solve_blocks
+from eligo.theory.subsets import Subsets
 from eligo.workflow import Workflow, dag_of
 
 LONGEST_CHAIN = 12
@@ -43,6 +44,7 @@ def explain(flow: Dag | Workflow, plan: Plan) -> list[str]:
         *_segments(bare),
         *_chain(bare, plan, solutions),
         *_rules(plan.proof),
+        *_witnesses(bare, plan),
         _tightness(plan),
     ]
 
@@ -149,6 +151,26 @@ def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
         yield f"... and {len(parts) - LONGEST_CHAIN:,} more such parts."
 
 
+def _witnesses(bare: Dag, plan: Plan) -> Iterator[str]:
+    """For steps in conflict, what would have to be executed by each."""
+    order = bare.indices(plan.proof.get("order", plan.order))
+    nonsinks = order[bare.outdegree[order] > 0]
+    parts = plan.proof.get("segments", ()) if plan.proof.get("rule") == "chain" else (plan.proof,)
+    for part in parts:
+        if part.get("conflict"):
+            first, last = part.get("first", 0), part.get("last", len(nonsinks))
+            inner = segment_dag(bare, np.sort(nonsinks[first:last]))
+            subsets = Subsets.of(inner)
+            for step in (part["conflict"][0], part["conflict"][-1]) if subsets else ():
+                done = inner.named(subsets.best_set(step))  # type: ignore[union-attr]
+                yield f"To be best after step {step + first}, {_listed(done)} (or others as good) must be done by then."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:6]))
+    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
+
+
 def _rule(part: Mapping[str, Any], offset: int) -> str:
     match part["rule"]:
         case "units":
@@ -185,7 +207,7 @@ def _modules(part: Mapping[str, Any]) -> str:
 
 def _module_kind(entry: Mapping[str, Any]) -> str:
     if entry["rule"] == "bound":
-        return "bounded"
+        return "bounded by its shares"
     return "without an order that is best at every step" if entry.get("refuted") else "solved exactly"
 
 

@@ -21,7 +21,7 @@ from eligo.theory.orders import candidate_orders, nonsinks_of
 from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.regimen import extended_chain, units_order
-from eligo.theory.series import segments
+from eligo.theory.series import segment_dag, segments
 from eligo.theory.solutions import Solutions, solve_blocks
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.sweep import sweep
@@ -55,7 +55,7 @@ def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], 
     for segment in hard.tolist():
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
         tasks = np.sort(order[begin:end])
-        part = _segment_dag(dag, tasks)
+        part = segment_dag(dag, tasks)
         outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
         order[begin:end] = tasks[outcome.order]
         outcomes.append((begin, end, outcome))
@@ -69,18 +69,6 @@ def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], 
     method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in outcomes))
     proof = {"rule": "chain", "segments": proofs}
     return Outcome(order, bound, verdict, f"segments in series: {method}", proof, int(bound.sum()) - slack)
-
-
-def _segment_dag(dag: Dag, tasks: Ints) -> Dag:
-    """The tasks of a segment, numbered first, with their children as sinks."""
-    place = np.full(len(dag), -1, np.int32)
-    place[tasks] = np.arange(len(tasks))
-    heads = np.concatenate([dag.child[dag.child_ptr[u] : dag.child_ptr[u + 1]] for u in tasks.tolist()])
-    outside = np.unique(heads[place[heads] < 0])
-    place[outside] = len(tasks) + np.arange(len(outside))
-    tails = np.repeat(place[tasks], dag.outdegree[tasks])
-    members = np.concatenate([tasks, outside])
-    return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
 
 
 def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:

@@ -49,3 +49,15 @@ def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]
     stragglers = np.maximum.accumulate(np.concatenate([[0], soonest[sequence]]))[at]
     cut: NDArray[np.bool_] = (eligible == 1) & (stragglers <= at)
     return cut
+
+
+def segment_dag(dag: Dag, tasks: Ints) -> Dag:
+    """The tasks of a segment, numbered first, with their children as sinks."""
+    place = np.full(len(dag), -1, np.int32)
+    place[tasks] = np.arange(len(tasks))
+    heads = np.concatenate([dag.child[dag.child_ptr[u] : dag.child_ptr[u + 1]] for u in tasks.tolist()])
+    outside = np.unique(heads[place[heads] < 0])
+    place[outside] = len(tasks) + np.arange(len(outside))
+    tails = np.repeat(place[tasks], dag.outdegree[tasks])
+    members = np.concatenate([tasks, outside])
+    return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))

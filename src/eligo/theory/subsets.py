@@ -143,6 +143,12 @@ class Subsets:
                 return tuple(rises[: i + 1])
         return ()
 
+    def best_set(self, t: int) -> list[int]:
+        """Some nonsinks, at most t, that render M(t): as few as can be."""
+        sets = self._best_sets(t)
+        chosen = int(sets[np.argmin(self.weight[sets])])
+        return sorted(v for i, members in enumerate(self.twins) if chosen >> i & 1 for v in members)
+
     def _best_sets(self, t: int) -> NDArray[np.intp]:
         """The closed sets that render M(t) with at most t tasks."""
         sets = self.closed
