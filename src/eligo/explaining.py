@@ -201,13 +201,13 @@ def _modules(part: Mapping[str, Any]) -> str:
     exact = "; the largest possible number at every step is known exactly" if "elimination" in part else ""
     return (
         f"{_count(len(solved), 'module')} by minimum cuts ({told}), the densest first: {_count(len(first['tasks']), 'task')} "
-        f"that render {len(first['renders']):,}{exact}."
+        f"rendering {len(first['renders']):,}{exact}."
     )
 
 
 def _module_kind(entry: Mapping[str, Any]) -> str:
     if entry["rule"] == "bound":
-        return "bounded by its shares"
+        return "bounded by shares"
     return "without an order that is best at every step" if entry.get("refuted") else "solved exactly"
 
 

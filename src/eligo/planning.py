@@ -126,7 +126,7 @@ def sentence(plan: Plan) -> str:
 def plan(flow: Dag | Workflow, effort: str = "normal", prefer: str = "path", clock: Clock | None = None) -> Plan:
     """An order in which to hand out the tasks of a workflow, how good it is, and why.
 
-    *effort* is "quick", "normal" (at most about 8 seconds) or "thorough". Among orders of the same profile, *prefer*
+    *effort* is "quick", "normal" (at most about 9 seconds) or "thorough". Among orders of the same profile, *prefer*
     chooses: "path", the longest remaining path first, or "finish", branches that were begun first. Stopping *clock* from
     elsewhere ends the search with the best found so far.
 

@@ -61,7 +61,7 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(0.0, 0.0, 0.0, 0.0),
-    "normal": Effort(8.0, 4.0, 4.0, 4.0),
+    "normal": Effort(9.0, 5.0, 5.0, 4.0),
     "thorough": Effort(600.0, 200.0, 200.0, 200.0, (30, 3_000, 300_000), (30, 3_000, 1_000_000)),
 }
 
