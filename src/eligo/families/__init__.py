@@ -3,6 +3,16 @@
 Each family is a function that returns a `Dag` whose tasks are named by their numbers: for a
 bipartite block the sources from left to right, then the sinks; for the others level by level,
 unless said otherwise. `FAMILIES` lists them by name.
+
+.. [1] Malewicz, Rosenberg, Yurkewych (2006): Toward a theory for scheduling dags in Internet-based
+   computing. IEEE Trans. Comput. 55, 757-768.
+.. [2] Hall, Rosenberg, Venkataramani (2006): A comparison of dag-scheduling strategies for
+   Internet-based computing. Univ. of Massachusetts; see also 21st IEEE IPDPS (2007).
+.. [3] Malewicz, Rosenberg (2005): On batch-scheduling dags for Internet-based computing. Euro-Par
+   2005, LNCS 3648, 262-271.
+.. [4] Cordasco, Malewicz, Rosenberg (2008): Extending IC-scheduling via the Sweep algorithm. 16th
+   Euromicro PDP, 366-373. Sections are those of the long version.
+.. [5] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
 
 from collections.abc import Callable
