@@ -691,3 +691,29 @@ def test_sweeping() -> None:
     for _ in range(300):
         one, two = (np.append(0, np.cumsum(rng.integers(0, 3, rng.integers(1, 6)))) for _ in range(2))
         assert arithmetic.sweepable(one, two) == (sweep_two(one, two) is not None)
+
+
+def test_modules_that_are_not_closed_are_refused() -> None:
+    """Task 0 said to be rendered before three of its parents are executed: it would make a false refutation."""
+    dag = Dag.from_arcs([(u, v) for u in "145" for v in "023"] + [("6", "0")], tasks="0123456")
+    forged = {
+        "rule": "modules",
+        "blocks": False,
+        "shares": {
+            "modules": [
+                {"tasks": ["6"], "renders": ["0"], "p": 1, "q": 1},
+                {"tasks": ["1", "4", "5"], "renders": ["2", "3"], "p": 2, "q": 3},
+            ],
+            "flow": [["0", "6", 1], ["3", "1", 2], ["2", "4", 1], ["3", "4", 1], ["2", "5", 2]],
+        },
+        "modules": [{"rule": "exact", "order": ["6"]}, {"rule": "exact", "order": ["1", "4", "5"]}],
+        "elimination": {"order": list("0123456"), "alike": []},
+    }
+    found = verify(dag, plan(dag).document() | {"proof": forged, "verdict": "impossible"})
+    assert found.reason == "a module needs what comes after it"
+
+
+def test_a_bound_that_ran_out_of_time_still_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eligo.theory.deciding.SHARES_SECONDS", 0.0)
+    for seed in range(4):
+        assert_holds(f.random_layered(8, 12, seed=seed))

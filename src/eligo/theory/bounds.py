@@ -77,8 +77,11 @@ def best_shares(dag: Dag, seconds: float = math.inf) -> Shares:
             continue
         network = _Network(dag, tasks, renders)
         cut = network.solve()
-        if cut is None or time.monotonic() > deadline:
-            modules.append(network.module(flow, saturated=cut is None))
+        if cut is None:
+            modules.append(network.module(flow))
+        elif time.monotonic() > deadline:
+            _close(dag, modules, [*parts, (tasks, renders)], flow)
+            break
         else:
             parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
     return Shares(modules, flow)
@@ -129,20 +132,31 @@ class _Network:
         side[solver.get_source_side_min_cut()] = True
         return side[: len(self.tasks)], side[len(self.tasks) : self.source]
 
-    def module(self, flow: NDArray[np.int64], saturated: bool) -> Module:
-        """The whole set as one module; where its worth does not fit, every share is raised until it does."""
+    def module(self, flow: NDArray[np.int64]) -> Module:
+        """The whole set as one module, where all its worth fits."""
         r, inner = len(self.renders), len(self.arcs)
-        if not saturated:
-            return self._coarse(flow)
         flow[self.arcs] = self.flows[r : r + inner]
         return Module(self.tasks, self.renders, self.p, self.q)
 
-    def _coarse(self, flow: NDArray[np.int64]) -> Module:
+    def coarse(self, flow: NDArray[np.int64]) -> Module:
         """Each nonsource hands all its worth to its first parent here; the largest share stands for all."""
-        _heads, first = np.unique(self.dag.child[self.arcs], return_index=True)
+        _, first = np.unique(self.dag.child[self.arcs], return_index=True)
+        flow[self.arcs] = 0
         flow[self.arcs[first]] = 1
         kept = np.bincount(self.dag.tails[self.arcs[first]])
         return Module(self.tasks, self.renders, int(kept.max()), 1)
+
+
+def _close(dag: Dag, modules: list[Module], parts: list[tuple[Ints, Ints]], flow: NDArray[np.int64]) -> None:
+    """End with one last module of all that is left, and of modules before it whose share is not larger than its own."""
+    tasks, renders = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    while True:
+        last = _Network(dag, tasks, renders).coarse(flow)
+        if not modules or modules[-1].p * last.q > last.p * modules[-1].q:
+            modules.append(last)
+            return
+        before = modules.pop()
+        tasks, renders = np.concatenate([before.tasks, tasks]), np.concatenate([before.renders, renders])
 
 
 def _places(n: int, chosen: Ints) -> Ints:

@@ -126,6 +126,7 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
     bound = np.minimum(rough.bound, together)
     area_bound = min(rough.area_bound, int(bound.sum()))
     verdict = IMPOSSIBLE if rough.verdict == IMPOSSIBLE else verdict
+    verdict = OPTIMAL if np.array_equal(cumulative(dag, rough.order), bound) else verdict
     return replace(rough, bound=bound, verdict=verdict, proof=proof | {"modules": rough.proof}, area_bound=area_bound)
 
 

@@ -31,6 +31,7 @@ from eligo.theory.symmetry import Alike, interchangeable
 NEVER = -(1 << 20)  # no assignment has these states and this T
 MOST_STATES = 2_000_000  # combinations in the largest bag
 LARGEST_BAG = 400  # tasks
+WIDEST_SCOPE = 39  # tasks in a table: three states each fit one 64-bit number
 FEW_STATES = 20_000  # up to here symmetry is not worth looking for
 MOST_CELLS = 40_000_000
 
@@ -210,6 +211,8 @@ class _Elimination:
         if kept is not None:
             left, right, states = left[kept], right[kept], states[kept]
         length = one.values.shape[1] + two.values.shape[1] - 1
+        if len(scope) > WIDEST_SCOPE:
+            raise TooWideError(f"{len(scope)} tasks are in one table")
         if len(left) * length > MOST_CELLS:
             raise TooWideError(f"a table would have {len(left) * length:,} cells")
         return Table(scope, states, _joined_values(one.values, two.values, left, right))

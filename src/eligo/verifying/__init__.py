@@ -90,7 +90,7 @@ def verify(flow: Dag | Workflow, plan: object) -> Verification:
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
         return _proved(dag, order, claim, result)
-    except (Refuted, ScheduleError) as refutation:
+    except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
     except RecursionError:
         raise InputError("the proof is nested too deeply") from None
@@ -321,6 +321,9 @@ class _Part:
         bound, corners = self._shares_bound(proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
         _require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
+        done, out = ({v: i for i, m in enumerate(corners) for v in m[key]} for key in ("tasks", "renders"))
+        closed = all(done[u] <= out[v] <= done.get(v, len(done)) for u, v in self.dag.arcs())
+        _require(closed, "a module needs what comes after it")
         area, pieces, known, impossible = 0, [NOTHING], True, False
         for module, entry in zip(corners, proof["modules"], strict=True):
             part = self._module(module, entry)

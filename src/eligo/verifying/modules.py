@@ -56,6 +56,8 @@ class _Table:
         )
         left = np.repeat(np.arange(len(mine)), [len(p) for p in pairs])
         right = np.concatenate([np.empty(0, np.int64), *pairs]).astype(np.int64)
+        if len(common) + len(fresh) > 39 or len(left) > 3_000_000:
+            raise OverflowError("the tables of the proof are too large to check")
         new = other.states[:, [other.tasks.index(v) for v in fresh]][right]
         tasks, states = self.tasks + fresh, np.hstack([self.states[left], new])
         ranked = sorted((*ranks[v], c) for c, v in enumerate(tasks) if v in ranks)
