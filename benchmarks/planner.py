@@ -152,7 +152,7 @@ def against_dask() -> None:
     columns = ("dag", "ours s", "dask s", "ratio", ">= 100", "ours MB", "dask MB", "<= 1/10")
     heading("Order of 1e5 tasks", columns, widths)
     ours_code = DASK.replace("from dask.order import order", "from eligo.planning import plan").replace(
-        "order(graph)", "plan(dag, 'quick').order"
+        "order(graph)", "plan(dag, 'quick').sequence"
     )
     for name in ("out-mesh", "butterfly", "layered"):
         (ours, our_kb), (theirs, their_kb) = (_in_process(code, name) for code in (ours_code, DASK))
