@@ -374,7 +374,10 @@ def test_gzip_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     assert list(formats.read(tmp_path / "flow.arcs").dag.arcs()) == [("a", "b"), ("b", "c")]
 
 
-@pytest.mark.parametrize("data", [b"a b", gzip.compress(b'{"arcs": [["a", "b"]]}'), b"arcs: [[a, b]]"])
+PIPED = {"arcs": b"a b", "gzip": gzip.compress(b'{"arcs": [["a", "b"]]}'), "yaml": b"arcs: [[a, b]]"}
+
+
+@pytest.mark.parametrize("data", PIPED.values(), ids=PIPED.keys())
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     flow = formats.read("-")
