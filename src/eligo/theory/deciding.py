@@ -95,12 +95,11 @@ def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
 
 
 def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
-    optimal = subsets.optimal_order()
-    order = np.array(subsets.largest_area_order() if optimal is None else optimal, np.int32)
-    verdict = IMPOSSIBLE if optimal is None else OPTIMAL
-    proof = {"rule": "exact"} if optimal is not None else {"rule": "exact", "conflict": subsets.conflict()}
+    found, optimal = subsets.best_order()
+    order = np.array(found, np.int32)
+    proof = {"rule": "exact"} | ({} if optimal else {"conflict": subsets.conflict()})
     area = int(cumulative(dag, order).sum())
-    return Outcome(order, subsets.maxima, verdict, "enumeration", proof, area)
+    return Outcome(order, subsets.maxima, OPTIMAL if optimal else IMPOSSIBLE, "enumeration", proof, area)
 
 
 def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
@@ -115,8 +114,7 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
     if verdict == OPTIMAL:
         mixed = sweep([outcome.bound for outcome in outcomes])
         if mixed is not None:
-            turns = [iter(order.tolist()) for order in orders]
-            order = np.array([next(turns[turn]) for turn in mixed.turns.tolist()], np.int32)
+            order = np.array(mixed.merged([own.tolist() for own in orders]), np.int32)
             return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
         verdict = IMPOSSIBLE
     rough = by_modules(dag, blocks, effort)

@@ -116,9 +116,8 @@ def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:
 
 
 def _enumerated(dag: Dag, subsets: Subsets) -> Solved:
-    found = subsets.optimal_order()
-    order = np.array(subsets.largest_area_order() if found is None else found, np.int32)
-    verdict = OPTIMAL if found is not None else IMPOSSIBLE
+    found, optimal = subsets.best_order()
+    order, verdict = np.array(found, np.int32), OPTIMAL if optimal else IMPOSSIBLE
     return Solved(order, subsets.maxima, True, verdict, int(cumulative(dag, order).sum()), {"rule": "exact"})
 
 

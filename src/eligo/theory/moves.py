@@ -124,8 +124,6 @@ class Search:
 
     order: list[int] | None
     refuted: bool = False
-    #: after which step the last position that attained the target was lost
-    stuck: int = 0
 
 
 def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] | None:
@@ -244,7 +242,7 @@ def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> S
     True
     """
     layer = {0: Position.start(dag)}
-    whole, t = True, 0
+    whole = True
     for size, gain in forced_steps(target):
         following: dict[int, Position] = {}
         for position in layer.values():
@@ -255,9 +253,8 @@ def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> S
                         break
                     following[position.executed | move] = position.after(move)
         if not following:
-            return Search(None, whole, t)
+            return Search(None, whole)
         layer = following
-        t += size
     return Search(next(iter(layer.values())).order())
 
 

@@ -99,6 +99,5 @@ def units_order(solutions: Solutions, units: list[Unit]) -> Ints:
         if mixed is None:
             pieces.append(rows[0])
             continue
-        steps = [iter(row.tolist()) for row in rows]
-        pieces.append(np.array([next(steps[turn]) for turn in mixed.turns.tolist()], np.int32))
+        pieces.append(np.array(mixed.merged([row.tolist() for row in rows]), np.int32))
     return np.concatenate([np.empty(0, np.int32), *pieces])

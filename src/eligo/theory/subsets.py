@@ -119,6 +119,11 @@ class Subsets:
             if self.maxima[end - 1] == self.rendered[done] and self.maxima[end] == self.rendered[larger]:
                 yield larger
 
+    def best_order(self) -> tuple[list[int], bool]:
+        """The nonsinks in an optimal order, or where there is none in one of largest area; and which of the two it is."""
+        optimal = self.optimal_order()
+        return (self.largest_area_order(), False) if optimal is None else (optimal, True)
+
     def conflict(self) -> tuple[int, ...]:
         """Steps that no one schedule can make the best of together: the closest such pair, else a shortest run of steps.
 

@@ -7,7 +7,7 @@ when every entry on it is the largest of its diagonal. The verification table ma
 .. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,15 @@ class Interleaving(NamedTuple):
 
     profile: Profile
     turns: NDArray[np.int32]
+
+    def merged(self, schedules: Sequence[Iterable[int]]) -> list[int]:
+        """The summands' own schedules, each step taken from the one whose turn it is.
+
+        >>> Interleaving(np.zeros(4, np.int64), np.array([0, 1, 0], np.int32)).merged([[7, 8], [9]])
+        [7, 9, 8]
+        """
+        steps = [iter(schedule) for schedule in schedules]
+        return [next(steps[turn]) for turn in self.turns.tolist()]
 
 
 def sum_table(first: Sequence[int] | Profile, second: Sequence[int] | Profile) -> NDArray[np.int64]:

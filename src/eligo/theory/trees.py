@@ -146,8 +146,7 @@ def _combine(part: _Part, parts: list[_Part]) -> bool:
     mixed = sweep_two(left.profile, right.profile)
     if mixed is None:
         return False
-    sides = (iter(left.order), iter(right.order))
-    part.order = (part.first, *(next(sides[turn]) for turn in mixed.turns.tolist()))
+    part.order = (part.first, *mixed.merged([left.order, right.order]))
     part.profile = np.concatenate([[0], mixed.profile + part.gain])
     return True
 
