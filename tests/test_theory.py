@@ -20,6 +20,7 @@ from eligo.families import (
     n_dag,
     out_mesh,
     planar_bipartite_tree,
+    random_dag,
     random_layered,
     w_dag,
 )
@@ -31,7 +32,7 @@ from eligo.theory.duality import dual_schedule
 from eligo.theory.orders import candidate_orders
 from eligo.theory.outcomes import cumulative
 from eligo.theory.series import segments
-from eligo.theory.skeleton import is_skeleton, skeleton
+from eligo.theory.skeleton import is_skeleton, shortcut_mask, skeleton
 from eligo.theory.solutions import solve_blocks, solve_one
 from eligo.theory.subsets import Subsets
 from eligo.theory.trees import planar_order, tree_maxima
@@ -67,6 +68,16 @@ def test_the_skeleton_is_the_transitive_reduction() -> None:
         digraph: networkx.DiGraph[str] = networkx.DiGraph(list(dag.arcs()))
         digraph.add_nodes_from(dag.tasks)
         assert set(skeleton(dag).arcs()) == set(networkx.transitive_reduction(digraph).edges())
+
+
+def test_sweeps_find_the_same_shortcuts_as_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = random_dag(700, 0.02, 3)
+    masks = []
+    for budget in (-1, 10**9):
+        monkeypatch.setattr("eligo.theory.skeleton.LEAST_BUDGET", budget)
+        masks.append(shortcut_mask(dag))
+    assert masks[0].any()
+    assert np.array_equal(masks[0], masks[1])
 
 
 def test_the_skeleton_of_a_larger_random_dag() -> None:

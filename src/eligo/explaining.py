@@ -10,11 +10,11 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.planning import Plan
 from eligo.theory.blocks import Blocks, decompose
+from eligo.theory.conflicts import Conflict
 from eligo.theory.priority import Kind
-from eligo.theory.series import segment_dag, segments
+from eligo.theory.series import segments
 from eligo.theory.skeleton import skeleton
 from eligo.theory.solutions import Solution, Solutions, solve_blocks
-from eligo.theory.subsets import Subsets
 from eligo.workflow import Workflow, dag_of
 
 LONGEST_CHAIN = 12
@@ -44,7 +44,7 @@ def explain(flow: Dag | Workflow, plan: Plan) -> list[str]:
         *_segments(bare),
         *_chain(bare, plan, solutions),
         *_rules(plan.proof),
-        *_witnesses(bare, plan),
+        *(_witness(plan.conflict) if plan.conflict is not None else ()),
         _tightness(plan),
     ]
 
@@ -151,19 +151,18 @@ def _rules(proof: Mapping[str, Any]) -> Iterator[str]:
         yield f"... and {len(parts) - LONGEST_CHAIN:,} more such parts."
 
 
-def _witnesses(bare: Dag, plan: Plan) -> Iterator[str]:
-    """For steps in conflict, what would have to be executed by each."""
-    order = bare.indices(plan.proof.get("order", plan.order))
-    nonsinks = order[bare.outdegree[order] > 0]
-    parts = plan.proof.get("segments", ()) if plan.proof.get("rule") == "chain" else (plan.proof,)
-    for part in parts:
-        if part.get("conflict"):
-            first, last = part.get("first", 0), part.get("last", len(nonsinks))
-            inner = segment_dag(bare, np.sort(nonsinks[first:last]))
-            subsets = Subsets.of(inner)
-            for step in (part["conflict"][0], part["conflict"][-1]) if subsets else ():
-                done = inner.named(subsets.best_set(step))  # type: ignore[union-attr]
-                yield f"To be best after step {step + first}, {_listed(done)} (or others as good) must be done by then."
+def _witness(conflict: Conflict) -> Iterator[str]:
+    """For two steps in conflict, what would have to be executed by each."""
+    one, two = conflict.steps
+    first, second = (_listed(conflict.part.named(chosen)) for chosen in conflict.sets)
+    earlier = f" beside the first {_count(conflict.before, 'task')}" if conflict.before else ""
+    yield f"To be best after step {one}, {first} (or others as good) must be done by then{earlier}."
+    if second:
+        yield f"To be best after step {two}, {second} (or others as good) must be done by then{earlier}."
+    if conflict.alone:
+        yield "No choice of the second contains one of the first, so no order is best after both."
+    else:
+        yield f"No order that is best after every step up to {one} is also best after step {two}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -17,10 +17,11 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.rows import Ints
 from eligo.theory.clock import Clock
+from eligo.theory.conflicts import Conflict, conflict_of
 from eligo.theory.deciding import solve
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.modules import EFFORTS, Effort
-from eligo.theory.outcomes import BOUNDED, Outcome
+from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, Outcome
 from eligo.theory.preferences import preferred
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
@@ -96,6 +97,13 @@ class Plan:
     def tight_steps(self) -> int:
         """After how many steps, 0 included, the number of eligible tasks is proved to be the largest possible."""
         return int((self.eligible == self.ceiling).sum())
+
+    @cached_property
+    def conflict(self) -> Conflict | None:
+        """Where the verdict is "impossible", two steps that no order makes the best of together: looked for when asked."""
+        if self.verdict != IMPOSSIBLE:
+            return None
+        return conflict_of(skeleton(self.dag), self.proof, self.order)
 
     def document(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON; `eligo.verify` checks it."""

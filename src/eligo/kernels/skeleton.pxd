@@ -9,4 +9,9 @@ cimport cython
 cpdef void second_way(
     const int[::1] tail, const int[::1] head, const int[::1] child_ptr, const int[::1] child,
     const int[::1] parent_ptr, const int[::1] parent, const int[::1] level, const int[::1] height,
-    int[::1] mark, int[::1] queue, int[::1] found)
+    int[::1] mark, int[::1] queue, long long budget, int[::1] found)
+
+@cython.locals(i=Py_ssize_t, j=Py_ssize_t, k=Py_ssize_t, v=cython.int, p=cython.int, bits=cython.ulonglong)
+cpdef void sweep(
+    Py_ssize_t begin, Py_ssize_t end, const int[::1] order, const int[::1] parent_ptr, const int[::1] parent,
+    unsigned long long[:, ::1] reached, unsigned long long[:, ::1] twice)

@@ -1,4 +1,4 @@
-"""The search for shortcut arcs: a bidirectional search for a second way, inside the window of levels and heights."""
+"""The search for shortcut arcs: from both ends of one arc, or along the whole dag for many tails at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int32]
+    Bits = NDArray[np.uint64]
 
 
 def second_way(
@@ -22,9 +23,12 @@ def second_way(
     height: Ints,
     mark: Ints,
     queue: Ints,
+    budget: int,
     found: Ints,
 ) -> None:
-    """Set found[i] to 1 where a path of two arcs or more leads from tail[i] to head[i], else to 0.
+    """Set found[i] to 1 where a path of two arcs or more leads from tail[i] to head[i], to 0 where none does.
+
+    It is set to -1 where more than *budget* arcs would have to be looked at.
 
     Tasks on such a path lie strictly between the two ends both in level and in height. The search grows from both ends,
     always on the side that will then have looked at fewer arcs, so that a hub is opened only where nothing is cheaper.
@@ -53,7 +57,9 @@ def second_way(
             y = queue[up_head]
             next_down = down_cost + child_ptr[x + 1] - child_ptr[x]
             next_up = up_cost + parent_ptr[y + 1] - parent_ptr[y]
-            if next_down <= next_up:
+            if down_cost + up_cost > budget:
+                met = -1
+            elif next_down <= next_up:
                 down_head += 1
                 down_cost = next_down
                 for j in range(child_ptr[x], child_ptr[x + 1]):
@@ -78,3 +84,19 @@ def second_way(
                         queue[up_tail] = w
                         up_tail += 1
         found[i] = met
+
+
+def sweep(begin: int, end: int, order: Ints, parent_ptr: Ints, parent: Ints, reached: Bits, twice: Bits) -> None:
+    """Carry sets of tasks, as rows of bits, from parents to children along places begin, ..., end - 1 of a schedule.
+
+    A task gets in *reached* what any of its parents has and in *twice* what two of them have. If a task comes in with a bit
+    of its own, an arc from it is a shortcut exactly where the head has that bit twice: from the tail and from another way.
+    """
+    for i in range(begin, end):
+        v = order[i]
+        for j in range(parent_ptr[v], parent_ptr[v + 1]):
+            p = parent[j]
+            for k in range(reached.shape[1]):
+                bits = reached[p, k]
+                twice[v, k] |= reached[v, k] & bits
+                reached[v, k] |= bits

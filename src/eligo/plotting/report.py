@@ -11,6 +11,7 @@ from eligo.errors import InputError
 from eligo.planning import Plan
 from eligo.plotting.anatomy import Anatomy
 from eligo.plotting.canvas import new_axes, new_figure, png_of, svg_of
+from eligo.plotting.conflicts import sketch_of_conflict
 from eligo.plotting.dags import paint, panel_size, picture_of
 from eligo.plotting.labels import legible
 from eligo.plotting.profiles import HEIGHT, draw_profile, paint_profile
@@ -26,7 +27,7 @@ SUFFIXES = (".svg", ".png", ".html")
 
 
 def draw_explanation(plan: Plan, flow: Dag | Workflow) -> "Figure":
-    """One figure: the profile on top, below it the dag and its super-dag, side by side where there is room."""
+    """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side where there is room."""
     dag = dag_of(flow)
     sketches = _sketches(Anatomy(dag, plan))
     sizes = [panel_size(sketch) for sketch in sketches]
@@ -103,9 +104,10 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _sketches(parts: Anatomy) -> list[Sketch]:
-    """The dag and its super-dag; one of them where that is all there is to see."""
-    first = sketch_of_dag(parts)
-    return [first] if first.name == "block" or not len(parts.blocks) else [first, sketch_of_blocks(parts)]
+    """The dag and its super-dag, or one of them where that is all there is to see; and the conflict."""
+    first, conflict = sketch_of_dag(parts), parts.plan.conflict
+    blocks = [] if first.name == "block" or not len(parts.blocks) else [sketch_of_blocks(parts)]
+    return [first, *blocks, *([] if conflict is None else [sketch_of_conflict(conflict)])]
 
 
 def _suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:

@@ -92,12 +92,9 @@ def sketch_of_tasks(parts: Anatomy) -> Sketch:
 def _tasks(parts: Anatomy, room: float) -> Sketch:
     dag, blocks = parts.dag, parts.blocks
     numbers = [f"{place + 1:,}" for place in parts.position.tolist()]
-    names = _fitting_names(dag, room)
+    names = fitting_names(dag, room)
     lines = [(number, name) if name else (number,) for number, name in zip(numbers, names, strict=True)]
-    needed = np.array([_needed(texts) for texts in lines]).reshape(-1, 2)
-    width, height = np.full(dag.depth, 18.0), np.zeros(dag.depth)
-    np.maximum.at(width, dag.level, needed[:, 0])
-    np.maximum.at(height, dag.level, needed[:, 1])
+    width, height = sizes_by_level(dag, lines)
     sinks = dag.outdegree == 0
     colours = np.append(parts.colours, np.int32(NEUTRAL))
     return Sketch(
@@ -107,13 +104,22 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
         dag=dag,
         lines=lines,
         tips=[f"{name}: number {number} of the plan" for name, number in zip(dag.tasks, numbers, strict=True)],
-        width=width[dag.level],
-        height=height[dag.level],
+        width=width,
+        height=height,
         colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)],
         hollow=sinks,
         arc_colour=np.where(parts.shortcuts, SHORTCUT, colours[blocks.source_of[dag.tails]]).astype(np.int32),
         rank=parts.position,
     )
+
+
+def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, Floats]:
+    """Width and height of every node: what the texts of its level need."""
+    needed = np.array([_needed(texts) for texts in lines]).reshape(-1, 2)
+    width, height = np.full(dag.depth, 18.0), np.zeros(dag.depth)
+    np.maximum.at(width, dag.level, needed[:, 0])
+    np.maximum.at(height, dag.level, needed[:, 1])
+    return width[dag.level], height[dag.level]
 
 
 def _task_legend(parts: Anatomy) -> str:
@@ -126,7 +132,7 @@ def _task_legend(parts: Anatomy) -> str:
     return " · ".join(text for text, seen in told.items() if seen)
 
 
-def _fitting_names(dag: Dag, room: float) -> list[str]:
+def fitting_names(dag: Dag, room: float) -> list[str]:
     """The tasks' names, shortened to what *room* leaves each in its row; none where that is too little."""
     share = np.minimum(room / np.maximum(dag.level_sizes, 1) - 18.0, MOST_NAME)[dag.level]
     named = zip(without_shared_path(dag.tasks), share.tolist(), strict=True)

@@ -12,6 +12,7 @@ the max-plus convolution of their maxima, which ▷-linear compositions and swee
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,6 +164,18 @@ def _places(n: int, chosen: Ints) -> Ints:
     place = np.full(n, -1, np.int32)
     place[chosen] = np.arange(len(chosen))
     return place
+
+
+def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
+    """The shares as plain data: modules and the worth that flows."""
+    used = np.flatnonzero(shares.flow)
+    parents, children = dag.named(dag.tails[used]), dag.named(dag.child[used])
+    return {
+        "modules": [
+            {"tasks": dag.named(m.tasks), "renders": dag.named(m.renders), "p": m.p, "q": m.q} for m in shares.modules
+        ],
+        "flow": list(zip(children, parents, shares.flow[used].tolist(), strict=True)),
+    }
 
 
 def block_bound(solutions: Solutions) -> Profile:

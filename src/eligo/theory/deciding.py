@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.rows import Ints
 from eligo.theory.blocks import decompose
-from eligo.theory.bounds import Shares, best_shares, block_bound
+from eligo.theory.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.theory.canonical import canonical_order
 from eligo.theory.composition import concatenated_order, linearise
 from eligo.theory.modules import Effort, Solved, maxima_within, module_dag, solve_module
 from eligo.theory.orders import candidate_orders, nonsinks_of
 from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
+from eligo.theory.probing import probed, probes_proof
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
+from eligo.theory.seriesparallel import series_parallel
 from eligo.theory.solutions import Solutions, solve_blocks
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.sweep import sweep
@@ -134,23 +136,24 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     *blocks* is the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
     some t: impossible. The area is at most the sum of what the modules can have.
     """
-    shares = best_shares(dag, SHARES_SECONDS)
+    tree = series_parallel(dag)
+    shares = best_shares(dag, SHARES_SECONDS) if tree is None else tree.shares
     solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
     maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    name, order = _largest_area(dag, shares, own)
+    name, order = _largest_area(dag, shares, own, effort.clock.over())
     refuted = any(s.verdict == IMPOSSIBLE for s in solved)
     exceeded = not refuted and _exceeds(maxima, shares, solved)
     rough = np.minimum(shares.bound, blocks)
     exact = maxima is not None and (exceeded or bool((maxima < rough).any()))
-    bound = maxima if maxima is not None else rough
+    bound, probes = (maxima, []) if maxima is not None else probed(dag, rough, effort.clock.part(effort.probes))
     verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     proof = {
         "rule": "modules",
-        "shares": _shares_proof(dag, shares),
+        "shares": shares_proof(dag, shares),
         "blocks": not exact and bool((blocks < shares.bound).any()),
         "modules": _module_proofs(dag, shares, solved),
-    } | (how if exact else {})
+    } | (how if exact else {"probes": probes_proof(dag, probes)} if probes else {})
     optimal = np.array_equal(cumulative(dag, order), bound)
     area_bound = min(int(bound.sum()), _module_area(shares, solved))
     return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, area_bound)
@@ -167,11 +170,13 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
     return proofs
 
 
-def _largest_area(dag: Dag, shares: Shares, own: Ints) -> tuple[str, Ints]:
+def _largest_area(dag: Dag, shares: Shares, own: Ints, hurried: bool) -> tuple[str, Ints]:
     """The modules' own orders, or a heuristic where that has a larger area."""
     dual = best_shares(dag.dual(), SHARES_SECONDS).modules if len(dag) <= LARGEST_DUAL else []
     candidates = [("module by module", own)]
-    candidates += [(name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual)]
+    candidates += [
+        (name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual, hurried)
+    ]
     return max(candidates, key=lambda candidate: int(cumulative(dag, candidate[1]).sum()))
 
 
@@ -191,14 +196,3 @@ def _bases(shares: Shares) -> list[int]:
 def _module_area(shares: Shares, solved: list[Solved]) -> int:
     """The most area that the modules leave: each one's own, on top of what is rendered before it."""
     return sum(s.area_bound + base * len(s.order) for s, base in zip(solved, _bases(shares), strict=True))
-
-
-def _shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
-    used = np.flatnonzero(shares.flow)
-    parents, children = dag.named(dag.tails[used]), dag.named(dag.child[used])
-    return {
-        "modules": [
-            {"tasks": dag.named(m.tasks), "renders": dag.named(m.renders), "p": m.p, "q": m.q} for m in shares.modules
-        ],
-        "flow": list(zip(children, parents, shares.flow[used].tolist(), strict=True)),
-    }

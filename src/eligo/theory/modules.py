@@ -20,9 +20,11 @@ from eligo.theory.bounds import Module
 from eligo.theory.clock import FOREVER, Clock
 from eligo.theory.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.theory.moves import frontier, guided, largest_area
-from eligo.theory.orders import candidate_orders, nonsinks_of, release_order
+from eligo.theory.orders import best_heuristic, nonsinks_of, release_order
 from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
+from eligo.theory.probing import probed, probes_proof
 from eligo.theory.profiles import Profile
+from eligo.theory.seriesparallel import largest_area_order
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 
 
@@ -48,21 +50,22 @@ MOST_FOR_AREA = 150  # tasks: the search for a largest area closes no larger mod
 
 @dataclass(frozen=True)
 class Effort:
-    """Seconds to look: in all, and for one exact dynamic program, one search for an optimal order, one for a largest area."""
+    """Seconds to look: in all, and for one dynamic program, one search for an order, one for an area, one round of probes."""
 
     total: float
     maxima: float
     search: float
     area: float
+    probes: float
     widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
     clock: Clock = FOREVER
 
 
 EFFORTS = {
-    "quick": Effort(0.0, 0.0, 0.0, 0.0),
-    "normal": Effort(9.0, 5.0, 5.0, 4.0),
-    "thorough": Effort(600.0, 200.0, 200.0, 200.0, (30, 3_000, 300_000), (30, 3_000, 1_000_000)),
+    "quick": Effort(0.0, 0.0, 0.0, 0.0, 0.0),
+    "normal": Effort(9.0, 5.0, 5.0, 4.0, 2.0),
+    "thorough": Effort(600.0, 200.0, 200.0, 200.0, 100.0, (30, 3_000, 300_000), (30, 3_000, 1_000_000)),
 }
 
 
@@ -89,14 +92,27 @@ def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
         return _enumerated(dag, subsets)
     maxima, how = maxima_within(dag, effort)
     if maxima is None:
-        order = best_heuristic(dag, hurried)
-        return Solved(order, ceiling, False, _verdict(dag, order, ceiling), int(ceiling.sum()), {"rule": "bound"})
+        return _unsolved(dag, ceiling, effort)
     return _searched(dag, maxima, effort, {"rule": "elimination", **how})
+
+
+def _unsolved(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
+    """A module whose maxima are out of reach: probes lower the ceiling, and series-parallel ones have a largest area."""
+    bound, probes = probed(dag, ceiling, effort.clock.part(effort.probes))
+    proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
+    largest = largest_area_order(dag)
+    order = best_heuristic(dag, effort.clock.over()) if largest is None else largest
+    area = int(cumulative(dag, order).sum())
+    proof |= {} if largest is None else {"area": area}
+    area_bound = int(bound.sum()) if largest is None else area
+    return Solved(order, bound, False, _verdict(dag, order, bound), area_bound, proof)
 
 
 def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, Any]]:
     """M(t) where it can be had in time, and how: the order of elimination and the interchangeable tasks."""
     clock = effort.clock.part(effort.maxima)
+    if clock.over():
+        return None, {}
     try:
         plan = eliminate(dag, clock)
         return exact_maxima(dag, clock, plan), _how(dag, plan)
@@ -125,12 +141,6 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
     return OPTIMAL if np.array_equal(cumulative(dag, order), bound) else BOUNDED
 
 
-def best_heuristic(dag: Dag, hurried: bool) -> Ints:
-    """The order of largest area among the heuristics, or among the fast ones."""
-    orders = (nonsinks_of(dag, order) for _, order in candidate_orders(dag, (), (), hurried))
-    return max(orders, key=lambda order: int(cumulative(dag, order).sum()))
-
-
 def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) -> Solved:
     """Look for an order that attains the maxima; where there is none, for one of largest area."""
     found = guided(dag, maxima)
@@ -152,6 +162,9 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
 
 def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort) -> tuple[Ints, bool]:
     """Improve an order by wider and wider searches until nothing better is left or time is up."""
+    largest = largest_area_order(dag)
+    if largest is not None:
+        return largest, True
     clock = effort.clock.part(effort.area)
     for width in effort.area_widths if len(maxima) <= MOST_FOR_AREA else ():
         found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, clock)

@@ -8,6 +8,7 @@ size and gain: as many steps as there are to the next rise, and as many tasks re
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
 import numpy as np
@@ -97,10 +98,11 @@ class Position:
         while at is not None and at.last:
             moves.append(at.last)
             at = at.before
-        return [v for move in reversed(moves) for v in _members(move)]
+        return [v for move in reversed(moves) for v in members(move)]
 
 
-def _members(mask: int) -> Iterator[int]:
+def members(mask: int) -> Iterator[int]:
+    """The numbers of the bits of a mask, ascending."""
     while mask:
         yield (mask & -mask).bit_length() - 1
         mask &= mask - 1
@@ -120,10 +122,14 @@ def forced_steps(target: Profile) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Search:
-    """An order that attains the target (`order`), or the proof that none does (`refuted`), or neither."""
+    """An order that attains the target (`order`), or the proof that none does (`refuted`), or neither.
+
+    `stuck` is a position that attains it as far as any that was seen.
+    """
 
     order: list[int] | None
     refuted: bool = False
+    stuck: Position | None = None
 
 
 def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] | None:
@@ -138,9 +144,9 @@ def guided(dag: Dag, target: Profile, longest_path: bool = False) -> list[int] |
     >>> guided(Dag.from_arrays(5, [0, 1, 2], [3, 3, 4]), np.array([0, 1, 1, 2]))
     [2, 0, 1]
     """
-    play = _Groups(dag)
+    play = _DeepGroups(dag) if longest_path else _Groups(dag)
     for size, gain in forced_steps(target):
-        move = play.deepest(size, gain) if longest_path else play.newest(size, gain)
+        move = play.best(size, gain)
         if move is None:
             return None
         for u in move:
@@ -160,7 +166,6 @@ class _Groups:
         self.missing = [len(row) for row in self.parents]
         self.unready = list(self.missing)
         self.done = [False] * len(dag)
-        self.height = dag.height.tolist()
         self.key = [0] * len(dag)
         self.groups: dict[int, dict[int, None]] = {}
         self.playable: dict[tuple[int, int], dict[int, None]] = {}
@@ -173,16 +178,10 @@ class _Groups:
             if not row:
                 self._ready(v)
 
-    def newest(self, size: int, gain: int) -> list[int] | None:
+    def best(self, size: int, gain: int) -> list[int] | None:
         """The missing parents of the newest playable group of that size and count."""
         key = next(reversed(self.playable.get((size, gain), {})), None)
         return None if key is None else self._missed(key)
-
-    def deepest(self, size: int, gain: int) -> list[int] | None:
-        """Those of the group below which the longest path hangs; the tasks themselves likewise, the deepest first."""
-        moves = [self._missed(key) for key in self.playable.get((size, gain), {})]
-        best = max(moves, key=lambda move: (max(self.height[u] for u in move), -min(move)), default=None)
-        return None if best is None else sorted(best, key=lambda u: -self.height[u])
 
     def _missed(self, key: int) -> list[int]:
         waiting = next(iter(self.groups[key]))
@@ -225,12 +224,52 @@ class _Groups:
         members[w] = None
         self._list(key, w, len(members))
 
-    def _list(self, key: int, w: int, count: int) -> None:
+    def _list(self, key: int, w: int, members: int) -> None:
         if not self.unready[w]:
-            self.playable.setdefault((self.missing[w], count), {})[key] = None
+            self.playable.setdefault((self.missing[w], members), {})[key] = None
 
-    def _unlist(self, key: int, w: int, count: int) -> None:
-        self.playable.get((self.missing[w], count), {}).pop(key, None)
+    def _unlist(self, key: int, w: int, members: int) -> None:
+        self.playable.get((self.missing[w], members), {}).pop(key, None)
+
+
+class _DeepGroups(_Groups):
+    """Of the playable groups of a size and count, that below which the longest path hangs, told by heaps.
+
+    A group enters with the height and the first number of all the parents of one of its tasks, which those still missing
+    cannot surpass; what they really have is looked up only when the group comes to the top.
+    """
+
+    def __init__(self, dag: Dag) -> None:
+        self.height = dag.height.tolist()
+        self.heaps: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
+        self.ranks: dict[int, tuple[int, int]] = {}
+        self.entered = 0
+        super().__init__(dag)
+
+    def best(self, size: int, gain: int) -> list[int] | None:
+        """Those of the deepest group; the tasks themselves likewise, the deepest first."""
+        heap, playable = self.heaps.get((size, gain), []), self.playable.get((size, gain), {})
+        while heap:
+            height, first, entered, key = heap[0]
+            move = self._missed(key) if key in playable else None
+            if move is None:
+                heappop(heap)
+            elif (height, first) != (found := self._rank(move)):
+                heapreplace(heap, (*found, entered, key))
+            else:
+                return sorted(move, key=lambda u: -self.height[u])
+        return None
+
+    def _rank(self, tasks: list[int]) -> tuple[int, int]:
+        return -max(self.height[u] for u in tasks), min(tasks)
+
+    def _list(self, key: int, w: int, members: int) -> None:
+        super()._list(key, w, members)
+        if not self.unready[w]:
+            heap = self.heaps.setdefault((self.missing[w], members), [])
+            rank = self.ranks.get(w) or self.ranks.setdefault(w, self._rank(self.parents[w]))
+            self.entered += 1
+            heappush(heap, (*rank, self.entered, key))
 
 
 def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> Search:
@@ -253,7 +292,7 @@ def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> S
                         break
                     following[position.executed | move] = position.after(move)
         if not following:
-            return Search(None, whole)
+            return Search(None, whole, next(iter(layer.values())))
         layer = following
     return Search(next(iter(layer.values())).order())
 
@@ -290,7 +329,7 @@ def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, clock: C
             if clock.over():
                 return AreaSearch(None, incumbent, False)
             position = before.after(last) if last else before
-            for move, gain in _minimal_moves(position):
+            for move, gain in minimal_moves(position):
                 end = t + move.bit_count()
                 reached = area + position.rendered * (end - t) + gain
                 executed = position.executed | move
@@ -307,7 +346,7 @@ def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, clock: C
 _Entry = tuple[int, int, Position, int]
 
 
-def _minimal_moves(position: Position) -> list[tuple[int, int]]:
+def minimal_moves(position: Position) -> list[tuple[int, int]]:
     """The playable moves that have no smaller one inside, each with what it renders."""
     moves = sorted(position.playable(), key=lambda move: move[0].bit_count())
     minimal: list[tuple[int, int]] = []

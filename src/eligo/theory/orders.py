@@ -13,6 +13,7 @@ from eligo.kernels import lists
 from eligo.rows import Ints
 from eligo.theory.bounds import Module
 from eligo.theory.duality import dual_schedule
+from eligo.theory.outcomes import cumulative
 
 #: the worth of a child that still misses 1, 2, 3 or 4 parents
 RELEASES = np.array([0.0, 1.0, 1 / 4, 1 / 16, 1 / 64])
@@ -141,7 +142,8 @@ def candidate_orders(
     dag: Dag, modules: Sequence[Module], dual_modules: Sequence[Module], hurried: bool = False
 ) -> Iterator[tuple[str, Ints]]:
     """Every heuristic's schedule with its name, the dual's turned around included."""
-    yield "modules, most releases first", release_order(dag, modules)
+    if modules:
+        yield "modules, most releases first", release_order(dag, modules)
     yield "most releases first", release_order(dag)
     yield "first come, first served", first_come_order(dag)
     yield "longest remaining path", critical_path_order(dag)
@@ -151,3 +153,14 @@ def candidate_orders(
     if len(dag) <= MOST_FOR_MOVES and not hurried:
         yield "modules, move by move", move_order(dag, modules)
         yield "the dual's moves, reversed", dual_schedule(turned, move_order(turned, dual_modules))
+
+
+def best_heuristic(dag: Dag, hurried: bool) -> Ints:
+    """The nonsinks in the order of largest area among the heuristics, or among the fast ones; nothing is bounded.
+
+    >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
+    >>> vee.named(best_heuristic(vee, hurried=True))
+    ('b', 'a')
+    """
+    orders = (nonsinks_of(dag, order) for _, order in candidate_orders(dag, (), (), hurried))
+    return max(orders, key=lambda order: int(cumulative(dag, order).sum()))

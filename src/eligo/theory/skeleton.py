@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.kernels import skeleton as kernel
+from eligo.rows import Ints
+
+WORDS = 8  # of 64 bits, one line of the cache: so many tails are swept at once
+LEAST_BUDGET = 30  # arcs that a search from both ends may look at, in a small dag, before a sweep is cheaper
 
 
 def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
     """For every arc, whether it is a shortcut.
 
-    Only an arc that jumps a level and a height can be one; each of these few is decided by a search for a second way.
+    Only an arc that jumps a level and a height can be one; each of these few is decided by a search for a second way from
+    both its ends. Where the search grows beyond its share of a sweep along the whole dag, the tail waits for such a sweep.
     """
     tails = dag.tails
     mask = np.zeros(dag.arc_count, np.bool_)
@@ -30,9 +35,30 @@ def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
         found = np.empty(len(candidates), np.int32)
         mark, queue = np.zeros(len(dag), np.int32), np.empty(2 * len(dag), np.int32)
         rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, dag.level, dag.height)
-        kernel.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, found)
-        mask[candidates] = found
+        budget = max(LEAST_BUDGET, dag.arc_count // (256 * WORDS))
+        kernel.second_way(tails[candidates], dag.child[candidates], *rows, mark, queue, budget, found)
+        mask[candidates] = found > 0
+        left = candidates[found < 0]
+        mask[left] = _swept(dag, tails[left], dag.child[left])
     return mask
+
+
+def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
+    """Which of some arcs are shortcuts, by sweeps for 512 of their tails at a time."""
+    place = np.empty(len(dag), np.int32)
+    place[dag.order] = np.arange(len(dag), dtype=np.int32)
+    different, which = np.unique(place[tails], return_inverse=True)
+    found = np.zeros(len(tails), np.bool_)
+    for first in range(0, len(different), 64 * WORDS):
+        batch = np.flatnonzero((which >= first) & (which < first + 64 * WORDS))
+        word, bit = np.divmod(which[batch] - first, 64)
+        reached, twice = np.zeros((2, len(dag), WORDS), np.uint64)
+        own = np.uint64(1) << bit.astype(np.uint64)
+        reached[tails[batch], word] = own
+        last = int(place[heads[batch]].max()) + 1
+        kernel.sweep(int(different[first]) + 1, last, dag.order, dag.parent_ptr, dag.parent, reached, twice)
+        found[batch] = (twice[heads[batch], word] & own) != 0
+    return found
 
 
 def skeleton(dag: Dag) -> Dag:

@@ -10,7 +10,6 @@ render, and perhaps that no order attains every M(t). What its rules, each a met
 - worth that nonsources hand to their parents, and these to theirs, stays inside every closed set that renders them.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
-from eligo.verifying import modules
+from eligo.verifying import modules, positions, strings
 from eligo.verifying.blocks import (
     MOST_ITEMS_IN_ORDER,
     NOTHING,
@@ -30,9 +29,12 @@ from eligo.verifying.blocks import (
     Profile,
     Sets,
     block_maxima,
+    bound_by_blocks,
     convolved,
     sweepable,
 )
+from eligo.verifying.refuting import Refuted, require
+from eligo.verifying.shares import probed_bound, shares_bound
 from eligo.workflow import Workflow, dag_of
 
 Proof = Mapping[str, Any]
@@ -55,10 +57,6 @@ class Verification:
     area_bound: int | None = None
     first_gap: int | None = None
     tight_steps: int | None = None
-
-
-class Refuted(Exception):  # noqa: N818 - an answer, not an error
-    """Why a proof does not hold."""
 
 
 class Certified(NamedTuple):
@@ -85,7 +83,7 @@ def verify(flow: Dag | Workflow, plan: object) -> Verification:
     claim: Any = plan.document() if hasattr(plan, "document") else plan
     try:
         _check(claim, PLAN, "the plan")
-        _require(claim["fingerprint"] == dag.fingerprint(), "this plan was made for another workflow", InputError)
+        require(claim["fingerprint"] == dag.fingerprint(), "this plan was made for another workflow", InputError)
         profile = _eligible(dag, order := dag.indices(claim["order"]))
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
@@ -101,7 +99,7 @@ def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Ver
     bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
     spoken_of = dag.indices(claim["proof"].get("order", claim["order"]))
     part = _Part(bare, spoken_of[dag.outdegree[spoken_of] > 0])
-    _require(part.k == np.count_nonzero(dag.outdegree), "the proof's order does not have every task that others need")
+    require(part.k == np.count_nonzero(dag.outdegree), "the proof's order does not have every task that others need")
     _agree(claim, "workflow", tasks=len(dag), arcs=dag.arc_count, shortcuts=int(shortcuts.sum()))
     _agree(claim, "workflow", blocks=len(part.blocks[0]))
     proved = part.certified(claim["proof"])
@@ -120,12 +118,7 @@ def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Ver
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
     for key, value in found.items():
         claimed = tuple(claim[key]) if isinstance(value, tuple) else claim[key]
-        _require(claimed == value, f"the {key} is not what follows from the {origin}")
-
-
-def _require(condition: bool | np.bool_, reason: str, error: type[Exception] = Refuted) -> None:
-    if not condition:
-        raise error(reason)
+        require(claimed == value, f"the {key} is not what follows from the {origin}")
 
 
 # What a document is made of: [kind] is a list of any length, [kind, kind, ...] one of just these; "key?" may be missing
@@ -135,33 +128,37 @@ PLAN: dict[str, Any] = {
     "seconds": float,
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
+PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}
 ELIMINATION: dict[str, Any] = {"order": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
 RULES: dict[str, dict[str, Any]] = {
     "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
     "units": {"units": [int]}, "exact": {"conflict?": [int]},
     "sum": {"parts": [{"rule": str, "order": [str]}], "modules?": {"rule": str}},
-    "bound": {},
+    "bound": {"probes?": [PROBE], "area?": int},
     "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int},
-    "modules": {"shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION},
+    "modules": {
+        "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,
+        "probes?": [PROBE],
+    },
 }  # fmt: skip
 NOUNS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _check(value: Any, kind: Any, what: str) -> None:
     if isinstance(kind, dict):
-        _require(isinstance(value, Mapping), f"{what} must be an object", InputError)
+        require(isinstance(value, Mapping), f"{what} must be an object", InputError)
         rule = value.get("rule")
-        _require("rule" not in kind or rule in list(RULES), f"{what} has no rule {shorten(repr(rule))}", InputError)
+        require("rule" not in kind or rule in list(RULES), f"{what} has no rule {shorten(repr(rule))}", InputError)
         kind = kind | RULES[rule] if "rule" in kind else kind
         kinds = {key.rstrip("?"): inner for key, inner in kind.items()}
         for key in kinds:
-            _require(key in value or key not in kind, f"{what} has no {key!r}", InputError)
+            require(key in value or key not in kind, f"{what} has no {key!r}", InputError)
         for key, one in value.items():
-            _require(key in kinds, f"{what} has an unknown key {shorten(repr(key))}", InputError)
+            require(key in kinds, f"{what} has an unknown key {shorten(repr(key))}", InputError)
             _check(one, kinds[key], f"{key!r} in {what}")
     elif isinstance(kind, list):
         fits = isinstance(value, list | tuple) and len(kind) in {1, len(value)}
-        _require(fits, f"{what} must be a list{f' of {len(kind)}' if len(kind) > 1 else ''}", InputError)
+        require(fits, f"{what} must be a list{f' of {len(kind)}' if len(kind) > 1 else ''}", InputError)
         for one, inner in zip(value, kind * len(value), strict=False):
             _check(one, inner, what)
     elif not isinstance(value, int | float if kind is float else kind) or (type(value) is bool and kind is not bool):
@@ -261,7 +258,7 @@ class _Part:
         spans, listed, slack, impossible = set(pairwise(ends.tolist())), np.zeros(self.k, np.bool_), 0, False
         for entry in proof.get("segments", ()):
             span = (entry["first"], entry["last"])
-            _require(span in spans and entry["rule"] != "chain", f"{span} is no segment to be proved by itself")
+            require(span in spans and entry["rule"] != "chain", f"{span} is no segment to be proved by itself")
             spans.remove(span)
             inner = _Part(self.dag, np.arange(*span)).certified(entry)
             gains[slice(*span)], listed[slice(*span)] = np.diff(inner.bound), True
@@ -274,9 +271,9 @@ class _Part:
     def _units(self, proof: Proof) -> Certified:
         """Units of whole blocks, each ▷ the next."""
         sizes, (first, block) = proof["units"], self.blocks
-        _require(min(sizes, default=0) > 0 and sum(sizes) == self.k, "the units are not made of all tasks")
+        require(min(sizes, default=0) > 0 and sum(sizes) == self.k, "the units are not made of all tasks")
         unit = np.repeat(np.arange(len(sizes)), sizes)
-        _require((unit == unit[first][block]).all(), "a block is divided between units")
+        require((unit == unit[first][block]).all(), "a block is divided between units")
         maxima = [NOTHING] * len(sizes)
         for u, own in zip(unit[first].tolist(), self.maxima(np.arange(len(first))), strict=True):
             maxima[u] = convolved(maxima[u], own)
@@ -286,12 +283,12 @@ class _Part:
     def _exact(self, proof: Proof) -> Certified:
         """All closed sets: an order attains M(t) at all steps, or at some, exactly when no sum over these is larger."""
         sets = Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
-        _require(sets.fit, "there are too many tasks to enumerate all sets")
+        require(sets.fit, "there are too many tasks to enumerate all sets")
         bound, steps, conflict = sets.maxima(), np.arange(self.k + 1), proof.get("conflict", ())
         area, chosen = sets.largest_sum(steps >= 0), np.isin(steps, conflict)
-        _require(area == self.cumulative.sum(), "the order does not have the largest area")
+        require(area == self.cumulative.sum(), "the order does not have the largest area")
         apart = not conflict or (chosen.sum() == len(conflict) and sets.largest_sum(chosen) < bound[chosen].sum())
-        _require(apart, "one order is best after all the steps said to be in conflict")
+        require(apart, "one order is best after all the steps said to be in conflict")
         return Certified(bound, int(bound.sum()) - area, area < bound.sum())
 
     def _sum(self, proof: Proof) -> Certified:
@@ -301,14 +298,14 @@ class _Part:
         bound, attained, swept, impossible = NOTHING, True, True, False
         for entry in proof["parts"]:
             tasks = [index.get(name, -1) for name in entry["order"]]
-            _require(sorted(tasks) in left and len(tasks) < self.k, "a part is not one of several connected ones")
+            require(sorted(tasks) in left and len(tasks) < self.k, "a part is not one of several connected ones")
             left.remove(sorted(tasks))
             part = _Part(self.dag, np.array(tasks))
             proved = part.certified(entry)
             attained = attained and np.array_equal(part.cumulative, proved.bound)
             swept = swept and attained and sweepable(bound, proved.bound)
             bound, impossible = convolved(bound, proved.bound), impossible or proved.impossible
-        _require(not left, "a connected part is left out")
+        require(not left, "a connected part is left out")
         impossible = impossible or (attained and not swept)
         if "modules" not in proof:
             return Certified(bound, impossible=impossible)
@@ -318,23 +315,24 @@ class _Part:
 
     def _modules(self, proof: Proof) -> Certified:
         """Between the strict corners of the concave hull every module by itself: see `theory.modules` for the lemmas."""
-        bound, corners = self._shares_bound(proof["shares"]), proof["shares"]["modules"]
+        bound, corners = shares_bound(self.dag, proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
-        _require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
+        require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
         done, out = ({v: i for i, m in enumerate(corners) for v in m[key]} for key in ("tasks", "renders"))
         closed = all(done[u] <= out[v] <= done.get(v, len(done)) for u, v in self.dag.arcs())
-        _require(closed, "a module needs what comes after it")
+        require(closed, "a module needs what comes after it")
         area, pieces, known, impossible = 0, [NOTHING], True, False
         for module, entry in zip(corners, proof["modules"], strict=True):
             part = self._module(module, entry)
-            found = part.certified(entry) if entry["rule"] != "bound" else Certified(_ceiling(module))
-            _require(part.k == len(module["tasks"]), "a module's order does not have its tasks")
+            found = part.certified(entry) if entry["rule"] != "bound" else part.below(_ceiling(module), entry)
+            require(part.k == len(module["tasks"]), "a module's order does not have its tasks")
             area += int(found.bound.sum()) - found.slack + int(pieces[-1][-1]) * part.k
             pieces.append(pieces[-1][-1] + found.bound[1:])
             known = known and (entry["rule"] != "bound" or np.array_equal(part.cumulative, found.bound))
             impossible = impossible or found.impossible
         if proof["blocks"]:
-            bound = np.minimum(bound, reduce(convolved, self.maxima(np.arange(len(self.blocks[0]))), NOTHING))
+            bound = np.minimum(bound, bound_by_blocks(self.maxima(np.arange(len(self.blocks[0])))))
+        bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
             bound = self._eliminated(proof["elimination"])
             impossible = impossible or (known and bool((bound > np.concatenate(pieces)).any()))
@@ -345,59 +343,41 @@ class _Part:
         index, rendered = self.dag.index, np.zeros(len(self.dag), np.bool_)
         rendered[[index[name] for name in module["renders"]]] = True
         tasks = np.array([index.get(name, -1) for name in entry["order"]])
-        _require(sorted(entry["order"]) == sorted(module["tasks"]), "a module's order does not have its tasks")
+        require(sorted(entry["order"]) == sorted(module["tasks"]), "a module's order does not have its tasks")
         inside = rendered[self.heads]
         return _Part(Dag.from_checked(len(self.dag), self.tails[inside], self.heads[inside], self.dag.tasks), tasks)
 
     def _eliminated(self, how: Proof) -> Profile:
         """M(t) by eliminating the tasks in the order given."""
-        _require(sorted(how["order"]) == sorted(self.dag.tasks), "not every task is eliminated once")
-        _require(modules.swaps_hold(self.dag, how["alike"]), "tasks said to be alike cannot be swapped")
+        require(sorted(how["order"]) == sorted(self.dag.tasks), "not every task is eliminated once")
+        require(modules.swaps_hold(self.dag, how["alike"]), "tasks said to be alike cannot be swapped")
         return modules.exact_maxima(self.dag, how["order"], how["alike"])
+
+    def below(self, ceiling: Profile, proof: Proof) -> Certified:
+        """A module under a ceiling, lowered by probes; where it says so, no order has a larger area."""
+        bound = probed_bound(self.dag, ceiling, proof.get("probes", ()))
+        return Certified(bound, int(bound.sum()) - self._largest(proof) if "area" in proof else 0)
+
+    def _largest(self, proof: Proof, maxima: Profile | None = None) -> int:
+        """The sum of the order's profile, the largest there is: that of a series-parallel dag, or found by search."""
+        own, best = int(self.cumulative.sum()), strings.largest_area(self.dag)
+        if best is None and maxima is not None:
+            best = positions.largest_area(self.dag, maxima, own)
+        require(best == own == proof["area"], "the order does not have the largest area")
+        return own
 
     def _bound(self, proof: Proof) -> Certified:
         raise Refuted("a bound alone is a rule of modules")
 
     def _elimination(self, proof: Proof) -> Certified:
         """A module of small width; where it says so, no order attains its maxima, or none has a larger area."""
-        bound, own = self._eliminated(proof["elimination"]), int(self.cumulative.sum())
-        if "area" not in proof and not proof.get("refuted"):
-            return Certified(bound)
-        best = modules.largest_area(self.dag, bound, own if "area" in proof else int(bound.sum()) - 1)
-        _require(best is not None, "there are too many positions to try")
-        _require("area" not in proof or best == own == proof["area"], "the order does not have the largest area")
-        _require(not proof.get("refuted") or best < bound.sum(), "an order attains the maxima")
-        return Certified(bound, int(bound.sum()) - own if "area" in proof else 0, bool(proof.get("refuted")))
-
-    def _shares_bound(self, shares: Proof) -> Profile:
-        """The sum of the t largest shares p / q.
-
-        Each nonsource hands q units to its parents within its module, and what it gets beyond p if executed there itself.
-        """
-        modules, arcs, names = shares["modules"], set(self.dag.arcs()), self.dag.tasks
-        executed, rendered = ({v: i for i, m in enumerate(modules) for v in m[key]} for key in ("tasks", "renders"))
-        whole = executed.keys() == set(names[: self.k]) and rendered.keys() == {names[v] for v in self.heads.tolist()}
-        listed = sum(len(m["tasks"]) + len(m["renders"]) for m in modules)
-        _require(whole and listed == len(executed) + len(rendered), "the modules do not have every task once")
-        kept, handed = Counter[str](), Counter[str]()
-        for child, parent, amount in shares["flow"]:
-            allowed = amount >= 0 and (parent, child) in arcs and executed[parent] == rendered[child]
-            _require(allowed, f"no worth can flow from {child!r} to {parent!r}")
-            handed[child] += amount
-            kept[parent] += amount
-        for name, i in rendered.items():
-            passed = handed[name] - modules[i]["q"]
-            _require(passed == 0 or (passed > 0 and executed.get(name) == i), f"{name!r} does not hand on its worth")
-            kept[name] -= passed
-        bound, above = [0], (1, 0)
-        for m in modules:
-            tasks, renders, p, q = m["tasks"], len(m["renders"]), m["p"], m["q"]
-            full = q > 0 and (m is modules[-1] or len(tasks) * p == renders * q)
-            _require(full and p * above[1] <= above[0] * q, "the shares do not fall from full module to full module")
-            least, most = min((kept[v] for v in tasks), default=p), max((kept[v] for v in tasks), default=p)
-            _require(least >= 0 and most == p, "a module's share is not the most that one of its tasks keeps")
-            bound, above = bound + [bound[-1] + min(t * p // q, renders) for t in range(1, len(tasks) + 1)], (p, q)
-        return np.array(bound, np.int64)
+        bound, slack = self._eliminated(proof["elimination"]), 0
+        refuted, closed = bool(proof.get("refuted")), "area" in proof
+        if closed:
+            slack = int(bound.sum()) - self._largest(proof, bound)
+        if refuted:
+            require(slack > 0 if closed else not positions.attained(self.dag, bound), "an order attains the maxima")
+        return Certified(bound, slack, refuted)
 
 
 def _ceiling(module: Proof) -> Profile:
@@ -408,7 +388,7 @@ def _ceiling(module: Proof) -> Profile:
 def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
     """Each profile is attained, one after another, and where joined each ▷ the next: no mixture renders more."""
     attained = np.array_equal(gains, np.concatenate([gains[:0], *map(np.diff, profiles)]))
-    _require(attained, "a block or unit is not run at its maxima")
+    require(attained, "a block or unit is not run at its maxima")
     pairs = {(id(profiles[i]), id(profiles[i + 1])): profiles[i : i + 2] for i in np.flatnonzero(joined).tolist()}
     prior = all((convolved(a, b) <= np.append(a, a[-1] + b[1:])).all() for a, b in pairs.values())
-    _require(prior, "a block or unit does not have priority over the next")
+    require(prior, "a block or unit does not have priority over the next")

@@ -1,7 +1,9 @@
 """The arithmetic of profiles and the maxima of single blocks, as the checker computes them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ Numbers = NDArray[np.integer[Any]]
 Profile = NDArray[np.int64]
 
 FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
+LARGEST_CONVOLUTION = 200_000_000  # steps squared; the planner's own limit, or its bounds could not be compared
 NEVER = -(1 << 40)  # below every reachable value: no such choice
 NOTHING = np.zeros(1, np.int64)
 
@@ -22,6 +25,40 @@ def convolved(first: Profile, second: Profile) -> Profile:
     for i in [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist()]:
         np.maximum(best[i : i + len(other)], other + steps[i], out=best[i : i + len(other)])
     return np.maximum.accumulate(best)
+
+
+def bound_by_blocks(maxima: list[Profile]) -> Profile:
+    """What t executions can render at most, from the maxima of all blocks.
+
+    That is their convolution, or that of their concave hulls, which are nowhere below them, where there are so many steps
+    that the planner uses these.
+    """
+    steps = sum(len(profile) - 1 for profile in maxima)
+    return _hulls_convolved(maxima) if steps**2 > LARGEST_CONVOLUTION else reduce(convolved, maxima, NOTHING)
+
+
+def _hulls_convolved(maxima: list[Profile]) -> Profile:
+    """All sides of all hulls, the steepest first, rounded down; where a slope ends the value is whole, so none is lost."""
+    profiles, lengths = {id(profile): profile for profile in maxima}, Counter[Fraction]()
+    for key, copies in Counter(map(id, maxima)).items():
+        for width, rise in _hull_sides(profiles[key].tolist()):
+            lengths[Fraction(rise, width)] += copies * width
+    pieces = [NOTHING]
+    for slope, length in sorted(lengths.items(), reverse=True):
+        pieces.append(pieces[-1][-1] + np.arange(1, length + 1) * slope.numerator // slope.denominator)
+    return np.concatenate(pieces)
+
+
+def _hull_sides(profile: list[int]) -> list[tuple[int, int]]:
+    """The width and rise of each side of the least concave function above a profile; slopes fall."""
+    sides: list[tuple[int, int]] = []
+    for before, after in pairwise(profile):
+        width, rise = 1, after - before
+        while sides and sides[-1][1] * width <= rise * sides[-1][0]:
+            width, rise = width + sides[-1][0], rise + sides[-1][1]
+            sides.pop()
+        sides.append((width, rise))
+    return sides
 
 
 def sweepable(first: Profile, second: Profile) -> bool:

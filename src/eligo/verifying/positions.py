@@ -1,0 +1,183 @@
+"""Exhaustive searches over positions: whether an order attains given maxima, and how large a sum any order has.
+
+A *move* executes exactly what some waiting task still misses, all of it eligible. Up to a profile that is nowhere worse every
+order is a sequence of moves: between two rises of the profile nothing becomes eligible, so the steps that complete one task
+of the next rise can come first. Only moves with no smaller one inside are needed; others may be tried, as what they lead to
+is reached by smaller ones too, with no smaller profile.
+
+A position is the set of executed tasks, a row of truth values; many are looked at together. A search that would be too long
+raises `OverflowError`: nothing is ever concluded from a part of the positions.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+
+Numbers = NDArray[np.integer[Any]]
+Flags = NDArray[np.bool_]
+Bits = NDArray[np.uint8]
+Profile = NDArray[np.int64]
+
+AT_ONCE = 1 << 24  # positions times groups times tasks, looked at together: as many truth values may be needed
+MOST_CELLS = 2_000_000_000  # positions times arcs and tasks, in all: about a minute
+
+
+class _Moves(NamedTuple):
+    """For each move: the number of the position it starts from, the position it leads to, its tasks and what it renders."""
+
+    origin: Numbers
+    after: Bits
+    size: Numbers
+    gain: Numbers
+
+
+class _Sight(NamedTuple):
+    """For each position and group of waiting tasks: what it misses, and whether all of that is eligible."""
+
+    rows: Flags
+    missing: Numbers
+    playable: Flags
+
+
+class _Game:
+    """A dag's nonsources in groups of equal parents, and which groups each nonsink is needed by."""
+
+    def __init__(self, dag: Dag) -> None:
+        working = np.flatnonzero(dag.outdegree)
+        place = np.full(len(dag), -1)
+        place[working] = np.arange(len(working))
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for v in np.flatnonzero(dag.indegree).tolist():
+            parents = place[dag.parent[dag.parent_ptr[v] : dag.parent_ptr[v + 1]]].tolist()
+            groups.setdefault(tuple(sorted(parents)), []).append(v)
+        self.k, self.left = len(working), MOST_CELLS
+        self.count = np.array([len(members) for members in groups.values()], np.int64)
+        self.size = np.array([len(parents) for parents in groups], np.int64)
+        self.needs = np.array([u for parents in groups for u in parents], np.int64)
+        self.begin = np.cumsum(self.size) - self.size
+        group = np.repeat(np.arange(len(groups)), self.size)
+        self.users = group[np.argsort(self.needs, kind="stable")]
+        self.user_begin = np.searchsorted(np.sort(self.needs), np.arange(self.k))
+        homes = [(place[v], i) for i, members in enumerate(groups.values()) for v in members if place[v] >= 0]
+        self.inner, self.home = np.array(homes, np.int64).reshape(-1, 2).T
+        self.opens = np.bincount(self.home, minlength=len(groups)) > 0
+
+    def start(self) -> Bits:
+        """The one position with nothing executed."""
+        return np.packbits(np.zeros((1, self.k), np.bool_), axis=1)
+
+    def sights(self, positions: Bits) -> Iterator[tuple[slice, _Sight]]:
+        """Some positions after others, and what is seen from them."""
+        many = max(1, AT_ONCE // (len(self.size) * self.k))
+        for first in range(0, len(positions), many):
+            chosen = slice(first, first + many)
+            rows = np.unpackbits(positions[chosen], axis=1, count=self.k).view(np.bool_)
+            missing = self.size - self._over_groups(rows)
+            open_ = np.ones_like(rows)
+            open_[:, self.inner] = missing[:, self.home] == 0
+            yield chosen, _Sight(rows, missing, (missing > 0) & (self._over_groups(open_) == self.size))
+
+    def moves(self, sight: _Sight, wanted: Flags) -> _Moves:
+        """The playable moves of these groups; of those from one position that touch nothing else and are equal, one."""
+        origin, group = np.nonzero(sight.playable & wanted)
+        rows, spans = sight.rows[origin], self.size[group]
+        within = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans)
+        rows[np.repeat(np.arange(len(origin)), spans), self.needs[np.repeat(self.begin[group], spans) + within]] = True
+        after = np.packbits(rows, axis=1)
+        keys = np.hstack([origin.astype("<u4").reshape(-1, 1).view(np.uint8), after])
+        first, which = _distinct(keys)
+        gain, groups = np.bincount(which, self.count[group]).astype(np.int64), np.bincount(which)
+        size = sight.missing[origin, group][first]
+        opening = np.bincount(which, self.opens[group]) > 0
+        alone = ~opening & (self._touched(sight)[origin, group][first] == groups * size)
+        origin, after = origin[first], after[first]
+        kept = ~alone
+        kept[_first_alike(np.flatnonzero(alone), origin, size, gain)] = True
+        return _Moves(origin[kept], after[kept], size[kept], gain[kept])
+
+    def spend(self, positions: int) -> None:
+        """Account for positions that are to be looked at."""
+        self.left -= positions * (len(self.needs) + self.k)
+        if self.left < 0:
+            raise OverflowError("there are too many positions to try")
+
+    def _over_groups(self, rows: NDArray[Any]) -> Numbers:
+        """For each group, the sum over the tasks that it needs."""
+        return np.add.reduceat(rows[:, self.needs], self.begin, axis=1, dtype=np.int32)
+
+    def _touched(self, sight: _Sight) -> Numbers:
+        """For each group, how often waiting groups miss a task that it misses: its own size, if none but itself does."""
+        missed = np.add.reduceat((sight.missing > 0)[:, self.users], self.user_begin, axis=1, dtype=np.int32)
+        return self._over_groups(np.where(sight.rows, 0, missed))
+
+
+def _distinct(rows: Bits) -> tuple[Numbers, Numbers]:
+    """Where each different row is first, and which of these each row is."""
+    _, first, which = np.unique(
+        np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True
+    )
+    return first, which
+
+
+def _first_alike(among: Numbers, *keys: Numbers) -> Numbers:
+    """Of these, the first of any that have the same keys."""
+    return among[np.unique(np.stack([key[among] for key in keys]), axis=1, return_index=True)[1]]
+
+
+def attained(dag: Dag, maxima: Profile) -> bool:
+    """Whether some order's cumulative profile is the maxima: from rise to rise all positions that have them.
+
+    The next move is as long as it is to the next rise, and renders as much as that is high: were there a smaller one inside,
+    or did it render more, the maxima would not be the largest.
+    """
+    game = _Game(dag)
+    layer, rises = game.start(), np.flatnonzero(np.diff(maxima)) + 1
+    for before, t in pairwise([0, *rises.tolist()]):
+        found = [layer[:0]]
+        for _, sight in game.sights(layer):
+            moves = game.moves(sight, sight.missing == t - before)
+            found.append(moves.after[moves.gain == maxima[t] - maxima[before]])
+            game.spend(len(found[-1]))
+        layer = np.concatenate(found)
+        layer = layer[_distinct(layer)[0]]
+    return len(layer) > 0
+
+
+def largest_area(dag: Dag, maxima: Profile, incumbent: int) -> int:
+    """The largest sum of a cumulative profile above the incumbent, else the incumbent.
+
+    A position is dropped where not even the maxima from there on would lead above the incumbent.
+    """
+    game = _Game(dag)
+    most = int(maxima.sum()) - np.cumsum(maxima)  # after each step
+    layers: list[list[tuple[Bits, Numbers]]] = [[] for _ in maxima]
+    layers[0].append((game.start(), np.zeros(1, np.int64)))
+    for t in range(len(maxima) - 1):
+        positions, areas = _best(layers[t])
+        layers[t] = []
+        for chosen, sight in game.sights(positions):
+            area, rendered = areas[chosen], (sight.missing == 0) @ game.count
+            end = np.minimum(t + sight.missing, len(maxima) - 1)
+            ceiling = area[:, None] + rendered[:, None] * (sight.missing - 1) + (maxima + most)[end]
+            moves = game.moves(sight, ceiling > incumbent)
+            reached = area[moves.origin] + rendered[moves.origin] * moves.size + moves.gain
+            end = np.where(reached + most[t + moves.size] > incumbent, t + moves.size, -1)
+            game.spend(int(np.count_nonzero(end >= 0)))
+            for step in np.unique(end[end >= 0]).tolist():
+                layers[step].append((moves.after[end == step], reached[end == step]))
+    return max((int(areas.max()) for _, areas in layers[-1]), default=incumbent)
+
+
+def _best(found: list[tuple[Bits, Numbers]]) -> tuple[Bits, Numbers]:
+    """Each position once, with its largest area."""
+    if not found:
+        return np.zeros((0, 1), np.uint8), np.zeros(0, np.int64)
+    positions, areas = (np.concatenate(part) for part in zip(*found, strict=True))
+    falling = np.argsort(-areas, kind="stable")
+    first = falling[_distinct(positions[falling])[0]]
+    return positions[first], areas[first]

@@ -1,0 +1,84 @@
+"""The witness for "impossible": two steps and two sets, against what the sets really render and against all sets."""
+
+import pytest
+
+import eligo
+from eligo.dag import Dag
+from eligo.families import random_dag, random_layered
+from eligo.rows import Ints
+from eligo.theory.clock import Clock
+from eligo.theory.conflicts import Conflict, find_conflict
+from eligo.theory.exact import down_sets, max_profile
+from eligo.theory.skeleton import skeleton
+from eligo.theory.subsets import Subsets
+
+
+def impossible_dags() -> list[Dag]:
+    drawn = [random_dag(12, p, seed) for p in (0.15, 0.25) for seed in range(400)]
+    drawn += [random_layered(3, 4, seed) for seed in range(300)]
+    return [dag for dag in drawn if eligo.plan(dag).verdict == "impossible"]
+
+
+IMPOSSIBLE = impossible_dags()
+
+
+def eligible_after(dag: Dag, executed: set[int]) -> int:
+    parents = [set(dag.parent[dag.parent_ptr[v] : dag.parent_ptr[v + 1]].tolist()) for v in range(len(dag))]
+    assert all(parents[v] <= executed for v in executed)
+    return sum(parents[v] <= executed for v in range(len(dag)) if v not in executed)
+
+
+def whole_set(dag: Dag, conflict: Conflict, chosen: Ints, order: tuple[str, ...]) -> set[int]:
+    """The chosen tasks in the whole dag, with what the plan has before their part."""
+    nonsinks = [name for name in order if dag.outdegree[dag.index[name]]]
+    return {dag.index[name] for name in (*nonsinks[: conflict.before], *conflict.part.named(chosen))}
+
+
+def test_there_are_cases() -> None:
+    assert len(IMPOSSIBLE) > 20
+
+
+@pytest.mark.parametrize("dag", IMPOSSIBLE, ids=range(len(IMPOSSIBLE)))
+def test_each_set_is_best_after_its_step(dag: Dag) -> None:
+    plan = eligo.plan(dag)
+    conflict = plan.conflict
+    assert conflict is not None
+    best = max_profile(dag)
+    for step, chosen in zip(conflict.steps, conflict.sets, strict=True):
+        executed = whole_set(dag, conflict, chosen, plan.proof.get("order", plan.order))
+        idle = step - len(executed)  # steps that render nothing: the profile falls by one at each
+        assert eligible_after(dag, executed) - idle == best[step]
+
+
+@pytest.mark.parametrize("dag", IMPOSSIBLE, ids=range(len(IMPOSSIBLE)))
+def test_no_best_set_of_one_step_lies_inside_one_of_the_other(dag: Dag) -> None:
+    conflict = eligo.plan(dag).conflict
+    assert conflict is not None
+    if not conflict.alone or conflict.before:
+        return
+    best, layers = max_profile(dag), list(down_sets(dag))
+    one, two = (
+        [done for done in layers[step] if eligible_after(dag, _numbers(done)) == best[step]] for step in conflict.steps
+    )
+    assert not any(small & ~large == 0 for small in one for large in two)
+
+
+def _numbers(mask: int) -> set[int]:
+    return {v for v in range(mask.bit_length()) if mask >> v & 1}
+
+
+@pytest.mark.parametrize("dag", IMPOSSIBLE, ids=range(len(IMPOSSIBLE)))
+def test_the_search_finds_a_conflict_where_sets_are_not_enumerated(dag: Dag, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = skeleton(dag)
+    monkeypatch.setattr(Subsets, "of", lambda *_: None)
+    found = find_conflict(bare, Clock(60.0))
+    assert found is not None
+    assert not found.alone
+    best = max_profile(bare)
+    for step, chosen in zip(found.steps, found.sets, strict=True):
+        assert len(chosen) <= step
+        assert eligible_after(bare, set(chosen.tolist())) - (step - len(chosen)) == best[step]
+
+
+def test_an_optimal_plan_has_no_conflict() -> None:
+    assert eligo.plan(random_layered(2, 3)).conflict is None
