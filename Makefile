@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test check bench format clean
+.PHONY: setup demo test test-htcondor fuzz check bench format clean
 
 setup: .venv/installed
 
@@ -26,6 +26,16 @@ demo: setup
 
 test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2
+
+test-htcondor: .venv/tools
+	@echo "eligo: tests against a real HTCondor pool; the first run builds it, in one or two minutes ..."
+	$(BIN)/python -m pytest -q tests/htcondor
+
+SECONDS ?= 20
+
+fuzz: .venv/tools
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[fuzz]"
+	$(BIN)/python tests/fuzz/fuzz_formats.py $(SECONDS)
 
 check: .venv/tools
 	$(BIN)/ruff check .

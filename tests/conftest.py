@@ -10,6 +10,8 @@ from hypothesis import settings
 
 from eligo.dag import Dag
 
+collect_ignore = ["htcondor"]  # starts a real HTCondor pool: `make test-htcondor`
+
 settings.register_profile("eligo", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("eligo")
 

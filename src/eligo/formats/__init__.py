@@ -1,18 +1,29 @@
 """Workflows as text: one module a format, each with the same few names.
 
-| format      | module        | reads | writes | suffixes                |
-|-------------|---------------|-------|--------|-------------------------|
-| `json`      | json_format   | yes   | yes    | .json                   |
-| `yaml`      | yaml_format   | yes   | yes    | .yaml .yml              |
-| `arcs`      | arcs          | yes   | yes    | .arcs .edges .txt       |
-| `dot`       | dot           |       | yes    | .dot .gv                |
-| `wfcommons` | wfcommons     | yes   | yes    | .json, with "workflow"  |
+| format      | what it is                                 | suffixes                        |
+|-------------|--------------------------------------------|---------------------------------|
+| `json`      | eligo's own                                | .json                           |
+| `yaml`      | the same as YAML                           | .yaml .yml                      |
+| `arcs`      | a parent and a child a line                | .arcs .edges .txt               |
+| `csv`       | a table of arcs                            | .csv .tsv                       |
+| `dagman`    | HTCondor DAGMan                            | .dag                            |
+| `wfcommons` | WfFormat 1.0 to 1.6                        | .json, with "workflow"          |
+| `pegasus`   | Pegasus 5                                  | .yml .yaml, with "pegasus"      |
+| `dax`       | older Pegasus                              | .dax .xml                       |
+| `d3dag`     | Snakemake's --d3dag                        | .json, with objects in "nodes"  |
+| `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
+| `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
+| `makeflow`  | Makeflow                                   | .mf .makeflow                   |
+| `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
+| `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
 
-A format's module has `NAME`, `SUFFIXES`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
-`sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`.
+A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
+`sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
+`FOLLOWS`: its files name others, so parse takes a `files.Beside` too;
+`lost(task)`: what of this task cannot be written; `write_wrapper` and `write_in_place`: priorities for a file as it stands.
 
 Tasks and arcs are never lost: a format that cannot write a task's name refuses to. What else a format cannot represent,
-such as the commands in an arc list, is left out; `CANNOT` says so.
+such as the commands in an arc list, is left out; `lost` tells what that is.
 
 >>> flow = parse("a -> b", "arcs")
 >>> generate(flow, "json")
@@ -21,7 +32,8 @@ such as the commands in an arc list, is left out; `CANNOT` says so.
 
 import gc
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -30,16 +42,18 @@ from typing import Protocol, cast
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError
 from eligo.formats import orders
-from eligo.formats.files import LARGEST_FILE, load, save, shown
+from eligo.formats.files import LARGEST_FILE, Beside, load, load_any, not_utf_8, plain_name, save, shown
 from eligo.formats.json_text import line_of, quote
 from eligo.formats.json_text import load as load_json
-from eligo.workflow import Origin, Workflow, with_priorities
+from eligo.workflow import Origin, Task, Workflow, with_priorities
 
 __all__ = [
     "LARGEST_FILE",
     "MODULES",
     "detect",
+    "format_to_write",
     "generate",
+    "lost",
     "module",
     "parse",
     "read",
@@ -49,27 +63,55 @@ __all__ = [
     "write_priorities",
 ]
 
-#: The module of each format. Where several fit a text, the first one does; the last one takes what is left.
-MODULES = {
-    "wfcommons": "eligo.formats.wfcommons",
-    "json": "eligo.formats.json_format",
-    "yaml": "eligo.formats.yaml_format",
-    "dot": "eligo.formats.dot",
-    "arcs": "eligo.formats.arcs",
+#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
+#: fit a text, the first one does; the last one takes what is left.
+MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "wfcommons": ("eligo.formats.wfcommons", (".json",)),
+    "jx": ("eligo.formats.jx", (".jx", ".json")),
+    "d3dag": ("eligo.formats.d3", (".json",)),
+    "json": ("eligo.formats.json_format", (".json",)),
+    "pegasus": ("eligo.formats.pegasus", (".yml", ".yaml")),
+    "yaml": ("eligo.formats.yaml_format", (".yaml", ".yml")),
+    "mermaid": ("eligo.formats.mermaid", (".mmd", ".mermaid")),
+    "dot": ("eligo.formats.dot", (".dot", ".gv")),
+    "dax": ("eligo.formats.dax", (".dax", ".xml")),
+    "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
+    "dagman": ("eligo.formats.dagman", (".dag",)),
+    "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
+    "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
+    "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
+}
+
+#: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
+UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
+
+#: What a format may be unable to represent, in words.
+WORDS = {
+    "name": "the workflow's name",
+    "command": "commands",
+    "inputs": "the files that tasks read",
+    "outputs": "the files that tasks write",
+    "seconds": "run times",
+    "cores": "cores",
+    "memory": "memory",
+    "category": "categories",
+    "priority": "priorities",
+    "file_sizes": "sizes of files",
 }
 
 StrPath = str | os.PathLike[str]
+
+
+_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
 
 
 class Format(Protocol):
     """What the module of a format has."""
 
     NAME: str
-    #: how its files' names end, lower case, with the dot
-    SUFFIXES: tuple[str, ...]
     #: whether a task has a place for a priority
     PRIORITIES: bool
-    #: what it cannot represent, a few words each
+    #: what it cannot represent, out of `WORDS`
     CANNOT: tuple[str, ...]
 
     def parse(self, text: str) -> Workflow:
@@ -82,32 +124,52 @@ class Format(Protocol):
         """Whether the text looks like this format, at a glance."""
 
 
+class Following(Protocol):
+    """A format whose files name others."""
+
+    def parse(self, text: str, beside: Beside | None) -> Workflow:
+        """The workflow that the text describes with the files beside it."""
+
+
+class Prioritising(Protocol):
+    """A format that has a way to add priorities to a file that somebody has."""
+
+    def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str) -> list[str]:
+        """Write priorities to another file, which refers to the one that was read; what to tell the user."""
+
+    def write_in_place(self, flow: Workflow, order: Sequence[str]) -> list[str]:
+        """Write priorities into the file that was read; what to tell the user."""
+
+
 def module(format: str) -> Format:
     """The module of the format of this name.
 
-    >>> module("arcs").SUFFIXES
-    ('.arcs', '.edges', '.txt')
+    >>> module("arcs").NAME
+    'arcs'
     """
     if format not in MODULES:
         raise InputError(f"there is no format {format!r}; there are {', '.join(sorted(MODULES))}")
-    return cast(Format, import_module(MODULES[format]))
+    return cast(Format, import_module(MODULES[format][0]))
 
 
-def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE) -> Workflow:
-    """The workflow in a file, or in standard input where *path* is "-"; gzip is undone.
+def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE, allow_outside: bool = False) -> Workflow:
+    """The workflow in a file, or in standard input where *path* is "-"; gzip and zstd are undone.
 
     Without *format*, the file's name and what is in it tell. A file of more than *limit* bytes is refused, also when it
-    only becomes so large by decompression. Every error names the file.
+    only becomes so large by decompression or by the files that it names. Those have to be in its folder or below, unless
+    *allow_outside*. Every error names the file.
     """
     if format is not None:
         module(format)  # a wrong name is told before any file is opened
     path = os.fspath(path)
-    text = load(path, limit)
+    text, encoding = load_any(path, limit)
     try:
         with _collector_paused():
-            flow = parse(text, format or detect(path, text))
-            origin = cast(Origin, flow.origin)
-            return replace(flow, origin=replace(origin, path=None if path == "-" else path))
+            format = format or detect(path, text)
+            if encoding != "utf-8" and format in UNICODE:
+                raise not_utf_8(text, path)
+            flow = _parsed(text, format, Beside(None if path == "-" else path, limit - len(text), allow_outside))
+            return replace(flow, origin=_origin(flow, path, encoding))
     except InputError as error:
         raise _located(error, path, text) from None
 
@@ -119,20 +181,51 @@ def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> Non
     """
     path = os.fspath(path)
     try:
-        text = generate(flow, format or _format_to_write(flow, path))
+        text = generate(flow, format or format_to_write(flow, path))
     except FormatError as error:
         raise FormatError(error.message, None if path == "-" else path) from None
     save(text, path)
 
 
-def write_priorities(flow: Workflow, order: Sequence[str], path: StrPath) -> None:
-    """Write a workflow with priorities for its tasks, so that an engine that heeds them follows *order*."""
-    path = os.fspath(path)
-    format = _format_to_write(flow, path)
-    if not module(format).PRIORITIES:
-        others = " or ".join(suffix for name in ("json", "yaml") for suffix in module(name).SUFFIXES[:1])
-        raise FormatError(f"{format} has no place for priorities: write {others}", shown(path))
+def write_priorities(flow: Workflow, order: Sequence[str], path: StrPath | None, override: bool = False) -> list[str]:
+    """Write a workflow with priorities for its tasks, so that an engine that heeds them follows *order*.
+
+    Priorities that tasks have already part them into classes, and *order* counts inside each class; where *override*, it
+    counts throughout. Where *path* is None, the file that the workflow was read from is changed. Returned is what to tell
+    the user, a line each.
+    """
+    path = None if path is None else os.fspath(path)
+    order, told = (list(order), []) if override else _in_classes(flow, order)
+    format = format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
+    chosen, came_from = module(format), flow.origin.format if flow.origin else None
+    if not chosen.PRIORITIES:
+        raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
+    if format == came_from and hasattr(chosen, "write_wrapper"):
+        writer = cast(Prioritising, chosen)
+        return (writer.write_in_place(flow, order) if path is None else writer.write_wrapper(flow, order, path)) + told
+    if path is None:
+        raise FormatError(
+            f"--in-place is for DAGMan files: name a file to write after -o, to keep your {format} as it is"
+        )
     write(with_priorities(flow, order), path, format)
+    return told
+
+
+def lost(flow: Workflow, format: str) -> list[str]:
+    """What this workflow has and a file of this format has not, in words.
+
+    >>> lost(parse('{"tasks": [{"name": "a", "run": "ls"}]}'), "arcs")
+    ['commands (1 task)']
+    """
+    chosen = module(format)
+    counts = dict.fromkeys(WORDS, 0)
+    of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
+    for task in flow.details.values():
+        for name in task.details().keys() & {*chosen.CANNOT, *of_task(task)}:
+            counts[name] += 1
+    told = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
+    wholes = {"name": flow.name is not None, "file_sizes": bool(flow.file_sizes)}
+    return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + told
 
 
 def read_order(path: StrPath, limit: int = LARGEST_FILE) -> tuple[str, ...]:
@@ -158,7 +251,7 @@ def read_document(path: StrPath, limit: int = LARGEST_FILE) -> object:
 def parse(text: str, format: str | None = None) -> Workflow:
     """The workflow that *text* describes; without *format*, its looks tell which it is."""
     with _collector_paused():
-        return module(format or detect(None, text)).parse(text)
+        return _parsed(text, format or detect(None, text), None)
 
 
 def generate(flow: Dag | Workflow, format: str) -> str:
@@ -180,21 +273,47 @@ def detect(path: StrPath | None, text: str) -> str:
     return next((name for name in fitting[:-1] if module(name).sniff(text)), fitting[-1])
 
 
+def _parsed(text: str, format: str, beside: Beside | None) -> Workflow:
+    chosen = module(format)
+    if getattr(chosen, "FOLLOWS", False):
+        return cast(Following, chosen).parse(text, beside)
+    return chosen.parse(text)
+
+
+def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
+    """Where the workflow came from, which the format knows in part."""
+    origin = cast(Origin, flow.origin)
+    if encoding != "utf-8":
+        origin = replace(origin, remarks=(*origin.remarks, f"{shown(path)} is not UTF-8 and was read as Latin-1"))
+    return replace(origin, path=origin.path or (None if path == "-" else path), encoding=encoding)
+
+
+def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The order with tasks of larger priority first, and what to tell of that."""
+    wishes = {task.name: task.priority for task in flow.details.values() if task.priority}
+    classes = len({wishes.get(name, 0) for name in order})
+    told = f"the priorities that tasks had are kept as {classes:,} classes: --override puts this order in their place"
+    return sorted(order, key=lambda name: -wishes.get(name, 0)), [told] if classes > 1 else []
+
+
 def _of_suffix(path: str) -> list[str]:
-    suffix = os.path.splitext(path.lower().removesuffix(".gz"))[1]
-    return [name for name in MODULES if suffix in module(name).SUFFIXES]
+    suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
+    return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]
 
 
-def _format_to_write(flow: Dag | Workflow, path: str) -> str:
+def format_to_write(flow: Dag | Workflow, path: str) -> str:
+    """The name of the format that a file of this name gets."""
     origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
     fitting = [origin] if path == "-" else _of_suffix(path)
     if not fitting:
-        raise FormatError("the file's name does not tell the format to write: name the format too")
+        raise FormatError("the file's name does not tell the format to write: name the format too", path)
     return origin if origin in fitting else fitting[-1]
 
 
 def _located(error: InputError, path: str, text: str) -> InputError:
     """The same error, saying the file and, where it is known, the line."""
+    if error.path is not None:
+        return error
     words = (quote(error.name), error.name) if isinstance(error, UnknownTaskError) else ()
     line = next((found for word in words if (found := line_of(text, word))), None)
     return error.located(shown(path), line)

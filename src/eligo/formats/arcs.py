@@ -24,19 +24,29 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import FormatError
 from eligo.formats import json_text
+from eligo.formats.words import numbered_pairs
 from eligo.workflow import Origin, Workflow
 
 NAME = "arcs"
-SUFFIXES = (".arcs", ".edges", ".txt")
 PRIORITIES = False
-CANNOT = ("the workflow's name", "anything known of a task beside its name", "sizes of files")
+CANNOT = (
+    "name", "command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes",
+)  # fmt: skip
 
+_HEAD = re.compile(r"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+")  # comments and empty lines at the top
 _ARROW = re.compile(r"\s*([^\s\"#-]+)\s+->\s+([^\s\"#-]+)\s*")  # the common case
 _WORD = re.compile(r'("(?:[^"\\]|\\.)*")(?!\S)|(#.*)|(\S+)')
 
 
 def parse(text: str) -> Workflow:
     """The workflow that a list of arcs describes."""
+    found = numbered_pairs(text[match.end() :]) if (match := _HEAD.match(text)) else None
+    dag = Dag.from_checked(len(found[0]), found[1], found[2], found[0]) if found else _line_by_line(text)
+    return Workflow(dag, origin=Origin(format=NAME))
+
+
+def _line_by_line(text: str) -> Dag:
+    """The dag of any list of arcs, however it is written."""
     index: dict[str, int] = {}
     ends: list[int] = []
     marks = [mark for mark in ('"', "#", "->") if mark in text]
@@ -50,8 +60,7 @@ def parse(text: str) -> Workflow:
         elif words:
             index.setdefault(words[0], len(index))
     flat = np.array(ends, np.int32)
-    dag = Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
-    return Workflow(dag, origin=Origin(format=NAME))
+    return Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
 
 
 def generate(flow: Workflow) -> str:
@@ -59,7 +68,7 @@ def generate(flow: Workflow) -> str:
     dag = flow.dag
     names = [_quoted(name) for name in dag.tasks]
     arcs = [f"{names[u]} {names[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
-    shown = _shown_in_order(dag)
+    shown = shown_in_order(dag)
     if shown is None:
         return "".join([*(f"{name}\n" for name in names), *arcs])
     return "".join([*arcs, *(f"{name}\n" for name in names[shown:])]) or "# no tasks\n"
@@ -104,7 +113,7 @@ def _quoted(name: str) -> str:
     return name if bare else json_text.quote(name)
 
 
-def _shown_in_order(dag: Dag) -> int | None:
+def shown_in_order(dag: Dag) -> int | None:
     """How many tasks the arcs show, if they show them first to last and leave only the last ones out."""
     shown, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
     return len(shown) if np.array_equal(shown[np.argsort(first)], np.arange(len(shown))) else None

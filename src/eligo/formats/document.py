@@ -16,16 +16,22 @@ words of one command. `seconds` may have a fraction; `memory` and the sizes of f
 quotes where they look like numbers. A key that is not listed here is refused.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from typing import Any
 
+import numpy as np
+
 from eligo.dag import Dag
-from eligo.errors import DuplicateTaskError, FormatError, shorten
+from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
+from eligo.formats.columns import Column, Described, Table
 from eligo.formats.json_text import line_of
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
+
+#: takes a value, the task's name and the key, and returns the value checked
+Reader = Callable[[object, str, str], Any]
 
 TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
@@ -56,8 +62,8 @@ def workflow_of(document: object, text: str, format: str) -> Workflow:
     with misfits_in(text):
         top = _known(document, "the document", TOP_KEYS)
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
-        dag, details = _tasks(top) if top.get("tasks") is not None else (_arcs(top), {})
-        return Workflow(dag, details, name, Origin(format=format), _sizes(top))
+        dag, details = (_arcs(top), None) if top.get("tasks") is None else _tasks(top)
+        return Workflow(dag, details or {}, name, Origin(format=format), _sizes(top))
 
 
 def document_of(flow: Workflow) -> dict[str, object]:
@@ -94,34 +100,80 @@ def _rows(dag: Dag, ptr: Ints, ends: Ints) -> list[tuple[str, ...]]:
 # Reading
 
 
-def _tasks(top: Mapping[str, Any]) -> tuple[Dag, dict[str, Task]]:
+def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
     for other in ("arcs", "nodes"):
         if top.get(other) is not None:
             raise MisfitError(f'"tasks" and "{other}" say the same twice: give one of them', other)
-    needs: dict[str, list[str]] = {}
-    details = {}
-    for number, row in enumerate(array(top["tasks"], '"tasks"'), 1):
-        if type(row) is not dict or not row.keys() <= TASK_KEYS:
-            _known(row, f"task {number}", TASK_KEYS)
-        name = row.get("name")
-        if type(name) is not str:
-            string(name, f"the name of task {number}")
-        if name in needs:
-            raise DuplicateTaskError(name)
-        needs[name] = strings(row.get("after"), name, "after")
-        known = _task(name, row)
-        if known:
-            details[name] = known
-    return Dag.from_parents(needs), details
+    rows = array(top["tasks"], '"tasks"')
+    if not set(map(type, rows)) <= {dict} or not set().union(*set(map(tuple, rows))) <= TASK_KEYS:
+        for i, row in enumerate(rows, 1):
+            _known(row, f"task {i}", TASK_KEYS)
+    table = Table(rows, TASK_KEYS)
+    names = table.filled("name")
+    if not set(map(type, names)) <= {str}:
+        for i, name in enumerate(names, 1):
+            string(name, f"the name of task {i}")
+    dag = _linked(names, table["after"])
+    return dag, Described(dag, {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS})
 
 
-def _task(name: str, row: Mapping[str, Any]) -> Task | None:
-    known = {
-        _FIELDS.get(key, key): _READERS[key](value, name, key)
-        for key, value in row.items()
-        if key in _READERS and value is not None and value != []
-    }
-    return Task(name=name, **known) if known else None
+def lists(values: Column, names: Sequence[str], key: str) -> Sequence[Sequence[str]]:
+    """A list of strings for each task, empty where *values* has none."""
+    if values is None:
+        return [()] * len(names)
+    if None in values:
+        values = [() if value is None else value for value in values]
+    if set(map(type, values)) <= {list, tuple} and set(map(type, chain.from_iterable(values))) <= {str}:
+        return values
+    return [strings(None if value == () else value, name, key) for value, name in zip(values, names, strict=True)]
+
+
+def _read(values: Column, names: Sequence[str], key: str) -> Column:
+    """The values that *key* has for each task, checked."""
+    if values is None or set(map(type, values)) == {_PLAIN.get(key)}:
+        return values
+    read = _READERS[key]
+    return [
+        None if value is None or value == [] else read(value, name, key)
+        for value, name in zip(values, names, strict=True)
+    ]
+
+
+def _linked(names: Sequence[str], needs: Column) -> Dag:
+    """The dag of the tasks of these names, each with the names of those it needs."""
+    index = dict(zip(names, range(len(names)), strict=True))
+    if len(index) < len(names):
+        raise DuplicateTaskError(next(name for i, name in enumerate(names) if index[name] > i))
+
+    def unknown(words: Sequence[str]) -> Ints:
+        raise UnknownTaskError(next(word for word in words if word not in index))
+
+    tails, counts = references(needs, names, "after", index, unknown)
+    return Dag.from_arrays(len(names), tails, np.repeat(np.arange(len(names)), counts), names)
+
+
+def references(
+    values: Column,
+    names: Sequence[str],
+    key: str,
+    index: Mapping[str, int],
+    otherwise: Callable[[Sequence[str]], Ints],
+) -> tuple[Ints, Ints]:
+    """The number in *index* of every word in lists of words, and the length of each list.
+
+    Where not all words are in it, *otherwise* finds their numbers.
+    """
+    if values is not None and set(map(type, values)) == {list}:
+        try:
+            found = np.fromiter(map(index.__getitem__, chain.from_iterable(values)), np.int32)
+            return found, np.fromiter(map(len, values), np.int32, len(values))
+        except (KeyError, TypeError):
+            pass  # TypeError: something that is not even hashable
+    checked = lists(values, names, key)
+    words = list(chain.from_iterable(checked))
+    missing = any(word not in index for word in words)
+    found = otherwise(words) if missing else np.array([index[word] for word in words], np.int32)
+    return found, np.fromiter(map(len, checked), np.int32, len(checked))
 
 
 def _command(run: object, name: str, key: str) -> str | tuple[str, ...]:
@@ -249,7 +301,7 @@ def _whole(value: object, name: str, key: str) -> int:
     return value
 
 
-_READERS: dict[str, Callable[[object, str, str], Any]] = {
+_READERS: dict[str, Reader] = {
     "run": _command,
     "inputs": _words,
     "outputs": _words,
@@ -260,6 +312,7 @@ _READERS: dict[str, Callable[[object, str, str], Any]] = {
     "priority": _whole,
 }
 _FIELDS = {"run": "command"}
+_PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "priority": int}  # need no reading
 
 
 # Writing

@@ -1,19 +1,37 @@
-"""The bytes of files and streams as text: the limits and the encoding that all formats share."""
+"""The bytes of files and streams as text: the limits, the encodings and the compressions that all formats share."""
 
 import gzip
 import io
 import os
 import sys
 import zlib
-from typing import BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 
-#: The most bytes that are read from a file, before and after decompression.
+#: The most bytes that are read from a file, before and after decompression, and from all files that it names.
 LARGEST_FILE = 2**30
+#: How a compressed file's name ends.
+COMPRESSED = (".gz", ".zst")
 
 _CHUNK = 2**20
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Stream(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most *size* bytes; none at the end."""
+
+
+class Loaded(NamedTuple):
+    """The text of a file, and "utf-8", or "latin-1" where its bytes are no UTF-8."""
+
+    text: str
+    encoding: str
 
 
 def shown(path: str) -> str:
@@ -21,40 +39,88 @@ def shown(path: str) -> str:
     return "<stdin>" if path == "-" else path
 
 
+def plain_name(path: str) -> str:
+    """The path without the suffix of a compression.
+
+    >>> plain_name("flow.json.GZ"), plain_name("flow.json")
+    ('flow.json', 'flow.json')
+    """
+    return path[: -len(_suffix(path))] if _suffix(path) else path
+
+
 def load(path: str, limit: int = LARGEST_FILE) -> str:
-    """The text of a file, or of standard input where *path* is "-"; gzip is undone."""
+    """The text of a file, or of standard input where *path* is "-", in UTF-8; gzip and zstd are undone."""
+    text, encoding = load_any(path, limit)
+    if encoding != "utf-8":
+        raise not_utf_8(text, path)
+    return text
+
+
+def load_any(path: str, limit: int = LARGEST_FILE) -> Loaded:
+    """The same, where bytes that are no UTF-8 are taken for Latin-1."""
+    try:
+        return _text(load_bytes(path, limit))
+    except FormatError as error:
+        raise FormatError(error.message, shown(path), error.line) from None
+
+
+def load_bytes(path: str, limit: int = LARGEST_FILE) -> bytes:
+    """The bytes of a file, or of standard input, without their compression."""
     try:
         data = _bytes(path, limit)
         if data.startswith(_GZIP):
-            data = _decompressed(data, limit)
-        return _text(data)
+            return _decompressed(data, limit, "gzip", gzip.open)
+        if data.startswith(_ZSTD):
+            return _decompressed(data, limit, "zstd", _zstd().open)
+        return data
     except FormatError as error:
         raise FormatError(error.message, shown(path), error.line) from None
     except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
         raise FormatError(f"cannot be read: {_reason(error)}", shown(path)) from None
 
 
+def not_utf_8(text: str, path: str) -> FormatError:
+    """What to say of a text that was taken for Latin-1, in a format that is UTF-8."""
+    data = text.encode("latin-1")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start:,} (0x{data[error.start]:02x}) is not UTF-8: save the file as UTF-8"
+        return FormatError(message, shown(path), _line(data, error.start))
+    raise AssertionError("it is UTF-8")
+
+
 def save(text: str, path: str) -> None:
-    """Write a text to a file, or to standard output where *path* is "-"; gzipped where the name ends in .gz."""
+    """Write a text to a file, or to standard output where *path* is "-"; compressed where the name ends in .gz or .zst."""
     try:
         data = text.encode()
+    except UnicodeEncodeError as error:
+        broken = ascii(error.object[error.start])
+        raise FormatError(f"cannot be written: {broken} is no character", path) from None
+    save_bytes(data, path)
+
+
+def save_bytes(data: bytes, path: str) -> None:
+    """The same for bytes."""
+    try:
         if path == "-":
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
             with open(path, "wb") as file:
-                file.write(gzip.compress(data, mtime=0) if path.lower().endswith(".gz") else data)
+                file.write(_compressed(data, path))
     except BrokenPipeError:
         raise
-    except UnicodeEncodeError as error:
-        broken = ascii(error.object[error.start])
-        raise FormatError(f"cannot be written: {broken} is no character", path) from None
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot be written: {_reason(error)}", path) from None
 
 
 def _reason(error: OSError | ValueError) -> str:
     return str(getattr(error, "strerror", None) or error).lower()
+
+
+def _suffix(path: str) -> str:
+    return next((suffix for suffix in COMPRESSED if path.lower().endswith(suffix)), "")
 
 
 def _bytes(path: str, limit: int) -> bytes:
@@ -67,7 +133,7 @@ def _bytes(path: str, limit: int) -> bytes:
         return _at_most(limit, file)
 
 
-def _at_most(limit: int, stream: BinaryIO | gzip.GzipFile) -> bytes:
+def _at_most(limit: int, stream: Stream) -> bytes:
     parts, size = [], 0
     while chunk := stream.read(_CHUNK):
         size += len(chunk)
@@ -77,28 +143,100 @@ def _at_most(limit: int, stream: BinaryIO | gzip.GzipFile) -> bytes:
     return b"".join(parts)
 
 
-def _decompressed(data: bytes, limit: int) -> bytes:
+def _decompressed(data: bytes, limit: int, kind: str, opened: Callable[[BinaryIO], Any]) -> bytes:
+    damage = (OSError, EOFError, zlib.error) if kind == "gzip" else (EOFError, _zstd().ZstdError)
     try:
-        with gzip.open(io.BytesIO(data)) as stream:
+        with opened(io.BytesIO(data)) as stream:
             return _at_most(limit, stream)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"the gzip data are damaged: {str(error).lower()}") from None
+    except damage as error:
+        raise FormatError(f"the {kind} data are damaged: {str(error).lower()}") from None
 
 
-def _text(data: bytes) -> str:
+def _compressed(data: bytes, path: str) -> bytes:
+    suffix = _suffix(path)
+    if suffix == ".gz":
+        return gzip.compress(data, mtime=0)
+    if suffix == ".zst":
+        return bytes(_zstd().compress(data))
+    return data
+
+
+def _zstd() -> Any:
+    """Python's own module since 3.14, and before that the same one from outside."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
+def _text(data: bytes) -> Loaded:
+    encoding = "utf-8"
     try:
         text = data.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        where, line = error.start, _line(data, error.start)
-        message = f"byte {where:,} (0x{data[where]:02x}) is not UTF-8: save the file as UTF-8"
-        raise FormatError(message, line=line) from None
+    except UnicodeDecodeError:
+        text, encoding = data.decode("latin-1"), "latin-1"
+        if data.startswith(_UTF_16) or 0 in data:
+            raise not_utf_8(text, "") from None
     nul = data.find(0)
     if nul >= 0:
         raise FormatError(f"byte {nul:,} is NUL, so this is no text", line=_line(data, nul))
     if not text or text.isspace():
         raise FormatError("the file is empty")
-    return text
+    return Loaded(text, encoding)
 
 
 def _line(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
+
+
+class Beside:
+    """The files beside the one that is read, for formats whose files name others.
+
+    Names count from the folder of the file that is read, *root*; None stands for standard input, and then for the current
+    folder. What lies outside that folder is refused, and all files together may have *limit* bytes.
+    """
+
+    def __init__(self, root: str | None, limit: int = LARGEST_FILE, allow_outside: bool = False) -> None:
+        self.root = root
+        self.limit = limit
+        self.allow_outside = allow_outside
+        self._folder = os.path.dirname(root or "")
+        self._inside = os.path.realpath(self._folder or os.curdir)
+        self._size = 0
+        self._texts: dict[str, str] = {}
+
+    def place(self, name: str, folder: str = "") -> str:
+        """The path of a file that is named in *folder*, itself counted from that of the root."""
+        if self.root is None and not self.allow_outside:
+            raise FormatError(
+                f"names the file {shorten(name)!r}, and text from standard input has no folder to look in: "
+                "read it from a file, or give --allow-outside to look in the current folder"
+            )
+        path = os.path.normpath(os.path.join(self._folder, folder, name))
+        if not self.allow_outside and not self._holds(path):
+            raise FormatError(
+                f"{shorten(name)!r} is outside the folder of {shorten(self.root or '')}: give --allow-outside to read it"
+            )
+        return path
+
+    def load(self, path: str) -> str:
+        """The text of the file at a path that `place` gave."""
+        if path not in self._texts:
+            data = load_any(path, max(0, self.limit - self._size))
+            self._size += len(data.text)
+            self._texts[path] = data.text
+        return self._texts[path]
+
+    def names(self) -> list[str]:
+        """The names of the files in the folder of the root."""
+        try:
+            return [] if self.root is None else os.listdir(self._folder or os.curdir)
+        except OSError:
+            return []
+
+    def _holds(self, path: str) -> bool:
+        try:
+            return os.path.commonpath((self._inside, os.path.realpath(path))) == self._inside
+        except ValueError:  # a NUL in the name, or another drive
+            return False

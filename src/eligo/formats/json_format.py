@@ -26,9 +26,8 @@ from eligo.formats.document import document_of, workflow_of
 from eligo.workflow import Workflow
 
 NAME = "json"
-SUFFIXES = (".json",)
 PRIORITIES = True
-CANNOT = ("where the workflow came from",)
+CANNOT = ()
 
 #: A document of at most so many arcs and nodes goes on one line.
 ONE_LINE = 12

@@ -30,8 +30,10 @@ tasks in turn.
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -39,34 +41,36 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
 from eligo.formats import json_text
+from eligo.formats.columns import Column, Described, Table
 from eligo.formats.document import (
     MisfitError,
+    Reader,
     array,
     children,
     kind,
+    lists,
     misfits_in,
     number,
     parents,
+    references,
     short,
     size,
     string,
-    strings,
 )
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "wfcommons"
-SUFFIXES = (".json",)
 PRIORITIES = True
-CANNOT = (
-    "no tasks at all, and names of tasks and files with other signs than letters, digits and -_.# (in files /: too)",
-    "commands, cores, memory and priority of a task without seconds, less than one core, a command of no words",
-    "the difference between a command of one word and a line for a shell",
-    "a category that is empty or the task's own name",
-)
+CANNOT = ()
 
 Row = Mapping[str, Any]
+Lists = Sequence[Sequence[str]]
 
+#: what is read of a task, of its run, and of a file, where it is
+_TASK = {"id", "name", "category", "parents", "children", "inputFiles", "outputFiles"}
+_RUN = {"runtimeInSeconds", "runtime", "coreCount", "cores", "command", "memoryInBytes", "memory", "priority"}
+_FILE = {"id", "name", "sizeInBytes", "size"}
 _KEY = re.compile(r'"workflow"\s*:')
 _TASK_ID = re.compile(r"[0-9a-zA-Z_.#-]+")
 _FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
@@ -94,42 +98,56 @@ def parse(text: str) -> Workflow:
         return Workflow(dag, details, name, origin, sizes)
 
 
-Parts = tuple[Dag, dict[str, Task], dict[str, int]]
+Parts = tuple[Dag, Described, dict[str, int]]
 
 
 def _specified(flow: Row) -> Parts:
     """The parts of a workflow in the layout of 1.5."""
     specification = _object(flow["specification"], '"specification"')
-    rows = _tasks(specification, "tasks")
-    names = [_id(row, f"the id of task {i}") for i, row in enumerate(rows, 1)]
-    numbers = _numbers(rows, names)
-    dag = _dag(names, *_references(rows, names, numbers))
+    tasks = _table(_tasks(specification, "tasks"), _TASK)
+    names = _ids(tasks, "the id of task {}")
+    refer = _Referee(tasks, names)
+    dag = _dag(names, *_references(tasks, names, refer))
     execution = _object(flow.get("execution") or {}, '"execution"')
-    runs: dict[int, Row] = {}
-    for row in _objects(execution, "tasks"):
-        task = _number(_id(row, "the id of an executed task"), numbers)
-        if runs.setdefault(task, row) is not row:
-            raise MisfitError(f"the task {shorten(names[task])!r} is executed twice")
-    details = {}
-    for i, (name, row) in enumerate(zip(names, rows, strict=True)):
-        inputs, outputs = (strings(row.get(key), name, key) for key in ("inputFiles", "outputFiles"))
-        details[name] = _task(name, row, runs.get(i, {}), inputs, outputs)
-    files = [(_id(row, "the id of a file"), row) for row in _objects(specification, "files")]
-    return dag, _known(details), _sizes(files)
+    runs = _runs(execution, names, refer)
+    inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
+    files = _table(_objects(specification, "files"), _FILE)
+    sizes = _sizes(_ids(files, "the id of file {}"), files)
+    return dag, _described(dag, tasks, runs, inputs, outputs), sizes
 
 
 def _flat(flow: Row) -> Parts:
     """The parts of a workflow in the layout of 1.0 to 1.4."""
     rows = _tasks(flow, "tasks" if "tasks" in flow else "jobs")
-    names = _flat_names(rows)
-    numbers = _numbers(rows, names)
-    files = [[(_file_name(file), file) for file in _objects(row, "files")] for row in rows]
-    links = [_links(pairs) for pairs in files]
-    tails, heads = _references(rows, names, numbers)
+    files = [_objects(row, "files") for row in rows]
+    tasks = _table(rows, (*_TASK, *_RUN))
+    names = _flat_names(tasks)
+    files_of = [[_file_name(file) for file in group] for group in files]
+    links = [_links(group, rows) for group, rows in zip(files_of, files, strict=True)]
+    tails, heads = _references(tasks, names, _Referee(tasks, names))
     if not len(tails):
         tails, heads = _shared_files(links)
-    details = {name: _task(name, row, row, *link) for name, row, link in zip(names, rows, links, strict=True)}
-    return _dag(names, tails, heads), _known(details), _sizes(chain.from_iterable(files))
+    dag = _dag(names, tails, heads)
+    sizes = _sizes(list(chain.from_iterable(files_of)), _table(list(chain.from_iterable(files)), _FILE))
+    inputs, outputs = zip(*links, strict=True) if links else ((), ())
+    return dag, _described(dag, tasks, tasks, inputs, outputs), sizes
+
+
+def _runs(execution: Row, names: list[str], refer: "_Referee") -> Table:
+    """What is said of the run of each task."""
+    runs = _table(_objects(execution, "tasks"), (*_RUN, "id", "name"))
+    ran = refer(_ids(runs, "the id of executed task {}")).tolist()
+    if len(set(ran)) < len(ran):
+        twice = Counter(ran).most_common(1)[0][0]
+        raise MisfitError(f"the task {shorten(names[twice])!r} is executed twice")
+    return runs.placed(ran, len(names))
+
+
+def _table(rows: list[Row], keys: Collection[str]) -> Table:
+    """The rows by columns; it empties the list, so that there is room for what comes next."""
+    table = Table(rows, keys)
+    rows.clear()
+    return table
 
 
 def _version(top: Row) -> str | None:
@@ -141,24 +159,46 @@ def _version(top: Row) -> str | None:
     return str(version)
 
 
-def _flat_names(rows: list[Row]) -> list[str]:
-    names = [string(row.get("name"), f"the name of task {i}") for i, row in enumerate(rows, 1)]
-    if len(set(names)) == len(names) or not all(row.get("id") for row in rows):
+def _flat_names(tasks: Table) -> list[str]:
+    names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.filled("name"), 1)]
+    ids = tasks.filled("id")
+    if len(set(names)) == len(names) or not all(ids):
         return names
-    return [f"{name}_{string(row['id'], 'the id of a task')}" for name, row in zip(names, rows, strict=True)]
+    return [f"{name}_{string(id, 'the id of a task')}" for name, id in zip(names, ids, strict=True)]
 
 
-def _numbers(rows: list[Row], names: list[str]) -> dict[str, int]:
-    """The task that each word refers to, -1 where it is several: ids come before names."""
-    numbers = {name: i for i, name in enumerate(names)}
-    for key in ("name", "id"):
-        found: dict[str, int] = {}
-        for i, row in enumerate(rows):
-            word = row.get(key)
-            if isinstance(word, str):
-                found[word] = -1 if word in found else i
-        numbers |= found
-    return numbers
+class _Referee:
+    """Tells which tasks words refer to: ids come before names."""
+
+    def __init__(self, tasks: Table, names: list[str]) -> None:
+        self.tasks, self.names = tasks, names
+        keys = names if tasks["id"] is None else tasks["id"]
+        self.quick = dict(zip(keys, range(len(keys)), strict=True)) if set(map(type, keys)) == {str} else {}
+        if len(self.quick) < len(keys):
+            self.quick = {}  # then all words take the long way
+
+    def __call__(self, words: Sequence[str]) -> Ints:
+        """The number of the task that each word refers to."""
+        try:
+            return np.fromiter(map(self.quick.__getitem__, words), np.int32, len(words))
+        except KeyError:
+            return self.slowly(words)
+
+    def slowly(self, words: Sequence[str]) -> Ints:
+        """The same for words that are not all ids."""
+        numbers = self._numbers()
+        return np.array([_number(word, numbers) for word in words], np.int32)
+
+    def _numbers(self) -> dict[str, int]:
+        """The task that each word refers to, -1 where it is several."""
+        numbers = {name: i for i, name in enumerate(self.names)}
+        for key in ("name", "id"):
+            found: dict[str, int] = {}
+            for i, word in enumerate(self.tasks[key] or ()):
+                if isinstance(word, str):
+                    found[word] = -1 if word in found else i
+            numbers |= found
+        return numbers
 
 
 def _number(word: str, numbers: dict[str, int]) -> int:
@@ -170,18 +210,14 @@ def _number(word: str, numbers: dict[str, int]) -> int:
     return task
 
 
-def _references(rows: list[Row], names: list[str], numbers: dict[str, int]) -> tuple[Ints, Ints]:
+def _references(tasks: Table, names: list[str], refer: _Referee) -> tuple[Ints, Ints]:
     """The tail and head of every arc that parents or children state."""
     named: list[Ints] = []
     owners: list[Ints] = []
     for key in ("parents", "children"):
-        lists = [strings(row.get(key), name, key) for row, name in zip(rows, names, strict=True)]
-        words = list(chain.from_iterable(lists))
-        found = [numbers.get(word, -1) for word in words]
-        if -1 in found:
-            _number(words[found.index(-1)], numbers)
-        named.append(np.array(found, np.int32))
-        owners.append(np.repeat(np.arange(len(rows), dtype=np.int32), list(map(len, lists))))
+        found, counts = references(tasks[key], names, key, refer.quick, refer.slowly)
+        named.append(found)
+        owners.append(np.repeat(np.arange(len(names), dtype=np.int32), counts))
     return np.concatenate((named[0], owners[1])), np.concatenate((owners[0], named[1]))
 
 
@@ -198,37 +234,53 @@ def _shared_files(links: list[tuple[list[str], list[str]]]) -> tuple[Ints, Ints]
 
 def _dag(names: list[str], tails: Ints, heads: Ints) -> Dag:
     """The dag, each arc taken once: that both its ends state it is how it should be."""
-    codes = np.unique(tails.astype(np.int64) * len(names) + heads)
-    return Dag.from_arrays(len(names), codes // max(len(names), 1), codes % max(len(names), 1), names)
+    return replace(Dag.from_arrays(len(names), tails, heads, names), duplicates=0)
 
 
-def _task(name: str, row: Row, run: Row, inputs: list[str], outputs: list[str]) -> Task:
-    """What is known of a task by its *row* in the specification and by its *run*, which may be the same."""
-    group = row.get("category", row.get("name"))
-    seconds, cores = _either(run, "runtimeInSeconds", "runtime"), _either(run, "coreCount", "cores")
-    command = run.get("command")
-    return Task(
-        name=name,
-        command=_command(command, name) if command else None,
-        inputs=tuple(inputs),
-        outputs=tuple(outputs),
-        seconds=None if seconds is None else number(seconds, name, "runtime"),
-        cores=None if cores is None else number(cores, name, "cores"),
-        memory=_memory(run, name),
-        category=group if isinstance(group, str) and group != name else None,
-        priority=run["priority"] if type(run.get("priority")) is int else None,
+def _described(dag: Dag, tasks: Table, runs: Table, inputs: Lists, outputs: Lists) -> Described:
+    """What is known of tasks by the specification and by their runs, which may be the same table."""
+    names = dag.tasks
+    return Described(
+        dag,
+        {
+            "command": _read(runs["command"], names, "command", _command),
+            "inputs": [tuple(files) or None for files in inputs] if any(inputs) else None,
+            "outputs": [tuple(files) or None for files in outputs] if any(outputs) else None,
+            "seconds": _read(_either(runs, "runtimeInSeconds", "runtime"), names, "runtime", number, float),
+            "cores": _read(_either(runs, "coreCount", "cores"), names, "cores", number),
+            "memory": _memory(runs, names),
+            "category": _read(_either(tasks, "category", "name"), names, "category", _category),
+            "priority": _read(runs["priority"], names, "priority", _priority, int),
+        },
     )
 
 
-def _memory(run: Row, name: str) -> int | None:
-    if run.get("memoryInBytes") is not None:
-        return _rounded(run["memoryInBytes"], name, "memoryInBytes")
-    if run.get("memory") is not None:  # before 1.4
-        return _rounded(number(run["memory"], name, "memory") * 1000, name, "memory")
-    return None
+def _read(values: Column, names: Sequence[str], key: str, read: Reader, plain: type | None = None) -> Column:
+    """The values of each task, checked; those of the type *plain* need no reading."""
+    if values is None or set(map(type, values)) <= {plain}:
+        return values
+    return [None if value is None else read(value, name, key) for value, name in zip(values, names, strict=True)]
 
 
-def _command(command: object, name: str) -> str | tuple[str, ...] | None:
+def _category(group: object, name: str, _key: str) -> str | None:
+    return group if isinstance(group, str) and group != name else None
+
+
+def _priority(value: object, _name: str, _key: str) -> int | None:
+    return value if type(value) is int else None
+
+
+def _memory(runs: Table, names: Sequence[str]) -> Column:
+    """Memory in bytes, and before 1.4 in thousands of bytes."""
+    return _first(
+        _read(runs["memoryInBytes"], names, "memoryInBytes", _rounded),
+        _read(runs["memory"], names, "memory", lambda n, *where: _rounded(number(n, *where) * 1000, *where)),
+    )
+
+
+def _command(command: object, name: str, _key: str) -> str | tuple[str, ...] | None:
+    if not command:
+        return None
     row = _object(command, f"the command of {shorten(name)!r}")
     if not row.get("program"):
         return None
@@ -239,10 +291,10 @@ def _command(command: object, name: str) -> str | tuple[str, ...] | None:
     return (program, *(word if isinstance(word, str) else json_text.quote(word) for word in words))
 
 
-def _links(files: list[tuple[str, Row]]) -> tuple[list[str], list[str]]:
+def _links(names: list[str], files: list[Row]) -> tuple[list[str], list[str]]:
     """The names of the files that a task reads, and of those that it writes."""
     links: dict[str, list[str]] = {"input": [], "output": []}
-    for name, row in files:
+    for name, row in zip(names, files, strict=True):
         link = row.get("link")
         if not isinstance(link, str) or link.lower() not in links:
             raise MisfitError(f'"link" of file {shorten(name)!r} should be "input" or "output"')
@@ -255,27 +307,33 @@ def _file_name(row: Row) -> str:
     return name if path is None else string(path, "the path of a file") + name
 
 
-def _sizes(files: Iterable[tuple[str, Row]]) -> dict[str, int]:
+def _sizes(names: list[str], files: Table) -> dict[str, int]:
     """The size of each file: the first that is given."""
     sizes: dict[str, int] = {}
-    for name, row in files:
-        value = _either(row, "sizeInBytes", "size")
+    for name, value in zip(names, _either(files, "sizeInBytes", "size") or repeat(None, len(names)), strict=True):
         if value is not None and name not in sizes:
             sizes[name] = _rounded(value, name, "size")
     return sizes
 
 
-def _known(details: dict[str, Task]) -> dict[str, Task]:
-    return {name: task for name, task in details.items() if task != Task(name=name)}
+def _ids(table: Table, what: str) -> list[str]:
+    """The id of each row, its name where it has none."""
+    found = _either(table, "id", "name") or [None] * table.size
+    if not set(map(type, found)) <= {str}:
+        for i, word in enumerate(found, 1):
+            string(word, what.format(i))
+    return found
 
 
-def _id(row: Row, what: str) -> str:
-    return string(_either(row, "id", "name"), what)
+def _either(table: Table, key: str, older: str) -> Column:
+    return _first(table[key], table[older])
 
 
-def _either(row: Row, key: str, older: str) -> object:
-    value = row.get(key)
-    return row.get(older) if value is None else value
+def _first(column: Column, other: Column) -> Column:
+    """The values of a column, and of the other where there are none."""
+    if column is None or other is None or None not in column:
+        return other if column is None else column
+    return [b if a is None else a for a, b in zip(column, other, strict=True)]
 
 
 def _rounded(value: object, name: str, key: str) -> int:
@@ -306,6 +364,16 @@ def _objects(row: Row, key: str) -> list[Row]:
 
 
 # Writing
+
+
+def lost(task: Task) -> set[str]:
+    """What of a task has no place: most where no run time is known, less than one core, a category that is the name."""
+    gone = {"command", "cores", "memory"} if task.seconds is None else set()
+    if task.cores is not None and task.cores < 1:
+        gone.add("cores")
+    if task.category in {"", task.name}:
+        gone.add("category")
+    return gone
 
 
 def generate(flow: Workflow) -> str:

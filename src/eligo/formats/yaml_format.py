@@ -27,9 +27,8 @@ from eligo.formats.json_text import check_text, quote
 from eligo.workflow import Workflow
 
 NAME = "yaml"
-SUFFIXES = (".yaml", ".yml")
 PRIORITIES = True
-CANNOT = ("where the workflow came from",)
+CANNOT = ()
 
 #: How deep lists and mappings may nest: four times what a document needs.
 DEEPEST = 16

@@ -1,0 +1,118 @@
+"""Tables of arcs, with commas, semicolons or tabs: a row is a parent and a child, or one task alone.
+
+    parent,child
+    fetch,align
+    "two, words",align
+    lonely
+
+Cells are quoted as RFC 4180 says; spaces after a separator are no part of a cell, and an empty cell is no task. The first
+row may be a header, in any case: parent and child, or source and target, from and to, tail and head. It may have them in
+any order and among other columns, which are not read. Without a header, the parent comes first. The separator is the first of
+tab, semicolon and comma that occurs outside quotes in the first row that has any.
+
+>>> flow = parse("To;From\\nb;a\\n;lonely")
+>>> flow.dag.tasks, list(flow.dag.arcs())
+(('a', 'b', 'lonely'), [('a', 'b')])
+>>> print(generate(flow), end="")
+parent,child
+a,b
+lonely
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.errors import FormatError
+from eligo.formats.arcs import shown_in_order
+from eligo.workflow import Origin, Workflow
+
+NAME = "csv"
+PRIORITIES = False
+CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
+
+HEADERS = (("parent", "child"), ("source", "target"), ("from", "to"), ("tail", "head"))
+
+_HEADER = re.compile(
+    "|".join(
+        rf'\s*+"?{a}"?[ ]*+[,;\t][ ]*+"?{b}"?[ \r]*+(?:[,;\t\n]|\Z)' for x, y in HEADERS for a, b in ((x, y), (y, x))
+    ),
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
+_SPECIAL = re.compile(r'[,;\t"\r\n]|^\s|\s$')
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a table of arcs describes."""
+    index: dict[str, int] = {}
+    ends: list[int] = []
+    columns: Sequence[int] | None = None
+    for row, line in _rows(text):
+        if columns is None:
+            columns = _columns(row)
+            if columns:
+                continue
+        pair = [row[i] for i in columns if i < len(row)] if columns else row
+        if len(pair) > 2:
+            message = f"a row has {len(pair)} cells, and should have a parent and a child: name the columns in a header"
+            raise FormatError(message, line=line)
+        found = [index.setdefault(name, len(index)) for name in pair if name]
+        ends += found if len(found) == 2 else ()
+    flat = np.array(ends, np.int32)
+    dag = Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
+    return Workflow(dag, origin=Origin(format=NAME))
+
+
+def generate(flow: Workflow) -> str:
+    """The table of a workflow's arcs, with the tasks before them where the arcs do not show their order."""
+    dag = flow.dag
+    cells = [_cell(name) for name in dag.tasks]
+    arcs = [f"{cells[u]},{cells[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
+    shown = shown_in_order(dag)
+    if shown is None:
+        return "".join(["parent,child\n", *(f"{cell}\n" for cell in cells), *arcs])
+    return "".join(["parent,child\n", *arcs, *(f"{cell}\n" for cell in cells[shown:])])
+
+
+def sniff(text: str) -> bool:
+    """Whether the text begins with a header that is known."""
+    return _HEADER.match(text) is not None
+
+
+def _rows(text: str) -> Iterator[tuple[list[str], int]]:
+    """The rows of a table, and the line at which each ends."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if any(row):
+                yield row, reader.line_num
+    except csv.Error as error:
+        raise FormatError(f"not a valid table: {error}", line=max(reader.line_num, 1)) from None
+
+
+def _separator(text: str) -> str:
+    for line in _QUOTED.sub("", text[:100_000]).splitlines():
+        for sign in "\t;,":
+            if sign in line:
+                return sign
+    return ","
+
+
+def _columns(row: Sequence[str]) -> Sequence[int]:
+    """Where the parent and the child stand, if the row is a header; else nothing."""
+    titles = [cell.strip().lower() for cell in row]
+    for parent, child in HEADERS:
+        if parent in titles and child in titles:
+            return titles.index(parent), titles.index(child)
+    return ()
+
+
+def _cell(name: str) -> str:
+    if not name:
+        raise FormatError("a task without a name cannot be told from an empty cell, so it is not written as CSV")
+    return '"' + name.replace('"', '""') + '"' if _SPECIAL.search(name) else name

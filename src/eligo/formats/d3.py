@@ -1,0 +1,106 @@
+"""Graphs as D3.js takes them: what `snakemake --d3dag` and networkx's `node_link_data` print as JSON.
+
+    {"nodes": [{"id": 0, "value": {"jobid": 0, "label": "all", "rule": "all"}}, ...],
+     "edges": [{"u": 1, "v": 0}, ...]}
+
+An arc goes from u to v, or from source to target; the list may also be called links. Nodes are called by strings or whole
+numbers. Of what tasks are called, see `eligo.formats.drawing`; the rule is the category.
+
+Snakemake lists jobs that need not run among the others, without the arcs from them: nothing tells them apart, so they stay.
+
+>>> flow = parse('{"nodes": [{"id": 0, "value": {"rule": "all"}}, {"id": 1, "value": {"rule": "sort"}}],'
+...              ' "edges": [{"u": 1, "v": 0}]}')
+>>> list(flow.dag.arcs()), flow.task("sort").category
+([('sort', 'all')], 'sort')
+>>> print(generate(flow), end="")
+{
+  "nodes": [
+    {"id": "all", "value": {"label": "all", "rule": "all"}},
+    {"id": "sort", "value": {"label": "sort", "rule": "sort"}}
+  ],
+  "edges": [
+    {"u": "sort", "v": "all"}
+  ]
+}
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from eligo.errors import UnknownTaskError, shorten
+from eligo.formats import json_text
+from eligo.formats.document import MisfitError, array, kind, misfits_in, string
+from eligo.formats.drawing import Drawing, Label
+from eligo.workflow import Task, Workflow
+
+NAME = "d3dag"
+PRIORITIES = False
+CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "priority", "file_sizes")
+
+_BEGINS = re.compile(r'\s*+\{\s*+(?:"(?:directed|multigraph)"\s*+:\s*+\w++\s*+,\s*+|"graph"\s*+:\s*+\{[^{}]*+\}\s*+,\s*+)*+'
+                     r'"(?:nodes|edges|links)"\s*+:\s*+\[\s*+\{')  # fmt: skip
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a list of nodes and one of edges describe."""
+    with misfits_in(text):
+        top = _object(json_text.load(text), "the document")
+        if top.get("directed") is False:
+            raise MisfitError("a graph without directions does not say which task needs which", '"directed"')
+        rows = [_object(row, "an item of nodes") for row in array(top.get("nodes"), '"nodes"')]
+        ids = [_name(row.get("id"), f"the id of node {i}") for i, row in enumerate(rows, 1)]
+        index = {id: i for i, id in enumerate(ids)}
+        edges = "edges" if top.get("edges") is not None else "links"
+        arcs = [_arc(row, index) for row in array(top.get(edges), f'"{edges}"')]
+        values = [_object(row.get("value") or {}, "the value of a node") for row in rows]
+        drawing = Drawing(NAME, ids, [_label(value) for value in values], arcs)
+        flow = drawing.workflow()
+        rules = {name: value.get("rule") for name, value in zip(flow.dag.tasks, values, strict=True)}
+        return replace(flow, details={n: Task(name=n, category=r) for n, r in rules.items() if isinstance(r, str)})
+
+
+def generate(flow: Workflow) -> str:
+    """The nodes and edges of a workflow, as Snakemake writes them but with names for ids."""
+    nodes = [_node(flow.task(name)) for name in flow.dag.tasks]
+    return json_text.dump({"nodes": nodes, "edges": [{"u": u, "v": v} for u, v in flow.dag.arcs()]}, levels=2)
+
+
+def sniff(text: str) -> bool:
+    """Whether the text begins as such an object does: with nodes or edges that are objects themselves."""
+    return _BEGINS.match(text) is not None
+
+
+def _node(task: Task) -> dict[str, Any]:
+    value = {"label": task.name} | ({} if task.category is None else {"rule": task.category})
+    return {"id": task.name, "value": value}
+
+
+def _label(value: Mapping[str, Any]) -> Label:
+    found = value.get("label", value.get("rule"))
+    return (found,) if isinstance(found, str) else None
+
+
+def _arc(row: object, index: Mapping[str, int]) -> tuple[int, int]:
+    edge = _object(row, "an edge")
+    ends = [
+        _name(edge.get(key, edge.get(other)), "the end of an edge") for key, other in (("u", "source"), ("v", "target"))
+    ]
+    for end in ends:
+        if end not in index:
+            raise UnknownTaskError(end)
+    return index[ends[0]], index[ends[1]]
+
+
+def _name(value: object, what: str) -> str:
+    """A node's name, which may be a whole number too."""
+    if type(value) is int and value.bit_length() < 64:
+        return str(value)
+    return string(value, what)
+
+
+def _object(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise MisfitError(f"{what} is {kind(value)}, and should be an object: {shorten(str(value))}")
+    return value

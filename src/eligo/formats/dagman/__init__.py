@@ -1,0 +1,69 @@
+"""HTCondor DAGMan files: read whole, and written back with priorities.
+
+    JOB fetch fetch.sub
+    JOB align {
+        executable = /usr/bin/align
+        arguments = "--fast"
+    }
+    SPLICE tail tail.dag
+    PARENT fetch CHILD align
+    PARENT align CHILD tail
+
+Read are all commands, in any order: INCLUDE and SPLICE with the files they name, which are looked for in the folder of the
+file; SUBDAG EXTERNAL as one task; CONNECT with its pins. FINAL, PROVISIONER and SERVICE nodes have no place in the order and
+are left out. Nodes that are DONE, by this file or by the last rescue file beside it, are left out too and counted. The
+command of a task is the file of its submit description, or what a description in the file itself runs.
+
+>>> flow = parse("JOB a a.sub\\nJOB b b.sub NOOP\\nPARENT a CHILD b\\nPRIORITY a 3")
+>>> flow.task("a")
+Task('a', command='a.sub', priority=3)
+>>> print(generate(flow), end="")
+JOB a a.sub
+JOB b noop.sub NOOP
+PARENT a CHILD b
+PRIORITY a 3
+"""
+
+import re
+
+from eligo.formats.dagman.priorities import write_in_place, write_wrapper
+from eligo.formats.dagman.reading import workflow_of
+from eligo.formats.dagman.writing import generate, lost
+from eligo.formats.files import Beside
+from eligo.workflow import Workflow
+
+__all__ = [
+    "CANNOT",
+    "FOLLOWS",
+    "NAME",
+    "PRIORITIES",
+    "generate",
+    "lost",
+    "parse",
+    "sniff",
+    "write_in_place",
+    "write_wrapper",
+]
+
+NAME = "dagman"
+PRIORITIES = True
+CANNOT = ("name", "inputs", "outputs", "seconds", "file_sizes")
+#: Its files name others.
+FOLLOWS = True
+
+_COMMAND = re.compile(
+    r"""^[ \t]*(?:(?:JOB|NODE|FINAL)[ \t]+\S+[ \t]+\S|SUBDAG[ \t]+EXTERNAL[ \t]|SUBMIT[-_]DESCRIPTION[ \t]
+    |(?:WEAK[ \t]+)?PARENT[ \t]+\S.*[ \t]CHILD[ \t]|SPLICE[ \t]+\S+[ \t]+\S)""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_GLANCE = 2**16
+
+
+def parse(text: str, beside: Beside | None = None) -> Workflow:
+    """The workflow that a DAGMan text describes; without *beside* it may not name other files."""
+    return workflow_of(text, NAME, beside)
+
+
+def sniff(text: str) -> bool:
+    """Whether a line near the top defines a node or a dependency."""
+    return _COMMAND.search(text, 0, _GLANCE) is not None

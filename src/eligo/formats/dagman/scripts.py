@@ -1,0 +1,326 @@
+"""One DAGMan file by itself: its nodes, splices and dependencies, and what has to wait until all names are known.
+
+Almost every line of a large file is `JOB name file` or `PARENT a CHILD b c`, thousands of them in a row. Such stretches are
+read as a whole; everything else line by line.
+"""
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice, repeat
+from sys import intern
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.errors import DuplicateTaskError, FormatError, InputError, shorten
+from eligo.formats.dagman.descriptions import Facts, facts_in
+from eligo.formats.dagman.lexing import COMMANDS, FOREIGN_BLANKS, RESERVED, Lines, keyword, tokens, whole
+from eligo.rows import Ints
+
+#: How many characters are looked at together.
+STRETCH = 2**18
+#: What keeps a stretch from being read as a whole.
+_MARKS = ('"', "'", "\\", "{", "+", "@", *FOREIGN_BLANKS)
+_UNKNOWN = -1
+
+#: What is known of a node: the file of its submit description, or what that says, or None where nothing runs.
+Known = str | Facts | None
+
+
+class Statement(NamedTuple):
+    """A command that names nodes, which may be defined further down or in another file."""
+
+    kind: str
+    line: int
+    words: list[str]
+
+
+class Splice(NamedTuple):
+    """A file to be put in as part of the workflow."""
+
+    name: str
+    file: str
+    folder: str
+    line: int
+
+
+@dataclass(slots=True)
+class Script:
+    """What a DAGMan file says. Nodes are numbered in the order of their definition."""
+
+    path: str | None
+    index: dict[str, int] = field(default_factory=dict)
+    known: list[Known] = field(default_factory=list)
+    tails: list[Ints] = field(default_factory=list)
+    heads: list[Ints] = field(default_factory=list)
+    splices: list[Splice] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    #: the nodes that run before, beside or after all others, with the command that defines each
+    outside: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, Facts] = field(default_factory=dict)
+    #: the lines that count only in the file that is submitted: CONFIG, ENV, SET_JOB_ATTR
+    settings: list[str] = field(default_factory=list)
+
+
+def script_of(text: str, path: str | None) -> Script:
+    """What a text says; errors carry the *path* and the line."""
+    reading = _Reading(text, path)
+    try:
+        return reading.script()
+    except InputError as error:
+        raise at(error, path, reading.lines.begun) from None
+
+
+def at(error: InputError, path: str | None, line: int) -> InputError:
+    """The same error with its place, if it has none yet."""
+    if error.path is None:
+        error.path, error.line = path, line if error.line is None else error.line
+    return error
+
+
+class _Reading:
+    """The state while one text is read."""
+
+    def __init__(self, text: str, path: str | None) -> None:
+        self.lines = Lines(text)
+        self.made = Script(path)
+        self.marks = [mark for mark in _MARKS if mark in text]
+        self.splits_alike = text.isascii() and not any(mark in text for mark in FOREIGN_BLANKS)
+        self.tails, self.heads = array("i"), array("i")
+        self.kinds: dict[str, str] = {}
+        self.spliced: set[str] = set()
+        self.takers: dict[str, Callable[[str, list[str]], None]] = {
+            "JOB": self._job, "NODE": self._job, "SUBDAG": self._subdag, "SPLICE": self._splice, "PARENT": self._parent,
+            "WEAK": self._weak, "PRIORITY": self._priority, "CATEGORY": self._pair, "DONE": self._done,
+            "PIN_IN": self._pin, "PIN_OUT": self._pin, "CONNECT": self._pair, "INCLUDE": self._include,
+            "FINAL": self._outside, "PROVISIONER": self._outside, "SERVICE": self._outside, "REJECT": self._reject,
+            "SUBMIT_DESCRIPTION": self._description,
+            "CONFIG": self._setting, "ENV": self._setting, "SET_JOB_ATTR": self._setting,
+        }  # fmt: skip
+
+    def script(self) -> Script:
+        while chunk := self.lines.chunk(STRETCH):
+            if self._is_plain(chunk) and (self._jobs(chunk) or self._arcs(chunk)):
+                self.lines.skip(chunk)
+            else:
+                self._commands(chunk)
+        self.made.tails.append(np.array(self.tails, np.int32))
+        self.made.heads.append(np.array(self.heads, np.int32))
+        return self.made
+
+    # Whole stretches
+
+    def _is_plain(self, chunk: str) -> bool:
+        return chunk.isascii() and not any(mark in chunk for mark in self.marks)
+
+    def _jobs(self, chunk: str) -> bool:
+        """Take a stretch where each line is `JOB name file`; whether it is one."""
+        count = chunk.count("\n") + (not chunk.endswith("\n"))
+        if not chunk.startswith("JOB ") or chunk.count("\nJOB ") != count - 1:
+            return False
+        words = chunk.split()
+        names, index, before = words[1::3], self.made.index, len(self.made.index)
+        if len(words) != 3 * count or not words.count("JOB") == words[::3].count("JOB") == count:
+            return False
+        loud, others = chunk.upper(), self.made.outside.keys() | self.spliced
+        if any(word in loud for word in RESERVED) or not others.isdisjoint(names):
+            return False
+        index.update(zip(names, range(before, before + count), strict=True))
+        if len(index) < before + count:
+            self._blame_repeated(names, before)
+        self.made.known.extend(map(intern, words[2::3]))
+        return True
+
+    def _blame_repeated(self, names: list[str], before: int) -> None:
+        new = set(islice(self.made.index, before, None))
+        for line, name in enumerate(names, self.lines.number + 1):
+            if name not in new:
+                self.lines.begun = line
+                raise DuplicateTaskError(name)
+            new.remove(name)
+
+    def _arcs(self, chunk: str) -> bool:
+        """Take a stretch where each line is `PARENT a CHILD b c ...` or each `PARENT a b ... CHILD c`, all of them known."""
+        count = chunk.count("\n") + (not chunk.endswith("\n"))
+        if not chunk.startswith("PARENT ") or chunk.count("\nPARENT ") != count - 1:
+            return False
+        words = chunk.split()
+        codes = np.fromiter(map(self.made.index.get, words, repeat(_UNKNOWN)), np.int32, len(words))
+        keys = np.flatnonzero(codes == _UNKNOWN)
+        first, middle = keys[::2], keys[1::2]
+        if len(keys) != 2 * count or [words[i] for i in first.tolist()].count("PARENT") != count:
+            return False
+        if chunk.count(" CHILD ") != count:
+            return False
+        parents, children = middle - first - 1, np.append(first[1:], len(words)) - middle - 1
+        if parents.min() < 1 or children.min() < 1 or (parents.max() > 1 and children.max() > 1):
+            return False
+        ends, lines = codes[codes != _UNKNOWN], 2 * np.arange(count)
+        lone, times = (first - lines, children) if parents.max() == 1 else (middle - lines - 1, parents)
+        repeated, others = np.repeat(ends[lone], times), np.delete(ends, lone)
+        self.made.tails.append(repeated if parents.max() == 1 else others)
+        self.made.heads.append(others if parents.max() == 1 else repeated)
+        return True
+
+    # Line by line
+
+    def _commands(self, chunk: str) -> None:
+        kinds, takers, quotes = self.kinds, self.takers, '"' in self.marks or "'" in self.marks
+        for line in self.lines.take(chunk):
+            words = line.split() if self.splits_alike else tokens(line.replace('"', "").replace("'", "")) or [line]
+            kind = kinds.get(words[0]) or self._kind(words[0])
+            if kind in takers:
+                if quotes and ('"' in line or "'" in line):
+                    words = tokens(line)
+                words[0] = kind
+                takers[kind](line, words)
+
+    def _kind(self, word: str) -> str:
+        kind = keyword(word)
+        if kind not in COMMANDS:
+            raise FormatError(f"{shorten(word)!r} is no command of DAGMan")
+        self.kinds[word] = kind
+        return kind
+
+    def _job(self, line: str, words: list[str]) -> None:
+        known, rest = self._described(line, words, 2)
+        self._define(words[1], known, rest)
+
+    def _subdag(self, line: str, words: list[str]) -> None:
+        rest = _trimmed(line, words)[3:]
+        if not rest or keyword(words[1]) != "EXTERNAL":
+            raise FormatError("a sub-DAG is defined by SUBDAG EXTERNAL, a name and a file")
+        self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
+
+    def _define(self, name: str, known: Known, options: list[str]) -> None:
+        """A node with what may stand after its description: DIR and a folder, NOOP, DONE."""
+        made = self.made
+        if options:
+            known = self._with_options(name, known, options)
+        self._check_name(name)
+        made.index[name] = len(made.known)
+        made.known.append(known)
+
+    def _with_options(self, name: str, known: Known, options: list[str]) -> Known:
+        words = iter(options)
+        for word in words:
+            option = keyword(word)
+            if option == "DONE":
+                self.made.statements.append(Statement("DONE", self.lines.begun, [name]))
+            elif option == "NOOP":
+                known = None
+            elif option == "DIR" and (folder := next(words, None)):
+                known = f"{folder}/{known}" if isinstance(known, str) else known
+            else:
+                raise FormatError(f"{shorten(word)!r} is not expected here: DIR and a folder, NOOP or DONE may follow")
+        return known
+
+    def _check_name(self, name: str) -> None:
+        if name in self.made.index or name in self.made.outside or name in self.spliced:
+            raise DuplicateTaskError(name)
+        if "+" in name:
+            raise FormatError(f"{shorten(name)!r} has a +, which parts the names of splices and nodes")
+        if name.upper() in RESERVED:
+            raise FormatError(f"{shorten(name)!r} is a word of DAGMan's own, and no name")
+
+    def _described(self, line: str, words: list[str], place: int) -> tuple[Known, list[str]]:
+        """What the submit description at a place in the line says, and the words after it."""
+        trimmed = _trimmed(line, words)
+        if len(trimmed) <= place:
+            raise FormatError(f"{words[0]} needs a name and a submit description")
+        inline = self.lines.description(words[place])
+        if inline is not None:
+            return facts_in(inline[0]), tokens(inline[1], trim=True)
+        return intern(trimmed[place]), trimmed[place + 1 :]
+
+    def _outside(self, line: str, words: list[str]) -> None:
+        kind = words[0]
+        self._described(line, words, 2)
+        if kind != "SERVICE" and kind in self.made.outside.values():
+            raise FormatError(f"there are two {kind} nodes, and at most one is allowed")
+        self._check_name(words[1])
+        self.made.outside[words[1]] = kind
+
+    def _description(self, line: str, words: list[str]) -> None:
+        known, _ = self._described(line, words, 2)
+        if not isinstance(known, Facts):
+            raise FormatError("SUBMIT-DESCRIPTION needs a name and a description in { }")
+        self.made.descriptions[words[1]] = known
+
+    def _splice(self, line: str, words: list[str]) -> None:
+        options = _trimmed(line, words)[2:]
+        if len(options) not in {1, 3} or (len(options) == 3 and keyword(options[1]) != "DIR"):
+            raise FormatError("a splice is defined by SPLICE, a name and a file; DIR and a folder may follow")
+        self._check_name(words[1])
+        self.spliced.add(words[1])
+        self.made.splices.append(
+            Splice(words[1], options[0], options[2] if len(options) == 3 else "", self.lines.begun)
+        )
+
+    def _weak(self, line: str, words: list[str]) -> None:
+        if len(words) < 2 or keyword(words[1]) != "PARENT":
+            raise FormatError("WEAK is followed by PARENT")
+        self._parent(line, words[1:])
+
+    def _parent(self, line: str, words: list[str]) -> None:
+        middle = 2 if len(words) > 2 and words[2] == "CHILD" else _child(words)
+        parents, children = words[1:middle], words[middle + 1 :]
+        if not parents or not children:
+            raise FormatError("a dependency is PARENT, one or more nodes, CHILD, and one or more nodes")
+        index = self.made.index
+        if len(parents) == 1 or len(children) == 1:
+            try:
+                tails, heads = [index[name] for name in parents], [index[name] for name in children]
+            except KeyError:  # defined further down, or a splice
+                pass
+            else:
+                self.tails.extend(tails * len(heads))
+                self.heads.extend(heads * len(tails))
+                return
+        children = [name for name in children if keyword(name) != "CHILD"]
+        self.made.statements.append(Statement("PARENT", self.lines.begun, [*parents, "", *children]))
+
+    def _priority(self, line: str, words: list[str]) -> None:
+        self._expect(words, 3, "a node and a whole number")
+        whole(words[2], f"the priority of {shorten(words[1])!r}")
+        self._later(words)
+
+    def _pin(self, line: str, words: list[str]) -> None:
+        self._expect(words, 3, "a node and the number of a pin")
+        whole(words[2], "the number of the pin", least=1)
+        self._later(words)
+
+    def _pair(self, line: str, words: list[str]) -> None:
+        self._expect(words, 3, "two splices" if words[0] == "CONNECT" else "a node and the name of a category")
+        self._later(words)
+
+    def _done(self, line: str, words: list[str]) -> None:
+        self._expect(words, 2, "a node")
+        self._later(words)
+
+    def _include(self, line: str, words: list[str]) -> None:
+        words[1:] = _trimmed(line, words)[1:]
+        self._expect(words, 2, "a file")
+        self._later(words)
+
+    def _setting(self, line: str, words: list[str]) -> None:
+        self.made.settings.append(line)
+
+    def _reject(self, line: str, words: list[str]) -> None:
+        raise FormatError("REJECT says that this file is not to be run")
+
+    def _expect(self, words: list[str], count: int, what: str) -> None:
+        if len(words) != count:
+            raise FormatError(f"{words[0]} takes {what}")
+
+    def _later(self, words: list[str]) -> None:
+        self.made.statements.append(Statement(words[0], self.lines.begun, words[1:]))
+
+
+def _child(words: list[str]) -> int:
+    return next((i for i, word in enumerate(words) if i and keyword(word) == "CHILD"), len(words))
+
+
+def _trimmed(line: str, words: list[str]) -> list[str]:
+    return tokens(line, trim=True) if '"' in line or "'" in line else words

@@ -1,0 +1,66 @@
+"""Arcs that files make: from the task that writes a file to those that read it.
+
+Some formats state arcs only so (Makeflow), some in this way too (Pegasus). To write such a format, files must make no arc
+that the dag does not have; and where they make too few, Makeflow needs files that do nothing else, called marks here.
+
+>>> made([("f",), ()], [(), ("f",)])
+(array([1], dtype=int32), array([0], dtype=int32))
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.errors import FormatError, shorten
+from eligo.rows import Ints
+from eligo.workflow import Workflow
+
+Files = Sequence[Sequence[str]]
+
+
+def made(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
+    """The two ends of every arc that files make, given what each task reads and writes.
+
+    Of several tasks that write a file the last one counts. A task that reads what it writes only changes the file: that
+    makes no arc from it.
+    """
+    writer: dict[str, int] = {}
+    for i, files in enumerate(outputs):
+        changed = set(inputs[i]) if files else ()
+        writer.update((file, i) for file in files if file not in changed)
+    pairs = [(writer[file], i) for i, files in enumerate(inputs) for file in files if file in writer]
+    return columns(pairs)
+
+
+def columns(pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """The first and the second of every pair."""
+    ends = np.array(pairs, np.int32).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]
+
+
+def dag_of(names: Sequence[str], *ends: tuple[Ints, Ints]) -> Dag:
+    """The dag of the arcs from all these sources, each taken once: that two of them say the same is no mistake."""
+    n = max(len(names), 1)
+    codes = np.unique(np.concatenate([tails.astype(np.int64) * n + heads for tails, heads in ends]))
+    return Dag.from_arrays(len(names), codes // n, codes % n, names)
+
+
+def unmade(flow: Workflow, format: str) -> NDArray[np.bool_]:
+    """Which arcs of the dag its files do not make; refused, by name, where they make one that it does not have."""
+    dag, n = flow.dag, max(len(flow), 1)
+    tasks = [flow.task(name) for name in dag.tasks]
+    inputs = [task.inputs for task in tasks]
+    tails, heads = made(inputs, [task.outputs for task in tasks])
+    files = tails.astype(np.int64) * n + heads
+    arcs = dag.tails.astype(np.int64) * n + dag.child
+    more = ~np.isin(files, arcs)
+    if more.any():
+        parent, child = tasks[tails[more.argmax()]], tasks[heads[more.argmax()]]
+        file = next(file for file in child.inputs if file in parent.outputs)
+        raise FormatError(
+            f"task {shorten(child.name)!r} reads {shorten(file)!r}, which {shorten(parent.name)!r} writes, but there is"
+            f" no arc between them: {format} would make one"
+        )
+    return ~np.isin(arcs, files)

@@ -1,0 +1,238 @@
+"""DAX, the XML in which Pegasus described workflows before version 5: 2.0 to 3.6 are read, 3.6 is written.
+
+    <adag version="3.6" name="diamond">
+      <job id="ID1" name="findrange">
+        <argument>-i <file name="f.a"/></argument>
+        <profile namespace="pegasus" key="runtime">60</profile>
+        <uses name="f.a" link="input" size="12"/> <uses name="f.b" link="output"/>
+      </job>
+      <dax id="ID2" file="inner.dax"><uses name="f.b" link="input"/></dax>
+      <child ref="ID2"><parent ref="ID1"/></child>
+    </adag>
+
+A task is named by the job's id; `eligo.formats.pegasus_jobs` says what becomes of the rest. Files of DAX 2 have `file` for
+`name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is read too.
+Arguments are words as a shell parts them.
+
+There is an arc for every parent of a child, and one to every job from the job that writes a file that it reads: DAX was made
+to state all arcs, but since Pegasus 4.4 the planner adds these too, unless it is told not to.
+
+What is written is valid by the schema of DAX 3.6, so ids are of letters, digits and -_, and there is at least one job. The
+sizes of files that no task uses are not written.
+
+>>> flow = parse('<adag><job id="a" name="cut"/><job id="b" name="sort"/><child ref="b"><parent ref="a"/></child></adag>')
+>>> list(flow.dag.arcs()), flow.task("a").category
+([('a', 'b')], 'cut')
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+
+from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
+from eligo.formats import data_arcs, pegasus_jobs, xml_text
+from eligo.formats.document import parents
+from eligo.formats.xml_text import Element, escaped, quoted
+from eligo.rows import Ints
+from eligo.workflow import Origin, Task, Workflow
+
+NAME = "dax"
+PRIORITIES = True
+CANNOT: tuple[str, ...] = ()
+
+#: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
+KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
+
+_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<adag xmlns="http://pegasus.isi.edu/schema/DAX" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"\
+ xsi:schemaLocation="http://pegasus.isi.edu/schema/DAX http://pegasus.isi.edu/schema/dax-3.6.xsd"\
+ version="3.6" name={name}>
+"""
+_LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
+
+
+def sniff(text: str) -> bool:
+    """Whether the first element is <adag>."""
+    return xml_text.begins_with(text, ("adag",))
+
+
+# Reading
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a DAX text describes."""
+    reader = _Reader()
+    takers = {"job": reader.job, "dax": reader.job, "dag": reader.job, "child": reader.child}
+    xml_text.scan(text, takers, reader.enter)
+    top = reader.top or {}
+    tasks = reader.tasks
+    names = tuple(tasks)
+    made = data_arcs.made([task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
+    dag = data_arcs.dag_of(names, reader.stated(), made)
+    details = {name: task for name, task in tasks.items() if task.category or task.details()}
+    origin = Origin(format=NAME, version=top.get("version"))
+    return Workflow(dag, details, top.get("name"), origin, reader.sizes)
+
+
+class _Reader:
+    """What has been read so far."""
+
+    def __init__(self) -> None:
+        self.top: dict[str, str] | None = None
+        self.tasks: dict[str, Task] = {}
+        self.sizes: dict[str, int] = {}
+        self.arcs: list[tuple[str, str, int]] = []
+
+    def enter(self, element: Element) -> None:
+        """Note the root."""
+        if self.top is None:
+            if element.tag != "adag":
+                raise FormatError(f"the file begins with <{shorten(element.tag)}>, not <adag>", line=element.line)
+            self.top = element.attributes
+
+    def job(self, element: Element) -> None:
+        """Take a job."""
+        if self.top is None:
+            raise FormatError("there is no <adag>, so this is no DAX", line=element.line)
+        name = element.needed("id")
+        if name in self.tasks:
+            raise _at(DuplicateTaskError(name), element.line)
+        try:
+            self.tasks[name] = _task(name, element, self.sizes)
+        except InputError as error:
+            raise _at(error, element.line) from None
+
+    def child(self, element: Element) -> None:
+        """Take the arcs to one child."""
+        if self.top is None:
+            raise FormatError("there is no <adag>, so this is no DAX", line=element.line)
+        child = element.needed("ref")
+        self.arcs += ((parent.needed("ref"), child, parent.line) for parent in element.children("parent"))
+
+    def stated(self) -> tuple[Ints, Ints]:
+        """The ends of every arc that was taken."""
+        index = {name: i for i, name in enumerate(self.tasks)}
+        try:
+            return data_arcs.columns([(index[parent], index[child]) for parent, child, _ in self.arcs])
+        except KeyError as error:
+            name = error.args[0]
+            raise _at(UnknownTaskError(name), next(arc[2] for arc in self.arcs if name in arc[:2])) from None
+
+
+def _at(error: InputError, line: int) -> InputError:
+    if error.line is None:
+        error.line = line
+    return error
+
+
+def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
+    files: dict[str, dict[str, None]] = {"i": {}, "o": {}}
+    arguments: list[str] = []
+    profiles: list[tuple[str, str, object]] = []
+    if "runtime" in element.attributes:
+        profiles.append(("pegasus", "runtime", element.attributes["runtime"]))
+    streams: list[tuple[str, str | None]] = []
+    metadata: dict[str, object] = {}
+    for item in element.content:
+        if isinstance(item, str):
+            continue
+        if item.tag == "uses":
+            _use(item, files, sizes)
+        elif item.tag == "argument":
+            arguments = _words(item)
+        elif item.tag == "profile":
+            text = item.all_text().strip()
+            profiles.append((item.attributes.get("namespace", ""), item.attributes.get("key", ""), text))
+        elif item.tag == "metadata":
+            metadata[item.attributes.get("key", "")] = item.all_text()
+        elif item.tag in _STREAMS:
+            sign, way = _STREAMS[item.tag]
+            streams.append((sign, _file(item)))
+            files[way].setdefault(_file(item))
+        elif item.tag in _WHOLE:
+            raise FormatError(f"<{item.tag}> inside of <{element.tag}> is not read", line=item.line)
+    known = _known(name, element, arguments, streams).corrected(metadata)
+    return Task(
+        name=name,
+        command=known.command,
+        inputs=tuple(files["i"]),
+        outputs=tuple(files["o"]),
+        category=known.category,
+        **pegasus_jobs.profiled(profiles),
+    )
+
+
+_WHOLE = ("job", "dax", "dag", "child", "adag")
+_STREAMS = {"stdin": ("<", "i"), "stdout": (">", "o"), "stderr": ("2>", "o")}
+
+
+def _known(
+    name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]
+) -> pegasus_jobs.Known:
+    if element.tag in KINDS:
+        kind = KINDS[element.tag]
+        file = element.attributes.get("file") or element.needed("name")
+        return pegasus_jobs.Known((pegasus_jobs.RUNNERS[kind], *arguments, file), kind)
+    transformation = element.needed("name")
+    command = pegasus_jobs.command_of(transformation, arguments)
+    return pegasus_jobs.Known(pegasus_jobs.redirected(command, streams), pegasus_jobs.category_of(transformation, name))
+
+
+def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:
+    attributes = element.attributes
+    file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
+    if link not in _LINKS:
+        message = f"the link of file {shorten(file)!r} should be one of {', '.join(_LINKS)}"
+        raise FormatError(message, line=element.line)
+    for way in _LINKS[link]:
+        files[way][file] = None
+    size = pegasus_jobs.bytes_of(attributes["size"]) if "size" in attributes else None
+    if size is not None:
+        sizes.setdefault(file, size)
+
+
+def _file(element: Element) -> str:
+    """The name of a file, as DAX 3 or DAX 2 gives it."""
+    return element.attributes.get("file") or element.needed("name")
+
+
+def _words(element: Element) -> list[str]:
+    """The arguments: text with files in it, parted as a shell does, or at white space where that cannot be."""
+    parts = [item if isinstance(item, str) else shlex.quote(_file(item)) for item in element.content]
+    return pegasus_jobs.split("".join(parts))
+
+
+# Writing
+
+
+def generate(flow: Workflow) -> str:
+    """The DAX text of a workflow."""
+    if not len(flow):
+        raise FormatError("DAX files have at least one job, and there is none")
+    data_arcs.unmade(flow, "Pegasus")
+    lines = [_HEAD.format(name=quoted(pegasus_jobs.title(flow.name), "the workflow's name"))]
+    for name in flow.dag.tasks:
+        lines += _job_lines(flow.task(pegasus_jobs.checked_id(name)), flow.file_sizes)
+    for name, above in zip(flow.dag.tasks, parents(flow.dag), strict=True):
+        if above:
+            lines.append(
+                f'  <child ref="{name}">{"".join(f"""<parent ref="{parent}"/>""" for parent in above)}</child>\n'
+            )
+    return "".join([*lines, "</adag>\n"])
+
+
+def _job_lines(task: Task, sizes: Mapping[str, int]) -> Iterator[str]:
+    job = pegasus_jobs.job_of(task)
+    tag = next((tag for tag, kind in KINDS.items() if kind == job.kind), "job")
+    what = f"of task {shorten(task.name)!r}"
+    yield f'  <{tag} id="{task.name}" {"name" if tag == "job" else "file"}={quoted(job.what, "the program " + what)}>\n'
+    if job.arguments:
+        yield f"    <argument>{escaped(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
+    for key, text in job.metadata.items():
+        yield f'    <metadata key="{key}">{escaped(text, "the category " + what)}</metadata>\n'
+    for space, keys in pegasus_jobs.profiles_of(task).items():
+        for key, value in keys.items():
+            yield f'    <profile namespace="{space}" key="{key}">{value}</profile>\n'
+    for file, link in pegasus_jobs.links_of(task).items():
+        size = f' size="{sizes[file]}"' if file in sizes else ""
+        yield f'    <uses name={quoted(file, "a file " + what)} link="{link}"{size}/>\n'
+    yield f"  </{tag}>\n"

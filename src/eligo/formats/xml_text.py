@@ -1,0 +1,164 @@
+"""XML text: read in one pass, element by element, and written so that it is read back.
+
+The reader is expat. What could make a small file large or reach for other files is refused: declarations of entities
+and of attributes in a document type, and more than a few levels of elements. Prefixes of namespaces are dropped.
+
+>>> jobs = []
+>>> scan('<list xmlns:y="x"><y:job n="1">run <b>a</b>!</y:job></list>', {"job": jobs.append}, lambda element: None)
+>>> jobs[0].attributes["n"], jobs[0].line, jobs[0].all_text()
+('1', 1, 'run a!')
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import NoReturn
+from xml.parsers import expat
+
+from eligo.errors import FormatError, shorten
+
+#: How deep elements may nest: what yEd draws needs about ten levels.
+DEEPEST = 32
+
+_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_WRITTEN = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_IN_TEXT = re.compile("[&<>\r]")
+_IN_ATTRIBUTE = re.compile('[&<>"\t\n\r]')
+
+
+class Element:
+    """One element with all that it holds, in order: texts and elements."""
+
+    __slots__ = ("attributes", "content", "line", "tag")
+
+    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+        self.tag, self.attributes, self.line = tag, attributes, line
+        self.content: list[str | Element] = []
+
+    def children(self, tag: str) -> Iterator["Element"]:
+        """The elements of this tag directly inside."""
+        return (item for item in self.content if isinstance(item, Element) and item.tag == tag)
+
+    def inside(self, tag: str) -> "Element | None":
+        """The first element of this tag, however deep inside."""
+        waiting: list[str | Element] = [self]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, Element):
+                if item.tag == tag:
+                    return item
+                waiting += reversed(item.content)
+        return None
+
+    def all_text(self) -> str:
+        """The text inside, that of the elements inside included."""
+        return "".join(item if isinstance(item, str) else item.all_text() for item in self.content)
+
+    def needed(self, attribute: str) -> str:
+        """The value of an attribute that has to be there."""
+        value = self.attributes.get(attribute)
+        if value is None:
+            raise FormatError(f"<{self.tag}> has no {attribute}", line=self.line)
+        return value
+
+
+Taker = Callable[[Element], None]
+
+
+def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
+    """Give each element of a tag in *records* to its taker, once it is whole; every other one, outside of these, to *enter*.
+
+    What *enter* gets is the beginning of the element, with its attributes and nothing inside.
+    """
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+    reader = _Reader(parser, records, enter)
+    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.CharacterDataHandler = reader.words
+    parser.EntityDeclHandler, parser.AttlistDeclHandler = reader.entity, reader.attribute_list
+    parser.SkippedEntityHandler = reader.skipped
+    try:
+        parser.Parse(text.encode(), True)
+    except UnicodeEncodeError as error:
+        message = f"{error.object[error.start]!a} is no character"
+        raise FormatError(message, line=text.count("\n", 0, error.start) + 1) from None
+    except expat.ExpatError as error:
+        raise FormatError(f"not valid XML: {expat.ErrorString(error.code)}", line=error.lineno) from None
+
+
+class _Reader:
+    """The elements that are not closed yet: those inside a record are kept, of the others only the number."""
+
+    def __init__(self, parser: expat.XMLParserType, records: Mapping[str, Taker], enter: Taker) -> None:
+        self.parser, self.records, self.enter = parser, records, enter
+        self.opened: list[Element] = []
+        self.outside = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if ":" in tag:
+            tag = tag.rpartition(":")[2]
+        opened = self.opened
+        element = Element(tag, attributes, self.parser.CurrentLineNumber)
+        if len(opened) + self.outside >= DEEPEST:
+            raise FormatError("the XML is nested too deeply", line=element.line)
+        if opened:
+            opened[-1].content.append(element)
+            opened.append(element)
+        elif tag in self.records:
+            opened.append(element)
+        else:
+            self.outside += 1
+            self.enter(element)
+
+    def end(self, tag: str) -> None:
+        if not self.opened:
+            self.outside -= 1
+            return
+        element = self.opened.pop()
+        if not self.opened:
+            self.records[element.tag](element)
+
+    def words(self, text: str) -> None:
+        if self.opened:
+            self.opened[-1].content.append(text)
+
+    def entity(self, *_: object) -> NoReturn:
+        raise FormatError("the document declares entities, which are not read", line=self.parser.CurrentLineNumber)
+
+    def attribute_list(self, *_: object) -> NoReturn:
+        raise FormatError("the document declares attributes, which are not read", line=self.parser.CurrentLineNumber)
+
+    def skipped(self, name: str, _: bool) -> NoReturn:
+        raise FormatError(f"the entity {shorten(name)!r} is not defined", line=self.parser.CurrentLineNumber)
+
+
+# Writing
+
+
+def quoted(value: str, what: str) -> str:
+    """An attribute's value in double quotes; *what* names it where XML has no place for it.
+
+    >>> quoted('<a & "b">', "a name")
+    '"&lt;a &amp; &quot;b&quot;&gt;"'
+    """
+    _possible(value, what)
+    return '"' + _IN_ATTRIBUTE.sub(lambda found: _WRITTEN[found[0]], value) + '"'
+
+
+def escaped(value: str, what: str) -> str:
+    """Text between tags; *what* names it where XML has no place for it."""
+    _possible(value, what)
+    return _IN_TEXT.sub(lambda found: _WRITTEN[found[0]], value)
+
+
+def begins_with(text: str, tags: Collection[str]) -> bool:
+    """Whether the first element of a text has one of these tags, at a glance: comments and the like are passed over."""
+    found = re.match(
+        r"\ufeff?\s*(?:<[?!](?:--(?:[^-]|-(?!->))*-->|[^>]{0,1000}>)\s*){0,20}<(?:[\w.-]+:)?([\w.-]+)", text
+    )
+    return found is not None and found[1] in tags
+
+
+def _possible(value: str, what: str) -> None:
+    wrong = _IMPOSSIBLE.search(value)
+    if wrong:
+        raise FormatError(f"{what} holds {wrong[0]!a}, for which XML has no place")

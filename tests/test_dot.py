@@ -1,0 +1,310 @@
+"""DOT: the whole language is read as Graphviz reads it, and what engines draw becomes their tasks."""
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eligo.dag import Dag
+from eligo.errors import CycleError, FormatError, InputError
+from eligo.formats import dot, drawing
+from eligo.formats.dot import generate, parse, sniff
+from eligo.workflow import Workflow
+
+nasty = st.sampled_from(["", " ", "\\", "\\\\", '\\"', '"', "a\\", "\\n", "\\N", "<b>", "{", "a->b", "node", "1", "-.5",
+                         "//", "/*", "#", "a b", "é", "😀", "\u2028", "+", "x" * 2000])  # fmt: skip
+names = nasty | st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=6)
+
+
+def arcs(text: str) -> set[tuple[str, str]]:
+    return set(parse(text).dag.arcs())
+
+
+def accepts_or_refuses(text: str) -> None:
+    """Any other exception than an InputError of one line fails the test."""
+    message = ""
+    try:
+        parse(text)
+    except InputError as error:
+        message = str(error)
+    assert "\n" not in message
+
+
+# The language
+
+
+@given(ordered=st.lists(names, max_size=6, unique=True), data=st.data(), title=st.none() | names)
+@example(ordered=["a\\b", "a\\\\b"], data=None, title="\\")
+def test_what_is_written_is_read_back(ordered: list[str], data: st.DataObject | None, title: str | None) -> None:
+    pairs = [(a, b) for i, a in enumerate(ordered) for b in ordered[i + 1 :]]
+    chosen = data.draw(st.lists(st.sampled_from(pairs))) if pairs and data else []
+    flow = Workflow(Dag.from_arcs(chosen, ordered[::-1]), name=title)
+    text = generate(flow)
+    assert sniff(text)
+    back = parse(text)
+    assert (back.dag, back.name) == (flow.dag, flow.name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("digraph { a -> b -> c }", {("a", "b"), ("b", "c")}),
+        ("STRICT DiGraph g { a -> b; a -> b }", {("a", "b")}),
+        ("digraph { a -> {b c} -> d }", {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}),
+        ("digraph { a, b -> c, d [color=red] }", {("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")}),
+        ("digraph { subgraph s {a b}; subgraph s {} -> c }", {("a", "c"), ("b", "c")}),
+        ("digraph { subgraph s {a}; {x -> subgraph s {}} }", set()),
+        ("digraph { subgraph p {subgraph q {a}} -> x; subgraph p {subgraph q {b}} -> y }",
+         {("a", "x"), ("a", "y"), ("b", "y")}),
+        ("digraph { {a {b}} -> {{{c}}} }", {("a", "c"), ("b", "c")}),
+        ("digraph { a:p:n -> b:\"x y\" -> c:sw }", {("a", "b"), ("b", "c")}),
+        ('digraph { "a" + "b" /* and */ + "c" -> "li\\\nne" }', {("abc", "line")}),
+        ('digraph { "say \\"hi\\"" -> <<i>x</i>> }', {('say "hi"', "<i>x</i>")}),
+        ("digraph { -.5 -> 1. -> .7 -> -3 }", {("-.5", "1."), ("1.", ".7"), (".7", "-3")}),
+        ("digraph { a //x\n -> /* y\n */ b # z\n# w\n}", {("a", "b")}),
+        ("digraph { node [shape=box] edge [a=b][c=d;e=f] graph [q=1]; rank=same; x=y a -> b [k=v w=1, ] }", {("a", "b")}),
+        ("digraph { a -> b [style=invis]; {edge [style=invis]; c -> d} c -> b }", {("c", "b")}),
+        ('digraph { "node" -> "edge"; Edge [x=y] }', {("node", "edge")}),
+        ("digraph { é -> ü1; _x -> A9 }", {("é", "ü1"), ("_x", "A9")}),
+        ('digraph { "a\\\\b" -> c }', {("a\\b", "c")}),
+        ('digraph { "a\\\\b" -> "a\\b" }', {("a\\\\b", "a\\b")}),
+    ],
+)  # fmt: skip
+def test_the_language(text: str, expected: set[tuple[str, str]]) -> None:
+    assert arcs(text) == expected
+
+
+def test_nodes_are_tasks_in_order_of_appearance() -> None:
+    flow = parse('digraph "my dag" { z; y -> x; "w"; subgraph { v } }')
+    assert flow.dag.tasks == ("z", "y", "x", "w", "v")
+    assert flow.name == "my dag"
+    assert flow.origin is not None
+    assert flow.origin.format == "dot"
+    assert len(parse("digraph {}")) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("graph { a -- b }", 1, "a graph without directions does not say which task needs which: give a digraph"),
+        ("digraph {\na -- b }", 2, "-- has no direction: in a digraph arcs are written ->"),
+        ("digraph {\n\n1a -> b }", 3, "1a begins as a number does and goes on: put it in quotes"),
+        ("digraph { a -> }", 1, "a node was expected, not '}'"),
+        ("digraph { a -> node }", 1, "a node was expected, not the keyword node: a name that is one goes in quotes"),
+        ("digraph { a ->\nb", 2, "a statement was expected, not the end of the text"),
+        ("digraph { a [bold] }", 1, "\"=\" was expected, not ']'"),
+        ("digraph { a:b:c:d }", 1, "a statement was expected, not ':'"),
+        ('digraph { "a }', 1, "a string in quotes has no end"),
+        ("digraph { /* }", 1, "a comment has no end"),
+        ("digraph { <a> -> <b<> }", 1, "a string in <> has no end"),
+        ('digraph { "a" + b }', 1, "+ joins strings, and what follows is none"),
+        ('digraph { "a" +', 1, "the text ends after +"),
+        ("digraph { a } digraph { b }", 1, "a second graph begins: only one is read"),
+        ("digraph { a } b", 1, "there is more after the last }"),
+        ("a -> b", 1, "\"digraph\" was expected, not 'a'"),
+        ("digraph { a $ b }", 1, "'$' has no meaning here: put names with signs in quotes"),
+        ("digraph { a -> subgraph x; }", 1, "\"{\" was expected, not ';'"),
+    ],
+)
+def test_what_is_wrong_is_refused(text: str, line: int, message: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.message) == (line, message)
+
+
+def test_cycles_are_refused_with_the_cycle() -> None:
+    with pytest.raises(CycleError) as caught:
+        parse("digraph { a -> b -> c -> b }")
+    assert caught.value.cycle in {("b", "c", "b"), ("c", "b", "c")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "digraph {" + "{" * 40_000,
+        "digraph {" + "{" * 40_000 + "}" * 40_000 + "}",
+        "digraph { a -> " + "{" * 50_000 + "b" + "}" * 50_000 + "}",
+        "digraph { a" + " -> {b" * 20_000 + "}" * 20_000 + "}",
+        "digraph { " + "{" * 20_000 + "".join(f"n{i}}} -> {{}}" for i in range(20_000)) + "}",
+        "digraph { {"
+        + " ".join(f"a{i}" for i in range(6000))
+        + "} -> {"
+        + " ".join(f"b{i}" for i in range(6000))
+        + "}}",
+        "digraph { a -> " + "<" * 200_000,
+        'digraph { "' + "\\" * 200_001,
+        "digraph { " + "/* " * 100_000,
+        "digraph { a [" + "x=y " * 100_000,
+        "digraph { " + ";" * 200_000,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hostile_texts_are_dealt_with_soon(text: str) -> None:
+    start = time.perf_counter()
+    accepts_or_refuses(text)
+    assert time.perf_counter() - start < 3
+
+
+def test_groups_stand_for_many_arcs_but_not_for_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "MOST_ARCS", 10)
+    with pytest.raises(FormatError, match=r"^the drawing stands for more than 10 arcs: give a list of arcs$"):
+        parse("digraph { {a b c d} -> {e f g} }")
+
+
+good = (
+    'strict digraph "g\\\\h" { node [shape=box]; a:p -> {b "c" + "d"} -> <e>; f [label="x\\ny", style=dashed] /* z */ }'
+)
+
+
+@given(place=st.integers(0, len(good)), cut=st.integers(0, 3), put=st.text('{}[]<>"\\+-:;,=/*# ab\n', max_size=3))
+def test_any_change_to_a_good_text(place: int, cut: int, put: str) -> None:
+    accepts_or_refuses(good[:place] + put + good[place + cut :])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_dot"),
+    [
+        ("digraph {", True),
+        ('// drawn by hand\n/* x */ strict\tdigraph "a {" {', True),
+        ("graph G { a -- b }", True),
+        ("graph TD\n  A{decide} --> B", False),
+        ("digraph -> graph", False),
+        ('{"nodes": []}', False),
+        ("/*" * 100_000, False),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_what_looks_like_dot(text: str, is_dot: bool) -> None:
+    assert sniff(text) is is_dot
+
+
+# What engines draw
+
+SNAKEMAKE = """digraph snakemake_dag {
+    graph[bgcolor=white, margin=0];
+    node[shape=box, style=rounded, fontname=sans, fontsize=10, penwidth=2];
+    edge[penwidth=2, color=grey];
+\t0[label = "all", color = "0.13 0.6 0.85", style="rounded"];
+\t1[label = "sort", color = "0.00 0.6 0.85", style="rounded"];
+\t2[label = "fetch\\nlane: 1\\nsample: a", color = "0.40 0.6 0.85", style="rounded,dashed"];
+\t3[label = "sort", color = "0.00 0.6 0.85", style="rounded"];
+\t4[label = "fetch\\nlane: 1\\nsample: b", color = "0.40 0.6 0.85", style="rounded"];
+\t1 -> 0
+\t3 -> 0
+\t2 -> 1
+\t4 -> 3
+}
+"""
+
+
+def test_snakemake_draws_jobs_and_dashes_what_is_done() -> None:
+    """The arcs go from the job that comes first.
+
+    (fetch a)  fetch b
+        |         |
+     sort 1    sort 3
+          \\    /
+           all
+    """
+    flow = parse(SNAKEMAKE)
+    assert flow.dag.tasks == ("all", "sort 1", "sort 3", "fetch lane: 1 sample: b")
+    assert set(flow.dag.arcs()) == {("sort 1", "all"), ("sort 3", "all"), ("fetch lane: 1 sample: b", "sort 3")}
+    assert [task.category for task in flow.details.values()] == ["all", "sort", "sort", "fetch"]
+    assert flow.origin is not None
+    assert flow.origin.done == ("fetch lane: 1 sample: a",)
+    assert flow.origin.remarks == ("tasks that are drawn as finished and left out: 1",)
+
+
+def test_dashes_mean_nothing_in_other_drawings() -> None:
+    assert parse("digraph g { a [style=dashed]; a -> b }").dag.tasks == ("a", "b")
+
+
+def test_snakemake_draws_files_in_tables() -> None:
+    text = """digraph snakemake_dag {
+0 [ shape=none, label=<<table border="2">
+<tr><td>
+<b><font point-size="18">all</font></b>
+</td></tr>
+<tr><td align="left"> <b>&#8618; input</b> </td></tr>
+</table>>]
+1 [ label=<<table><tr><td><b>a &amp; b</b></td></tr></table>> ]
+\t1 -> 0
+}"""
+    assert arcs(text) == {("a & b", "all")}
+
+
+NEXTFLOW = """digraph "flowchart" {
+rankdir=TB;
+v0 [shape=point,label="",fixedsize=true,width=0.1,xlabel="Channel.fromPath"];
+v1 [label="FASTQC"];
+v0 -> v1 [label="reads"];
+
+v1 [label="FASTQC"];
+v2 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="map"];
+v1 -> v2;
+
+v2 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="map"];
+v3 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="mix"];
+v2 -> v3;
+
+v3 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="mix"];
+v4 [label="QC:MULTIQC"];
+v3 -> v4;
+
+v4 [label="QC:MULTIQC"];
+v5 [shape=point];
+v4 -> v5;
+}
+"""
+
+
+def test_nextflow_draws_processes_and_arcs_pass_through_the_rest() -> None:
+    flow = parse(NEXTFLOW)
+    assert list(flow.dag.arcs()) == [("FASTQC", "QC:MULTIQC")]
+    assert flow.dag.tasks == ("FASTQC", "QC:MULTIQC")
+    assert flow.task("FASTQC").category == "FASTQC"
+
+
+def test_a_drawing_of_operators_alone_is_taken_as_it_is() -> None:
+    text = "digraph { v0 [shape=point]; v1 [shape=circle]; v0 -> v1 }"
+    assert arcs(text) == {("v0", "v1")}
+
+
+def test_a_circle_of_operators_is_passed_through() -> None:
+    text = "digraph { v0 [label=A]; v3 [label=B]; node [shape=circle]; v0 -> v1 -> v2 -> v1; v2 -> v3 }"
+    assert arcs(text) == {("A", "B")}
+
+
+def test_many_arcs_through_few_operators_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "MOST_ARCS", 15)
+    text = "digraph { v9 [shape=point]; {v0 v1 v2 v3} -> v9 -> {v4 v5 v6 v7} }"
+    with pytest.raises(FormatError, match="stands for more than 15 arcs"):
+        parse(text)
+
+
+# What tasks are called
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('digraph { 1 [label=x]; 2 [label=y] }', ("x", "y")),
+        ('digraph { 1 [label=x]; 2 [label=x] }', ("x 1", "x 2")),
+        ('digraph { 1 [label=x]; 2 [label=x]; 3 [label="x 1"] }', ("x 1", "x 2", "x 1 3")),
+        ('digraph { 1 [label=x]; 2 }', ("1", "2")),
+        ('digraph { 1 [label=x]; n2 [label=y] }', ("1", "n2")),
+        ('digraph { a [label="Fetch\\lit"]; b [label="\\N \\G\\\\"] }', ("Fetch it", "b \\")),
+        ('digraph { fetch [label="Fetch it"]; b [label=y] }', ("fetch", "b")),
+        ('digraph { node [label=""]; 1 2 }', ("1", "2")),
+        ('digraph { 1 [label="a\tb"]; 2 [label=y] }', ("a b", "y")),
+    ],
+)  # fmt: skip
+def test_labels_are_names_where_ids_say_nothing(text: str, expected: tuple[str, ...]) -> None:
+    tasks = parse(text).dag.tasks
+    assert set(tasks) == set(expected) if len(set(expected)) < len(expected) else tasks == expected
+
+
+def test_what_it_cannot_represent_is_left_out() -> None:
+    assert "category" in dot.CANNOT
+    assert "name" not in dot.CANNOT
