@@ -5,7 +5,7 @@ from importlib import import_module
 
 from eligo.cli import version
 
-EVERY = ("foundation", "planner")
+EVERY = ("foundation", "planner", "formats")
 
 print(version().strip())
 for name in sys.argv[1:] or EVERY:

@@ -1,5 +1,8 @@
-"""Reading: a large DAGMan file, whole, against the lines of its text alone."""
+"""Reading: large files, whole, against the words of their text alone or the plain decoder."""
 
+import json
+import subprocess
+import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -31,7 +34,14 @@ def split_lines(path: Path) -> int:
 
 
 def run() -> None:
-    """Print how long reading takes, of tasks in the order in which they were made and in any order."""
+    """Print how long reading takes, and how much memory."""
+    dagman()
+    json_files()
+    arc_lists()
+
+
+def dagman() -> None:
+    """A million jobs, in the order in which they were made and in any order."""
     heading("Reading", ("file", "ours ms", "words ms", "ratio", "target", ""), WIDTHS)
     dag = random_layered(1000, 1000, seed=1, degree=2)
     for title, shown in (("DAGMan 1e6 jobs 2e6 arcs", dag), ("the same, shuffled", shuffled(dag))):
@@ -40,3 +50,64 @@ def run() -> None:
             path.write_text(dagman_text(shown))
             ours, words = fastest(partial(read, path), partial(split_lines, path), rounds=3)
         row((title, ours * 1e3, words * 1e3, ours / words, "<= 4 s", verdict(ours <= 4)), WIDTHS)
+
+
+def json_files() -> None:
+    """100,000 tasks as WfFormat and as our own JSON, against Python's decoder; memory as a multiple of the file."""
+    widths = (36, 10, 12, 9, 9, 8, 10, 8)
+    heading(
+        "Reading JSON, 1e5 tasks", ("file", "ours ms", "decoder ms", "ratio", "target", "", "memory x", "<= 10"), widths
+    )
+    names = [f"task_{i:07d}" for i in range(100_000)]
+    rows = [(name, [names[i // 2]] if i else []) for i, name in enumerate(names)]
+    below = [[names[c] for c in (2 * i, 2 * i + 1) if 0 < c < len(names)] for i in range(len(names))]
+    tasks = [
+        {"name": name, "id": name, "parents": parents, "children": children}
+        for (name, parents), children in zip(rows, below, strict=True)
+    ]
+    own = [{"name": name, "run": f"work {name}", "seconds": 1.5, "after": parents} for name, parents in rows]
+    documents = {
+        "WfFormat": {"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": tasks, "files": []}}},
+        "own, with run and seconds": {"tasks": own},
+    }
+    for title, document in documents.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "large.json"
+            path.write_text(json.dumps(document))
+            decode = partial(lambda path: json.loads(path.read_text()), path)
+            ours, plain = fastest(partial(read, path), decode, rounds=5)
+            times = peak_of_reading(path) / path.stat().st_size
+        told = ("<= .5 s", verdict(ours <= 0.5), times, verdict(times <= 10))
+        row((title, ours * 1e3, plain * 1e3, ours / plain, *told), widths)
+
+
+def arc_lists() -> None:
+    """Two and ten million arcs."""
+    widths = (36, 10, 10, 9)
+    heading("Reading arc lists", ("file", "ours s", "MB", "memory x"), widths)
+    for millions in (2, 10):
+        dag = random_layered(1000, 500 * millions, seed=1, degree=2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "large.arcs"
+            path.write_text("".join(f"{u} {v}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)))
+            ours = fastest(partial(read, path), rounds=1)[0]
+            size = path.stat().st_size
+            row((f"{dag.arc_count / 1e6:.1f} million arcs", ours, size / 1e6, peak_of_reading(path) / size), widths)
+
+
+PEAK = """
+import re, sys
+from eligo.formats import detect, module, read
+def peak():  # of this program: rusage counts what the process was before it
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+module(detect(sys.argv[1], open(sys.argv[1]).read(4096)))
+before = peak()
+read(sys.argv[1])
+print(peak() - before)
+"""
+
+
+def peak_of_reading(path: Path) -> float:
+    """The bytes that reading takes at its peak, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True)
+    return 1024 * float(done.stdout)

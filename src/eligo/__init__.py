@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from eligo.version import __version__
 
 if TYPE_CHECKING:
+    from eligo.batches import Batch, Batches, batch
     from eligo.dag import Composition, Dag, compose, sum_of
     from eligo.errors import (
         CycleError,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         FormatError,
         InputError,
         MoveError,
+        NotSelfContainedError,
         ScheduleError,
         UnknownTaskError,
     )
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from eligo.workflow import Origin, Task, Workflow
 
 _HOMES = {
+    "eligo.batches": ("Batch", "Batches", "batch"),
     "eligo.dag": ("Composition", "Dag", "compose", "sum_of"),
     "eligo.errors": (
         "CycleError",
@@ -49,12 +52,14 @@ _HOMES = {
         "FormatError",
         "InputError",
         "MoveError",
+        "NotSelfContainedError",
         "ScheduleError",
         "UnknownTaskError",
     ),
     "eligo.execution": ("Execution",),
     "eligo.explaining": ("explain",),
     "eligo.formats": ("read", "write"),
+    "eligo.formats.objects": ("as_workflow",),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.theory.eligibility": (
         "area",
@@ -70,6 +75,8 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Batch",
+    "Batches",
     "Composition",
     "CycleError",
     "Dag",
@@ -80,6 +87,7 @@ __all__ = [
     "InputError",
     "Judgement",
     "MoveError",
+    "NotSelfContainedError",
     "Origin",
     "Plan",
     "ScheduleError",
@@ -89,6 +97,8 @@ __all__ = [
     "Workflow",
     "__version__",
     "area",
+    "as_workflow",
+    "batch",
     "check_schedule",
     "compose",
     "cumulative_profile",

@@ -391,16 +391,29 @@ def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
 def _names(tasks: Iterable[str]) -> tuple[str, ...]:
     """The names as a tuple, each a printable string that appears once."""
     names = tuple(tasks)
-    for name in names:
-        if not isinstance(name, str):
-            raise InputError(f"a task's name is a string, and {shorten(repr(name))} is not")
-        if len(name) > LONGEST_NAME:
-            raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
-        if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
-            raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
+    if not _are_plain(names):
+        for name in names:
+            _check_name(name)
     if len(set(names)) < len(names):
         raise DuplicateTaskError(_repeated(names))
     return names
+
+
+def _are_plain(names: tuple[str, ...]) -> bool:
+    """Whether nothing is wrong with any name, told of all at once."""
+    try:
+        return "".join(names).isprintable() and max(map(len, names), default=0) <= LONGEST_NAME
+    except TypeError:  # not a string
+        return False
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise InputError(f"a task's name is a string, and {shorten(repr(name))} is not")
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
+    if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
+        raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
 
 
 def _repeated(names: Sequence[str]) -> str:

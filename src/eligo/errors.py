@@ -5,7 +5,8 @@ EligoError
 │   ├── FormatError       a text is not in its format
 │   ├── CycleError        carries the cycle
 │   ├── UnknownTaskError  carries the name
-│   └── DuplicateTaskError    carries the name
+│   ├── DuplicateTaskError    carries the name
+│   └── NotSelfContainedError    carries the task and the parent that a fat task lacks
 ├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
@@ -67,6 +68,15 @@ class DuplicateTaskError(InputError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"the task {shorten(name)!r} is named twice")
+
+
+class NotSelfContainedError(InputError):
+    """A set that is no fat task: `task` needs `parent`, which it lacks, or is executed already (`parent` is None)."""
+
+    def __init__(self, task: str, parent: str | None = None) -> None:
+        self.task, self.parent = task, parent
+        lacks = f"needs {shorten(parent)!r}, which is neither in the fat task nor executed" if parent else "is executed"
+        super().__init__(f"not self-contained: {shorten(task)!r} {lacks}")
 
 
 class ScheduleError(EligoError):

@@ -206,3 +206,36 @@ def generate(
         return
     dag = make(family, parameters or [], seed)
     write(Workflow(dag, name=" ".join([family, *(parameters or [])])), out, to or ("json" if out == "-" else None))
+
+
+@app.command()
+def batch(
+    file: File,
+    requests: Annotated[int, typer.Option("-r", "--requests", help="How many tasks are asked for together.")],
+    executed: Annotated[
+        str | None,
+        typer.Option(help="A file that names the executed tasks, one a line, or as JSON; - is standard input."),
+    ] = None,
+    allocated: Annotated[
+        str | None, typer.Option(help="Likewise the tasks that somebody has and has not returned.")
+    ] = None,
+    eligible: Annotated[
+        str | None, typer.Option(help="Likewise the tasks that may be handed out, where not all eligible ones may.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, exact, greedy, expansive or static.")] = "auto",
+    seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
+    from_: From = None,
+    allow_outside: Outside = False,
+    json: Json = False,
+) -> None:
+    """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
+    from eligo.cli.batching import ask_batch, print_batch
+    from eligo.cli.plans import read_told
+
+    flow = read_told(file, from_, allow_outside)
+    state = {"executed": executed, "allocated": allocated, "eligible": eligible}
+    found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
+    if json:
+        print_json(found.document())
+    else:
+        print_batch(found)

@@ -1,0 +1,18 @@
+"""Batched scheduling: r requests arrive together; which r eligible tasks leave the most tasks eligible?
+
+| notion | where |
+|---|---|
+| the problem BICSO, its decision version, along an execution | `states` |
+| the bipartite residual of a state, kept up to date | `residual`, `components` |
+| one component: trees, subsets | `solving`, `trees` |
+| components together: chains of priority, the knapsack BBDP | `bundles`, `knapsack` |
+| large components: orders and exchanges, search, integer program | `greedy`, `packing`, `milp` |
+| expansive dags within a factor of 2 or 3 | `expansive` |
+| all of it wired together | `choosing` |
+| the batched game | `game` |
+| why it is NP-hard, as code | `hardness` |
+"""
+
+from eligo.batches.states import Batch, Batches, batch, best, decide
+
+__all__ = ["Batch", "Batches", "batch", "best", "decide"]

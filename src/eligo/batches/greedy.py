@@ -1,0 +1,200 @@
+"""Components too large for tables: orders whose beginnings are good batches, a bound, and exchanges that improve a batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.batches.expansive import largest, private_children
+from eligo.batches.shares import share_bound
+from eligo.dag import Dag
+from eligo.kernels import graph
+from eligo.rows import Ints
+from eligo.theory.bounds import best_shares
+from eligo.theory.clock import Clock
+from eligo.theory.orders import RELEASES, nonsinks_of, release_order
+from eligo.theory.profiles import Profile
+
+FEW = 16  # one in so many sources, or fewer, are picked one by one
+MOST_WANTED = 4  # the most sources that one exchange brings in
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Batches of every size up to `size` from a few orders: `table` says how many sinks the best of them render.
+
+    `bound` says how many any batch renders at most.
+
+    >>> cycle = Dag.from_arrays(6, [0, 0, 1, 1, 2, 2], [3, 4, 4, 5, 5, 3])
+    >>> guess = Guess.of(cycle, 3)
+    >>> guess.table.tolist(), guess.bound.tolist(), guess.choose(2)
+    ([0, 0, 1, 3], [0, 1, 2, 3], [0, 1])
+    """
+
+    residual: Dag
+    size: int
+    orders: Sequence[Ints]
+    tables: Sequence[Profile]
+    bound: Profile
+
+    @classmethod
+    def of(cls, residual: Dag, size: int) -> "Guess":
+        """The most releases first, and the most private children first."""
+        sources = int((residual.outdegree > 0).sum())
+        size = min(size, sources)
+        private = private_children(residual)[:sources]
+        top = largest(private, size)
+        guess = cls(residual, size, [], [], share_bound(residual)[: size + 1])
+        return guess._with(most_releases(residual, size))._with(top[np.argsort(-private[top], kind="stable")])
+
+    def with_modules(self, seconds: float) -> "Guess":
+        """Also module by module, with the bound that belongs to them: as exact as minimum cuts make it in the time."""
+        shares = best_shares(self.residual, seconds)
+        order = nonsinks_of(self.residual, release_order(self.residual, shares.modules))
+        bound = np.minimum(self.bound, shares.bound[: self.size + 1])
+        return replace(self._with(order[: self.size]), bound=bound)
+
+    def _with(self, order: Ints) -> "Guess":
+        table = rendered_along(self.residual, order)
+        return replace(self, orders=[*self.orders, order], tables=[*self.tables, table])
+
+    @property
+    def table(self) -> Profile:
+        """What the best of the orders renders, for every size."""
+        best: Profile = np.max(np.stack(self.tables), axis=0)
+        return best
+
+    def choose(self, size: int) -> list[int]:
+        """The beginning of the order that is best for this size, ascending."""
+        values = [int(table[size]) for table in self.tables]
+        return sorted(self.orders[values.index(max(values))][:size].tolist())
+
+
+def rendered_along(residual: Dag, order: Ints) -> Profile:
+    """How many sinks the first 0, 1, ... sources of an order render.
+
+    >>> rendered_along(Dag.from_arrays(4, [0, 1, 1], [2, 2, 3]), np.array([1, 0], np.int32)).tolist()
+    [0, 1, 2]
+    """
+    position = np.full(len(residual), len(order), np.int32)
+    position[order] = np.arange(len(order))
+    step = np.empty(len(residual), np.int32)
+    graph.eligible_steps(residual.parent_ptr, residual.parent, position, step)
+    return np.cumsum(np.bincount(step[residual.indegree > 0], minlength=len(order) + 1)[: len(order) + 1])
+
+
+def most_releases(residual: Dag, size: int) -> Ints:
+    """The first sources, that many, when always the one goes first that releases most now or soon.
+
+    >>> most_releases(Dag.from_arrays(7, [0, 1, 2, 2, 2], [3, 3, 4, 5, 6]), 2).tolist()
+    [2, 0]
+    """
+    sources = int((residual.outdegree > 0).sum())
+    if size * FEW > sources:
+        return nonsinks_of(residual, release_order(residual))[:size]
+    worth = RELEASES.tolist()
+    worth += [0.0] * max(int(residual.indegree.max(initial=0)) + 1 - len(worth), 0)
+    missing = residual.indegree.copy()
+    score = np.bincount(residual.tails, np.array(worth)[missing[residual.child]], minlength=len(residual))
+    return _picked(residual, size, score[:sources].astype(np.float64), missing, worth)
+
+
+def _picked(residual: Dag, size: int, score: NDArray[np.float64], missing: Ints, worth: list[float]) -> Ints:
+    """Pick one by one. Scores only rise, so besides those that rose only the first of the largest are ever wanted."""
+    heap = [(-float(score[u]), u) for u in np.lexsort((np.arange(len(score)), -score))[:size].tolist()]
+    heapify(heap)
+    picked: dict[int, None] = {}
+    while len(picked) < size:
+        key, u = heappop(heap)
+        if u in picked or -key < score[u]:
+            continue
+        picked[u] = None
+        for v in residual.child[residual.child_ptr[u] : residual.child_ptr[u + 1]].tolist():
+            missing[v] -= 1
+            rise = worth[missing[v]] - worth[missing[v] + 1]
+            if rise and missing[v]:
+                for w in residual.parent[residual.parent_ptr[v] : residual.parent_ptr[v + 1]].tolist():
+                    if w not in picked:
+                        score[w] += rise
+                        heappush(heap, (-float(score[w]), w))
+    return np.array(list(picked), np.int32)
+
+
+def improved(residual: Dag, chosen: Sequence[int], clock: Clock) -> list[int]:
+    """A batch of the same size that renders no less: exchanges as long as one helps and time allows.
+
+    An exchange brings in all that some sink still misses, and gives up the sources whose loss costs least.
+
+    >>> pairs = Dag.from_arrays(6, [0, 1, 2, 3], [4, 4, 5, 5])
+    >>> improved(pairs, [0, 3], Clock())
+    [0, 1]
+    """
+    batch = _Exchanges(residual, chosen)
+    while not clock.over() and batch.improve(clock):
+        pass
+    return sorted(batch.inside)
+
+
+class _Exchanges:
+    """A batch with, for every sink, how many sources it still misses."""
+
+    def __init__(self, residual: Dag, chosen: Sequence[int]) -> None:
+        self._child_ptr: list[int] = residual.child_ptr.tolist()
+        self._child: list[int] = residual.child.tolist()
+        self._parent_ptr: list[int] = residual.parent_ptr.tolist()
+        self._parent: list[int] = residual.parent.tolist()
+        self.missing: list[int] = residual.indegree.tolist()
+        self.rendered = 0
+        self.inside: set[int] = set()
+        for u in chosen:
+            self._add(u)
+
+    def improve(self, clock: Clock) -> bool:
+        """One round over the sinks that miss little; whether an exchange helped."""
+        helped = False
+        most = min(MOST_WANTED, len(self.inside))
+        for v in sorted(range(len(self.missing)), key=self.missing.__getitem__):
+            if 0 < self.missing[v] <= most:
+                helped |= self._exchange([u for u in self._parents(v) if u not in self.inside])
+                if clock.over():
+                    break
+        return helped
+
+    def _exchange(self, wanted: list[int]) -> bool:
+        before = self.rendered
+        for u in wanted:
+            self._add(u)
+        dropped = []
+        for _ in wanted:
+            dropped.append(min(self.inside.difference(wanted), key=lambda u: (self._loss(u), u)))
+            self._drop(dropped[-1])
+        if self.rendered > before:
+            return True
+        for u in dropped:
+            self._add(u)
+        for u in wanted:
+            self._drop(u)
+        return False
+
+    def _loss(self, u: int) -> int:
+        return sum(self.missing[v] == 0 for v in self._children(u))
+
+    def _add(self, u: int) -> None:
+        self.inside.add(u)
+        for v in self._children(u):
+            self.missing[v] -= 1
+            self.rendered += self.missing[v] == 0
+
+    def _drop(self, u: int) -> None:
+        self.inside.remove(u)
+        for v in self._children(u):
+            self.rendered -= self.missing[v] == 0
+            self.missing[v] += 1
+
+    def _children(self, u: int) -> list[int]:
+        return self._child[self._child_ptr[u] : self._child_ptr[u + 1]]
+
+    def _parents(self, v: int) -> list[int]:
+        return self._parent[self._parent_ptr[v] : self._parent_ptr[v + 1]]

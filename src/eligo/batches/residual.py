@@ -1,0 +1,141 @@
+"""What matters of a state for the next batch: the bipartite *residual*, kept up to date while a dag is executed.
+
+Its sources are the eligible tasks, its sinks the tasks all of whose missing parents are eligible: executing eligible tasks
+can render nothing else. So the state of any dag falls into connected components that do not concern one another [1]_,
+section 4; being a composition is not needed. Tasks that somebody has, or that failed, are neither executed nor eligible.
+
+.. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.batches.components import Component, Key, Shape, components, row_of
+from eligo.dag import Dag
+from eligo.rows import Ints
+
+WAITING, ELIGIBLE, OUT, EXECUTED = range(4)
+NONE = np.empty(0, np.int32)
+
+
+class Residual:
+    """The residual of a state, as components grouped by shape; `advance` changes only those that a change concerns.
+
+    >>> dag = Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("x", "z"), ("c", "z")])
+    >>> residual = Residual(dag, executed=dag.indices(["a"]))
+    >>> [str(shape.key) for shape in residual.shapes.values()], dag.named(residual.isolated())
+    (['W(1,2)'], ('c',))
+    """
+
+    def __init__(self, dag: Dag, executed: Ints = NONE, out: Ints = NONE) -> None:
+        self.dag = dag
+        self.status = np.full(len(dag), WAITING, np.int8)
+        self.shapes: dict[Key, Shape] = {}
+        self._missing, self._blocked = dag.indegree.copy(), dag.indegree.copy()
+        self._owner = np.full(len(dag), -1, np.int32)
+        self._shape_of: dict[int, Shape] = {}
+        self._numbers = 0
+        self._advance(executed, out, NONE, np.flatnonzero(dag.indegree == 0).astype(np.int32))
+
+    @property
+    def eligible(self) -> Ints:
+        """The tasks that may be handed out."""
+        return np.flatnonzero(self.status == ELIGIBLE).astype(np.int32)
+
+    def isolated(self) -> Ints:
+        """The eligible tasks that cannot help to render anything now."""
+        return np.flatnonzero((self.status == ELIGIBLE) & (self._owner < 0)).astype(np.int32)
+
+    def advance(self, executed: Ints, taken: Ints = NONE, returned: Ints = NONE) -> None:
+        """Follow the execution: tasks that were executed since, that somebody took, and that came back undone."""
+        self._advance(executed, taken, returned, NONE)
+
+    def restricted(self, sources: Ints) -> tuple[Dag, Ints]:
+        """The part of the residual that hangs on these eligible tasks, as a dag, those without sinks left out.
+
+        Returns it with the tasks that its sources, numbered first, stand for.
+        """
+        children, degree = row_of(self.dag.child_ptr, self.dag.child, sources)
+        live = self._is_sink(children)
+        tails = np.repeat(np.arange(len(sources), dtype=np.int32), degree)[live]
+        busy = np.bincount(tails, minlength=len(sources)) > 0
+        place = (np.cumsum(busy) - 1).astype(np.int32)
+        count = int(busy.sum())
+        sinks, heads = _numbered(len(self.dag), children[live])
+        return Dag.from_checked(count + sinks, place[tails], heads + np.int32(count), None), sources[busy]
+
+    def rendered(self, tasks: Ints) -> int:
+        """How many tasks become eligible when these eligible ones are executed."""
+        children, _ = row_of(self.dag.child_ptr, self.dag.child, tasks)
+        touched, times = np.unique(children, return_counts=True)
+        return int((times == self._missing[touched]).sum())
+
+    def _is_sink(self, tasks: Ints) -> NDArray[np.bool_]:
+        sinks: NDArray[np.bool_] = (self._blocked[tasks] == 0) & (self._missing[tasks] > 0)
+        return sinks
+
+    def _advance(self, executed: Ints, taken: Ints, returned: Ints, sources: Ints) -> None:
+        children, _ = row_of(self.dag.child_ptr, self.dag.child, executed)
+        np.subtract.at(self._missing, children, 1)
+        ready = np.concatenate([sources, children[self._missing[children] == 0]])
+        changed = _distinct(len(self.dag), np.concatenate([executed, taken, returned, ready]))
+        before = self._is_open(changed)
+        self.status[ready] = self.status[returned] = ELIGIBLE
+        self.status[taken] = OUT
+        self.status[executed] = EXECUTED
+        step = before.astype(np.int32) - self._is_open(changed)
+        children, degree = row_of(self.dag.child_ptr, self.dag.child, changed)
+        np.add.at(self._blocked, children, np.repeat(step, degree))
+        self._regroup(changed, children[self._is_sink(children)])
+
+    def _is_open(self, tasks: Ints) -> NDArray[np.bool_]:
+        """Whether each task stands in no child's way: executed, or to be executed now."""
+        free: NDArray[np.bool_] = (self.status[tasks] == ELIGIBLE) | (self.status[tasks] == EXECUTED)
+        return free
+
+    def _regroup(self, changed: Ints, sinks: Ints) -> None:
+        """Take the components apart that the changed tasks were in or that these sinks join, and put them together anew."""
+        parents, _ = row_of(self.dag.parent_ptr, self.dag.parent, _distinct(len(self.dag), sinks))
+        near = np.concatenate([changed, parents])
+        owners = self._owner[near]
+        members = [self._remove(number) for number in _distinct(self._numbers, owners[owners >= 0]).tolist()]
+        region = _distinct(len(self.dag), np.concatenate([near, *members]))
+        self._owner[region] = -1
+        part, sources = self.restricted(region[self.status[region] == ELIGIBLE])
+        if not len(sources):
+            return
+        for component in components(part, sources, self.dag.height[sources]):
+            self._add(component)
+
+    def _remove(self, number: int) -> Ints:
+        shape = self._shape_of.pop(number)
+        members = shape.members.pop(number).sources
+        if not shape.members:
+            del self.shapes[shape.key]
+        return members
+
+    def _add(self, component: Component) -> None:
+        shape = self.shapes.get(component.key)
+        if shape is None:
+            shape = self.shapes[component.key] = Shape(component.key)
+        shape.members[self._numbers] = component
+        self._shape_of[self._numbers] = shape
+        self._owner[component.sources] = self._numbers
+        self._numbers += 1
+
+
+def _distinct(n: int, tasks: Ints) -> Ints:
+    """The different ones among these tasks, ascending: by sorting where they are few, else by marking."""
+    if len(tasks) * 16 < n:
+        return np.unique(tasks)
+    seen = np.zeros(n, np.bool_)
+    seen[tasks] = True
+    return np.flatnonzero(seen).astype(np.int32)
+
+
+def _numbered(n: int, tasks: Ints) -> tuple[int, Ints]:
+    """How many different tasks there are, and each one's rank among them."""
+    seen = np.zeros(n, np.bool_)
+    seen[tasks] = True
+    rank = np.cumsum(seen, dtype=np.int32)
+    return int(rank[-1]) if n else 0, rank[tasks] - np.int32(1)

@@ -1,0 +1,48 @@
+"""Batches as people ask for them and see them."""
+
+from eligo.batches import Batch, batch
+from eligo.cli.plans import working
+from eligo.cli.printing import print_facts
+from eligo.errors import InputError, UnknownTaskError
+from eligo.formats import read_order
+from eligo.workflow import Workflow
+
+
+def ask_batch(  # noqa: PLR0913 - what the command's options say
+    flow: Workflow,
+    requests: int,
+    *,
+    executed: str | None,
+    allocated: str | None,
+    eligible: str | None,
+    method: str,
+    seconds: float | None,
+) -> Batch:
+    """The best batch of a state whose tasks are listed in files."""
+    if [executed, allocated, eligible].count("-") > 1:
+        raise InputError("standard input can be read only once")
+    ready = None if eligible is None else _names(flow, eligible)
+    done, out = _names(flow, executed), _names(flow, allocated)
+    with working(f"choosing {requests:,} tasks"):
+        return batch(flow, done, requests, allocated=out, eligible=ready, method=method, seconds=seconds)
+
+
+def _names(flow: Workflow, path: str | None) -> tuple[str, ...]:
+    names = () if path is None else read_order(path)
+    for name in names:
+        if name not in flow.dag:
+            raise UnknownTaskError(name).located(str(path))
+    return names
+
+
+def print_batch(found: Batch) -> None:
+    """The tasks, and how good the choice is."""
+    most = "no choice leaves more" if found.exact else f"not proved best: at most {found.upper_bound:,} possible"
+    print_facts(
+        f"Hand out: {', '.join(found.tasks)}",
+        [
+            ("tasks", len(found.tasks)),
+            ("ready afterwards", f"{found.eligible_after:,} ({most})"),
+            ("method", found.method),
+        ],
+    )
