@@ -14,8 +14,11 @@ STEPS = [
     ("The same workflow with a priority for every task, for engines that heed them:", "plan pie.yaml -o prioritised.yaml"),
     ("A plan carries its proof; a separate checker rechecks it:", "plan pie.yaml --save plan.json"),
     ("", "verify pie.yaml plan.json"),
+    ("A DAGMan file with splices stays as it is; a wrapper gives its nodes priorities:", "plan survey.dag -o prio.dag"),
+    ("From any format to any other; what has no place there is told:", "convert survey.dag survey.mmd"),
     ("Larger: 820 tasks whose blocks are run in an order of priority,", "generate in-mesh 40 -o mesh.json"),
     ("explained in words and in a picture:", "explain mesh.json -o mesh.svg"),
+    ("Nine requests at once: which tasks leave the most ready?", "batch mesh.json --requests 9"),
     ("Not every workflow has an order that is best at every moment; then a bound says how close this one is:",
      "generate layered 12 15 --seed 4 -o layered.json"),
     ("", "explain layered.json -o layered.html"),
@@ -26,7 +29,8 @@ def main() -> None:
     """Run every step in out/ and print what it prints."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
-    shutil.copy(HERE / "pie.yaml", OUT)
+    for file in ("pie.yaml", "survey.dag", "plate.dag"):
+        shutil.copy(HERE / file, OUT)
     for comment, words in STEPS:
         if comment:
             print(f"\n# {comment}", flush=True)
