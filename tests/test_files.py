@@ -231,3 +231,16 @@ def test_only_what_is_there_is_lost() -> None:
     ]
     assert formats.lost(flow, "wfcommons") == ["commands (1 task)", "cores (1 task)"]
     assert files.LARGEST_FILE == 2**30
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_what_grows_without_measure_is_refused_before_it_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr("eligo.formats.files.LARGEST_GROWN", 10_000)
+    path = tmp_path / f"f.arcs{suffix}"
+    formats.write(Dag.from_arcs([("a", "b")]), path)
+    assert list(formats.read(path).dag.arcs()) == [("a", "b")]
+    save("a" * 1_000_000, str(path))
+    with pytest.raises(FormatError, match="decompresses to more than 50 times its size"):
+        formats.read(path)

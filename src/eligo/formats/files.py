@@ -15,6 +15,9 @@ LARGEST_FILE = 2**30
 #: How a compressed file's name ends.
 COMPRESSED = (".gz", ".zst")
 
+#: A file may decompress to so many bytes, or to so many times its own: what grows more was made to do harm.
+LARGEST_GROWN, MOST_TIMES = 100 * 2**20, 50
+
 _CHUNK = 2**20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -133,21 +136,23 @@ def _bytes(path: str, limit: int) -> bytes:
         return _at_most(limit, file)
 
 
-def _at_most(limit: int, stream: Stream) -> bytes:
+def _at_most(limit: int, stream: Stream, reason: str | None = None) -> bytes:
     parts, size = [], 0
     while chunk := stream.read(_CHUNK):
         size += len(chunk)
         if size > limit:
-            raise FormatError(f"has more than {limit:,} bytes, the most that are read")
+            raise FormatError(reason or f"has more than {limit:,} bytes, the most that are read")
         parts.append(chunk)
     return b"".join(parts)
 
 
 def _decompressed(data: bytes, limit: int, kind: str, opened: Callable[[BinaryIO], Any]) -> bytes:
     damage = (OSError, EOFError, zlib.error) if kind == "gzip" else (EOFError, _zstd().ZstdError)
+    most = min(limit, max(LARGEST_GROWN, MOST_TIMES * len(data)))
+    grown = f"decompresses to more than {MOST_TIMES} times its size: if that is no mistake, decompress it first"
     try:
         with opened(io.BytesIO(data)) as stream:
-            return _at_most(limit, stream)
+            return _at_most(most, stream, grown if most < limit else None)
     except damage as error:
         raise FormatError(f"the {kind} data are damaged: {str(error).lower()}") from None
 
