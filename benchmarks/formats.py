@@ -96,14 +96,13 @@ def arc_lists() -> None:
 
 
 PEAK = """
-import re, sys
+import sys
+from benchmarks.timing import peak_kilobytes
 from eligo.formats import detect, module, read
-def peak():  # of this program: rusage counts what the process was before it
-    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 module(detect(sys.argv[1], open(sys.argv[1]).read(4096)))
-before = peak()
+before = peak_kilobytes()
 read(sys.argv[1])
-print(peak() - before)
+print(peak_kilobytes() - before)
 """
 
 

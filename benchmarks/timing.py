@@ -3,6 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,3 +48,9 @@ def row(cells: Sequence[object], widths: Sequence[int]) -> None:
 def verdict(holds: bool) -> str:
     """Whether a target is met."""
     return "met" if holds else "NOT MET"
+
+
+def peak_kilobytes() -> int:
+    """The most memory that this program has had; what rusage tells would include the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
