@@ -5,7 +5,7 @@ from importlib import import_module
 
 from eligo.cli import version
 
-EVERY = ("foundation", "planner", "formats")
+EVERY = ("foundation", "planner", "formats", "batches", "clusters")
 
 print(version().strip())
 for name in sys.argv[1:] or EVERY:

@@ -19,6 +19,8 @@ STEPS = [
     ("Larger: 820 tasks whose blocks are run in an order of priority,", "generate in-mesh 40 -o mesh.json"),
     ("explained in words and in a picture:", "explain mesh.json -o mesh.svg"),
     ("Nine requests at once: which tasks leave the most ready?", "batch mesh.json --requests 9"),
+    ("A fat task for a client that takes 15 tasks, cutting few arcs, and what it leaves:",
+     "cluster mesh.json --size 15 --goal communication -o fat.svg"),
     ("Not every workflow has an order that is best at every moment; then a bound says how close this one is:",
      "generate layered 12 15 --seed 4 -o layered.json"),
     ("", "explain layered.json -o layered.html"),

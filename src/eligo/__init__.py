@@ -15,6 +15,7 @@ from eligo.version import __version__
 
 if TYPE_CHECKING:
     from eligo.batches import Batch, Batches, batch
+    from eligo.clusters import Dealer, Dealing, FatTask, cluster, deal, fat_task
     from eligo.dag import Composition, Dag, compose, sum_of
     from eligo.errors import (
         CycleError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from eligo.execution import Execution
     from eligo.explaining import explain
     from eligo.formats import read, write
+    from eligo.formats.objects import as_workflow
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.theory.eligibility import (
         area,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "eligo.batches": ("Batch", "Batches", "batch"),
+    "eligo.clusters": ("Dealer", "Dealing", "FatTask", "cluster", "deal", "fat_task"),
     "eligo.dag": ("Composition", "Dag", "compose", "sum_of"),
     "eligo.errors": (
         "CycleError",
@@ -80,9 +83,12 @@ __all__ = [
     "Composition",
     "CycleError",
     "Dag",
+    "Dealer",
+    "Dealing",
     "DuplicateTaskError",
     "EligoError",
     "Execution",
+    "FatTask",
     "FormatError",
     "InputError",
     "Judgement",
@@ -100,9 +106,12 @@ __all__ = [
     "as_workflow",
     "batch",
     "check_schedule",
+    "cluster",
     "compose",
     "cumulative_profile",
+    "deal",
     "explain",
+    "fat_task",
     "is_schedule",
     "judge",
     "normalised_area",

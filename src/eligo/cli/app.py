@@ -239,3 +239,55 @@ def batch(
         print_json(found.document())
     else:
         print_batch(found)
+
+
+@app.command()
+def cluster(
+    file: File,
+    size: Annotated[int | None, typer.Option(help="How many tasks one client is to get.")] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="Deal all of it out to clients of these sizes, such as 8,4,2, again and again.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How long the client is to be busy, where runtimes are known.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="How far off the seconds may be, as a share.")] = 0.1,
+    tasks: Annotated[
+        str | None, typer.Option(help="A file that names the tasks, where they were chosen by hand.")
+    ] = None,
+    goal: Annotated[
+        str, typer.Option(help="productive (most tasks made ready), communication (least to send back) or balanced.")
+    ] = "productive",
+    weight: Annotated[float, typer.Option(help="How much sending counts when balanced, from 0 to 1.")] = 0.5,
+    strategy: Annotated[str, typer.Option(help="auto, direct, staggered, donor or searched.")] = "auto",
+    executed: Annotated[
+        str | None, typer.Option(help="A file that names the executed tasks, one a line, or as JSON.")
+    ] = None,
+    exchange: Annotated[float, typer.Option(help="With --sizes: the time that every exchange takes.")] = 0.0,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="A picture (.svg, .png), or where --export goes.")
+    ] = None,
+    export: Annotated[str | None, typer.Option(help="Write it for pegasus, snakemake or dagman.")] = None,
+    effort: EffortOption = "normal",
+    from_: From = None,
+    allow_outside: Outside = False,
+    json: Json = False,
+) -> None:
+    """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
+    from eligo.cli.clustering import Request, answer
+    from eligo.cli.plans import read_told
+
+    request = Request(
+        size=size,
+        seconds=seconds,
+        sizes=sizes,
+        tasks=tasks,
+        goal=goal,
+        weight=weight,
+        strategy=strategy,
+        tolerance=tolerance,
+        executed=executed,
+        exchange=exchange,
+        effort=effort,
+    )
+    answer(read_told(file, from_, allow_outside), request, output, export, json)

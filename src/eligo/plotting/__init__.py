@@ -4,13 +4,16 @@ They need matplotlib (`pip install 'eligo[plot]'`), which is imported when somet
 matplotlib figures without global state; `save_figure` writes them so that equal pictures are equal bytes.
 """
 
+from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.dags import draw_dag, draw_superdag
 from eligo.plotting.profiles import draw_profile
 from eligo.plotting.report import draw_explanation, fifo_profile, save_explanation, save_figure
 
 __all__ = [
     "draw_dag",
+    "draw_dealing",
     "draw_explanation",
+    "draw_fat_task",
     "draw_profile",
     "draw_superdag",
     "fifo_profile",

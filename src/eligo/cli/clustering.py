@@ -1,0 +1,193 @@
+"""Fat tasks as people ask for them and see them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eligo.cli.plans import tell, working
+from eligo.cli.printing import print_facts, print_json, sparkline
+from eligo.clusters import Dealing, FatTask, cluster, deal, fat_task
+from eligo.clusters.chains import told
+from eligo.clusters.export import EXPORTS, exported
+from eligo.errors import InputError, UnknownTaskError
+from eligo.formats import read_order
+from eligo.formats.files import save
+from eligo.workflow import Workflow
+
+PICTURES = (".svg", ".png")
+FIRST_TASKS = 12
+VERDICTS = {
+    "optimal": "one order of it is best at every moment",
+    "impossible": "no order of it is best at every moment",
+    "bounded": "not decided",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the command's options say."""
+
+    size: int | None
+    seconds: float | None
+    sizes: str | None
+    tasks: str | None
+    goal: str
+    weight: float
+    strategy: str
+    tolerance: float
+    executed: str | None
+    exchange: float
+    effort: str
+
+    def __post_init__(self) -> None:
+        ways = [self.size, self.seconds, self.sizes, self.tasks]
+        if sum(way is not None for way in ways) != 1:
+            raise InputError("say how much to take: one of --size, --seconds, --sizes and --tasks")
+        if [self.executed, self.tasks].count("-") > 1:
+            raise InputError("standard input can be read only once")
+
+
+def answer(flow: Workflow, request: Request, output: str | None, export: str | None, json: bool) -> None:
+    """Find what was asked for, write it where that was asked for, and print it."""
+    if export is not None and export not in EXPORTS:
+        raise InputError(f"there is no export {export!r}; there are {', '.join(EXPORTS)}")
+    with working(f"clustering {len(flow):,} tasks"):
+        found = _found(flow, request)
+    _write(flow, found, output, export)
+    if json:
+        print_json(found.document())
+    elif output != "-" and not (export is not None and output is None):
+        _print(found)
+
+
+def _found(flow: Workflow, request: Request) -> FatTask | Dealing:
+    executed = _names(flow, request.executed)
+    if request.tasks is not None:
+        return fat_task(flow, _names(flow, request.tasks), executed, request.effort)
+    if request.sizes is not None:
+        if executed:
+            raise InputError("--sizes deals the whole workflow out: leave --executed out")
+        return deal(
+            flow,
+            _sizes(request.sizes),
+            request.goal,
+            strategy=request.strategy,
+            weight=request.weight,
+            exchange=request.exchange,
+        )
+    return cluster(
+        flow,
+        request.size,
+        request.goal,
+        strategy=request.strategy,
+        executed=executed,
+        seconds=request.seconds,
+        tolerance=request.tolerance,
+        weight=request.weight,
+        effort=request.effort,
+    )
+
+
+def _names(flow: Workflow, path: str | None) -> tuple[str, ...]:
+    names = () if path is None else read_order(path)
+    for name in names:
+        if name not in flow.dag:
+            raise UnknownTaskError(name).located(str(path))
+    return names
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(word) for word in text.split(",")]
+    except ValueError:
+        raise InputError(f"sizes are whole numbers with commas between, such as 8,4,2, and {text!r} is not") from None
+    for size in sizes:
+        if size < 1:
+            raise InputError(f"a fat task has at least one task, and {size} is no such size")
+    return sizes
+
+
+def _write(flow: Workflow, found: FatTask | Dealing, output: str | None, export: str | None) -> None:
+    if output is not None and output.lower().endswith(PICTURES):
+        if export is not None:
+            raise InputError(f"{output} is the name of a picture: leave --export out, or name another file")
+        _draw(flow, found, output)
+    elif export is not None:
+        _export(exported(flow, _fats(found), export), output or "-")
+    elif output is not None:
+        raise InputError(f"{output}: a picture's name ends in .svg or .png; another file needs --export")
+
+
+def _fats(found: FatTask | Dealing) -> Sequence[FatTask]:
+    return [found] if isinstance(found, FatTask) else found.fat_tasks
+
+
+def _draw(flow: Workflow, found: FatTask | Dealing, output: str) -> None:
+    from eligo.plotting import draw_dealing, draw_fat_task, save_figure
+
+    with working("drawing"):
+        drawn = draw_fat_task(flow, found) if isinstance(found, FatTask) else draw_dealing(flow, found)
+        save_figure(drawn, output)
+    tell([f"wrote {output}"])
+
+
+def _export(texts: Mapping[str, str], output: str) -> None:
+    """Write the files of an export: one to where it should go, or a main one there and the others beside it."""
+    if list(texts) == [""]:
+        save(texts[""], output)
+        return
+    if output == "-":
+        raise InputError("this export has several files: name the first with -o, and the others go beside it")
+    main, *others = texts
+    save(texts[main], output)
+    for name in others:
+        path = Path(output).with_name(name)
+        save(texts[name], str(path))
+        path.chmod(path.stat().st_mode | 0o111)
+    tell([f"wrote {output} and beside it {len(others):,} script{'s' if len(others) > 1 else ''}"])
+
+
+def _print(found: FatTask | Dealing) -> None:
+    if isinstance(found, FatTask):
+        _print_fat_task(found)
+    else:
+        _print_dealing(found)
+
+
+def _print_fat_task(fat: FatTask) -> None:
+    chain = fat.residual_chain if len(fat.residual) <= 5_000 else None
+    facts: list[tuple[str, object]] = [
+        ("tasks", len(fat)),
+        ("strategy", f"{fat.strategy}: {fat.why}"),
+        ("results to send back", f"{fat.cut_arcs:,} arcs" + _bytes(fat.bytes_out)),
+        ("inputs to send", f"{len(fat.inputs):,} arcs" + _bytes(fat.bytes_in)),
+        ("makes ready", f"{fat.productivity:,} tasks; {fat.eligible_after:,} are ready then"),
+        ("what is left", f"{len(fat.residual):,} tasks; {fat.residual_verdict}: {VERDICTS[fat.residual_verdict]}"),
+    ]
+    facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []
+    facts += [("its blocks", told(chain))] if chain else []
+    print_facts(f"One client runs: {_shortened(fat.tasks)}", facts)
+
+
+def _bytes(amount: int | None) -> str:
+    return "" if amount is None else f", {amount:,} bytes"
+
+
+def _shortened(tasks: Sequence[str]) -> str:
+    return ", ".join(tasks[:FIRST_TASKS]) + (", ..." if len(tasks) > FIRST_TASKS else "")
+
+
+def _print_dealing(dealing: Dealing) -> None:
+    done = "" if dealing.finished else f"; {len(dealing.dag) - len(dealing.order):,} tasks were never done"
+    top = max((*dealing.eligible, *dealing.eligible_singly), default=0)
+    print_facts(
+        f"{len(dealing.dag):,} tasks in {len(dealing):,} fat tasks{done}",
+        [
+            ("results sent back", f"{dealing.cut_arcs:,} arcs of {dealing.cut_arcs_singly:,}"),
+            ("exchanges", f"{len(dealing):,} instead of {len(dealing.dag):,}"),
+            ("time", f"{dealing.makespan:,.2f} (estimate; {dealing.makespan_singly:,.2f} with single tasks)"),
+            ("ready after each", sparkline(dealing.eligible, top=top)),
+            ("with single tasks", sparkline(dealing.eligible_singly, top=top)),
+            ("strategies", ", ".join(sorted({fat.strategy for fat in dealing.fat_tasks}))),
+        ],
+    )

@@ -1,0 +1,196 @@
+"""Comparisons and experiments as people ask for them and see them."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from eligo.cli.plans import tell
+from eligo.cli.printing import print_json
+from eligo.errors import InputError
+from eligo.simulation.comparing import comparison, contests_of
+from eligo.simulation.experiments import Progress, run, with_absolute_paths
+from eligo.simulation.reports import Finding, Report, Table
+from eligo.simulation.settings import (
+    RULES,
+    Experiment,
+    Game,
+    Size,
+    Source,
+    batched_games,
+    is_experiment,
+    read_experiment,
+    volatile_game,
+)
+from eligo.simulation.tables import Record
+
+SCHEDULERS = "balanced,plan,critical-path,greedy,fifo,lifo"
+RATES = "2,4,8,16,32,64,128,256"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the command's options say."""
+
+    files: Sequence[str]
+    families: Sequence[str]
+    schedulers: str
+    orders: Sequence[str]
+    rates: str
+    clients: int
+    runs: int
+    seed: int
+
+
+def experiment_of(request: Request) -> Experiment:
+    """The experiment that somebody asked for, in a file of its own or by options."""
+    described = [file for file in request.files if is_experiment(file)]
+    if described:
+        if len(request.files) > 1 or request.families:
+            raise InputError(f"{described[0]} describes an experiment of its own: give it alone")
+        return read_experiment(described[0])
+    if not request.files and not request.families:
+        raise InputError("what is to be compared? Give a workflow, an experiment, or --family")
+    crowds = [volatile_game(count=request.clients, rules=rules) for rules in RULES]
+    return Experiment(
+        sources=(*map(Source.of_file, request.files), *(_family(words, request.seed) for words in request.families)),
+        schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *request.orders))),
+        games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds),
+        runs=request.runs,
+        seeds=(request.seed,),
+    )
+
+
+def _family(words: str, seed: int) -> Source:
+    family, *sizes = words.split() or [""]
+    return Source.of_family(family, [_size(word) for word in sizes], seed)
+
+
+def _size(word: str) -> Size:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return word
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise InputError(f"a rate is a number, and {word!r} is none") from None
+
+
+def results_file(request: Request, given: str | None) -> str | None:
+    """Where finished cells are kept: as given, or for an experiment in a file beside it."""
+    if given is None and request.files and is_experiment(request.files[0]):
+        return os.path.splitext(request.files[0])[0] + ".csv"
+    return given
+
+
+def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
+    request: Request, results: str | None, processes: int, on: str | None, output: str | None, as_json: bool
+) -> None:
+    """Play, draw and print."""
+    experiment = experiment_of(request)
+    file = results_file(request, results)
+    if on is not None:
+        experiment = with_absolute_paths(experiment)
+    try:
+        with progress_bar("playing") as progress:
+            records = run(experiment, file, processes, on, progress)
+    except KeyboardInterrupt:
+        if file is not None and os.path.exists(file):
+            tell([f"stopped: what is finished is in {file}; the same command goes on from there"])
+        raise
+    report = comparison(records, experiment.name or "Which order serves best")
+    if output is not None:
+        from eligo.plotting.comparison import save_report
+
+        save_report(report, output)
+    if as_json:
+        print_json(document(records))
+        return
+    print_report(report)
+    tell([f"wrote {path}" for path in (file, output) if path is not None])
+
+
+def document(records: Sequence[Record]) -> dict[str, object]:
+    """The results as plain data."""
+    best = {
+        contest.dag: {
+            "overall": contest.winner,
+            "rates": {f"{column.rate:g}": contest.best_at(column) for column in contest.rates},
+        }
+        for contest in contests_of(records)
+    }
+    return {"best": best, "results": [asdict(record) for record in records]}
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """How much is done and how long the rest will take, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def print_report(report: Report) -> None:
+    """A report in the terminal: words, tables, and published values beside ours."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for section in report.sections:
+        if not (section.words or section.tables or section.findings):
+            continue
+        console.print(section.title, style="bold")
+        for line in section.words:
+            console.print(line)
+        if section.findings:
+            _print_findings(section.findings, console.width)
+        for table in section.tables:
+            _print_table(table)
+        console.print()
+
+
+def _print_table(table: Table) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for number, name in enumerate(table.head):
+        grid.add_column(Text(name), justify="left" if number == 0 else "right", overflow="fold")
+    for i, row in enumerate(table.rows):
+        grid.add_row(*(Text(word, "bold" if (i, j) in table.marked else "") for j, word in enumerate(row)))
+    if table.title:
+        Console(soft_wrap=True, highlight=False).print(Text(table.title, "dim"))
+    Console(highlight=False).print(grid)
+
+
+def _print_findings(findings: Sequence[Finding], width: int) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("", "published", "ours", "agrees"):
+        grid.add_column(name, overflow="fold", ratio=None)
+    for finding in findings:
+        style = {True: "green", False: "bold red", None: ""}[finding.agrees]
+        words = (Text(finding.what), Text(finding.published), Text(finding.ours), Text(finding.answer, style))
+        grid.add_row(*words)
+    Console(highlight=False).print(grid)

@@ -1,0 +1,151 @@
+"""▷-chains for fat tasks: whole blocks that may be given away, and dags of which any fat task may be.
+
+A chain is what Theorem 1 of [1]_ speaks of: the blocks of a dag, each ▷ the next, in an order that the super-dag allows.
+Give away whole blocks, an ancestor-closed set of them, and the others are still such a chain (Lemma 2); give away
+the beginning of what is first in a chain, and the rest of its schedule is still best (Theorem 4). So a chain stays good
+as long as every block is whole, or gone, or the first one left and begun in its own order.
+
+.. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from eligo.clusters.matching import matches_all
+from eligo.dag import Dag
+from eligo.rows import Ints, pointers
+from eligo.theory.blocks import Blocks, decompose
+from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.series import segments
+from eligo.theory.skeleton import skeleton
+from eligo.theory.solutions import Solutions, recognise, solve_blocks, solve_one
+
+MANY = 10  # blocks without a name, of which one is looked at before all are solved
+
+
+@dataclass(eq=False)
+class Chain:
+    """The blocks of a dag in the order of a ▷-chain; `tasks` says which task of a larger dag each task of it is."""
+
+    solutions: Solutions
+    #: block numbers of the decomposition, first to last
+    sequence: Ints
+    tasks: Ints
+    #: how many of the first tasks of `order` are known to be gone
+    front: int = 0
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The blocks' names, first to last."""
+        names = [solution.name for solution in self.solutions.types]
+        return tuple(names[t] for t in self.solutions.type_of[self.sequence].tolist())
+
+    @cached_property
+    def order(self) -> Ints:
+        """An IC-optimal schedule: the blocks' sources, block after block, and then the sinks."""
+        dag = self.solutions.blocks.dag
+        nonsinks = concatenated_order(self.solutions, self.sequence)
+        order: Ints = self.tasks[np.concatenate([nonsinks, np.flatnonzero(dag.outdegree == 0)])]
+        return order
+
+    @cached_property
+    def begin(self) -> list[int]:
+        """Where in `order` each block begins, and where the last one ends."""
+        ptr = self.solutions.blocks.source_rows[0]
+        begin: list[int] = pointers(np.diff(ptr)[self.sequence]).tolist()
+        return begin
+
+    def members(self, place: int) -> list[int]:
+        """The sources of a block, in the order of its schedule."""
+        members: list[int] = self.order[self.begin[place] : self.begin[place + 1]].tolist()
+        return members
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        """For every nonsink, the place of its block in the chain."""
+        owner = [place for place, (a, b) in enumerate(pairwise(self.begin)) for _ in range(a, b)]
+        return dict(zip(self.order[: len(owner)].tolist(), owner, strict=True))
+
+    @cached_property
+    def family(self) -> str | None:
+        """ "W", "C", "N" or "M" where all blocks are of that family, M only with two parents each; else None."""
+        kinds = {solution.kind for solution in self.solutions.types}
+        if None in kinds or len({kind.letter for kind in kinds if kind}) != 1:
+            return None
+        letter = next(kind.letter for kind in kinds if kind)
+        deep = any(kind.letter == "M" and kind.d > 2 for kind in kinds if kind)
+        return letter if letter in {"W", "C", "N", "M"} and not deep else None
+
+
+def chain_of(dag: Dag, tasks: Ints | None = None) -> Chain | None:
+    """The dag as a ▷-chain of blocks, or None where it is none.
+
+    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
+    >>> chain_of(mesh).kinds
+    ('W(1,2)', 'W(2,2)')
+    """
+    bare = skeleton(dag)
+    blocks = decompose(bare)
+    if _is_hopeless(blocks):
+        return None
+    solutions = solve_blocks(blocks)
+    label = segments(bare)
+    ptr, sources = solutions.blocks.source_rows
+    line = linearise(solutions, label[sources[ptr[:-1]]], int(label.max(initial=-1)) + 1)
+    if not line.linear.all():
+        return None
+    return Chain(solutions, line.sequence, np.arange(len(dag), dtype=np.int32) if tasks is None else tasks)
+
+
+def _is_hopeless(blocks: Blocks) -> bool:
+    """Whether, among many blocks without a name, the largest has no order by itself: then the others need no solving."""
+    unnamed = np.ones(len(blocks), np.bool_)
+    for _, members in recognise(blocks):
+        unnamed[members] = False
+    if unnamed.sum() < MANY:
+        return False
+    largest = int(np.argmax(np.where(unnamed, np.diff(blocks.source_rows[0]), 0)))
+    return solve_one(blocks.block_dag(largest)).order is None
+
+
+def told(kinds: Iterable[str], most: int = 12) -> str:
+    """A chain as people read it, equal neighbours counted.
+
+    >>> told(["W(1,2)", "W(1,2)", "W(2,2)"])
+    '2 W(1,2) ▷ W(2,2)'
+    """
+    runs = [(kind, sum(1 for _ in group)) for kind, group in groupby(kinds)]
+    shown = [f"{count} {kind}" if count > 1 else kind for kind, count in runs]
+    return " ▷ ".join(shown if len(shown) <= most else [*shown[: most - 2], "...", shown[-1]])
+
+
+def is_reticulated(chain: Chain) -> bool:
+    """The repaired condition of Theorem 6: whether any fat task may be taken, as far as is known.
+
+    Printed is a one-to-one map of a block's sources into those of each block below it, which has counterexamples. None is
+    known where the map follows arcs and every block that is below another has all its sources merged with sinks above.
+    That is evidence, not proof: what is left is checked every time.
+
+    >>> from eligo import families
+    >>> is_reticulated(chain_of(families.out_mesh(5))), is_reticulated(chain_of(families.butterfly(2)))
+    (True, False)
+    """
+    blocks = chain.solutions.blocks
+    dag, superdag = blocks.dag, blocks.superdag
+    merged = np.bincount(blocks.source_of[(blocks.source_of >= 0) & (blocks.sink_of >= 0)], minlength=len(blocks))
+    below = superdag.indegree > 0
+    if (merged[below] != np.diff(blocks.source_rows[0])[below]).any():
+        return False
+    child_ptr, child, owner = dag.child_ptr.tolist(), dag.child.tolist(), blocks.source_of.tolist()
+    for above, under in zip(superdag.tails.tolist(), superdag.child.tolist(), strict=True):
+        rows = (child[child_ptr[u] : child_ptr[u + 1]] for u in blocks.sources(above).tolist())
+        if not matches_all([[v for v in row if owner[v] == under] for row in rows]):
+            return False
+    return True

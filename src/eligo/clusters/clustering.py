@@ -1,0 +1,111 @@
+"""One fat task out of a workflow: `cluster`."""
+
+from collections.abc import Iterable
+
+from eligo.clusters.fat import FatTask, fat_of
+from eligo.clusters.goals import Goal
+from eligo.clusters.growth import Budget
+from eligo.clusters.ranking import LARGEST_PLANNED, Ranking, ranked
+from eligo.clusters.state import State
+from eligo.clusters.strategies import STRATEGIES, Chooser
+from eligo.clusters.traffic import Files
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.planning import Plan
+from eligo.workflow import Workflow, dag_of
+
+
+def cluster(  # noqa: PLR0913
+    flow: Dag | Workflow,
+    size: int | None = None,
+    goal: str = "productive",
+    *,
+    strategy: str = "auto",
+    executed: Iterable[str] = (),
+    seconds: float | None = None,
+    tolerance: float = 0.1,
+    weight: float = 0.5,
+    effort: str = "normal",
+    plan: Plan | None = None,
+) -> FatTask:
+    """A self-contained set of tasks for one client, and what it leaves.
+
+    It has *size* tasks, or takes *seconds* within the *tolerance*. *goal* is "productive" (most tasks rendered eligible),
+    "communication" (fewest arcs cut, or bytes where the sizes of files are known) or "balanced", where *weight*, from 0 to
+    1, says how much a cut arc counts. *strategy* is "auto", "direct", "staggered", "donor" or "searched". Where what is left
+    has an IC-optimal schedule, "auto" leaves one that has. *plan* is that of the workflow, where it is known and nothing
+    is executed.
+
+    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
+    >>> fat = cluster(mesh, size=3)
+    >>> fat.tasks, fat.cut_arcs, fat.residual_verdict, fat.strategy
+    (('a', 'b', 'c'), 4, 'optimal', 'direct')
+    """
+    dag = dag_of(flow)
+    if strategy not in STRATEGIES:
+        raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+    aim = Goal(goal, weight)
+    state = State(dag, dag.indices(tuple(executed)))
+    budget = budget_of(flow, state, size, seconds, tolerance)
+    chooser = Chooser(state, _ranking(state, effort, plan), aim, Files.of(flow), effort)
+    if state.left > LARGEST_PLANNED:
+        chooser.seeds, chooser.exchanges = 4, 200
+    choice = chooser.choose(strategy, budget)
+    if not choice.growth.reached:
+        found = f"{choice.growth.weight:g}"
+        raise InputError(
+            f"no fat task of {budget.low:g} to {budget.high:g} seconds was found; the nearest takes {found} seconds"
+        )
+    return fat_of(flow, choice.growth, choice.strategy, choice.why, verdict=choice.verdict, effort=effort)
+
+
+def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
+    dag, rest = state.dag, state.remaining()
+    if plan is not None and plan.dag is not dag and plan.dag != dag:
+        raise InputError("this plan was made for another workflow")
+    if len(rest) < len(dag):
+        return ranked(dag.induced(rest), effort).renumbered(rest)
+    return ranked(dag, effort) if plan is None else Ranking.of_plan(plan)
+
+
+def budget_of(
+    flow: Dag | Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1
+) -> Budget:
+    """How large a fat task is to be, in tasks or in seconds, where there is that much left."""
+    if (size is None) == (seconds is None):
+        raise InputError("give either the size in tasks or the seconds")
+    if size is not None:
+        _check_size(size, state.left)
+        return Budget(size, size)
+    return _budget_of_seconds(flow, state, float(seconds or 0), tolerance)
+
+
+def _check_size(size: int, left: int) -> None:
+    if size < 1:
+        raise InputError(f"a fat task has at least one task, and {size} is no such size")
+    if size > left:
+        raise InputError(f"a fat task of {size:,} tasks was asked for, and only {left:,} are left")
+
+
+def _budget_of_seconds(flow: Dag | Workflow, state: State, seconds: float, tolerance: float) -> Budget:
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"a fat task takes some time, and {seconds} seconds are none")
+    if not 0 <= tolerance < 1:
+        raise InputError(f"a tolerance is a share from 0 to less than 1, and {tolerance} is none")
+    weights = weights_of(flow, state)
+    low = seconds * (1 - tolerance)
+    total = sum(weights[v] for v in state.remaining().tolist())
+    if total < low:
+        raise InputError(f"a fat task of {seconds:g} seconds was asked for, and only {total:g} are left")
+    return Budget(low, seconds * (1 + tolerance), weights)
+
+
+def weights_of(flow: Dag | Workflow, state: State) -> list[float]:
+    """The seconds of every task, which must be known of those that are left."""
+    if isinstance(flow, Dag):
+        raise InputError("how long the tasks run is not known, so a fat task cannot be sized by seconds")
+    known = [flow.task(name).seconds for name in flow.dag.tasks]
+    unknown = next((v for v in state.remaining().tolist() if known[v] is None), None)
+    if unknown is not None:
+        raise InputError(f"how long {flow.dag.tasks[unknown]!r} runs is not known, so no size in seconds can be kept")
+    return [second or 0.0 for second in known]

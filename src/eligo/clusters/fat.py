@@ -1,0 +1,174 @@
+"""The fat task: a self-contained cluster of tasks for one client, and what it does to the rest.
+
+A set of tasks is *self-contained* when with every task it has the task's parents, except those that are executed: the client
+can run it with no further communication [1]_, section 2.2. The *residual* is the dag of what is then left.
+
+.. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from eligo.clusters.chains import chain_of
+from eligo.clusters.growth import Budget, Growth
+from eligo.clusters.ranking import verdict_of
+from eligo.clusters.state import State
+from eligo.clusters.traffic import Files
+from eligo.dag import Dag
+from eligo.errors import NotSelfContainedError
+from eligo.workflow import Workflow, dag_of
+
+Arc = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FatTask:
+    """Tasks to be executed together by one client.
+
+    `residual_verdict` says whether what is left has an IC-optimal schedule: "optimal", "impossible" or "bounded" (not
+    decided). It and the residual are worked out when asked for.
+    """
+
+    dag: Dag
+    #: the tasks in an order in which the client can run them
+    tasks: tuple[str, ...]
+    #: the arcs from it to what is left: results to be sent back
+    cut: tuple[Arc, ...]
+    #: the arcs to it from executed tasks: results that it needs
+    inputs: tuple[Arc, ...]
+    #: how many tasks it renders eligible, those in it included
+    productivity: int
+    #: how many tasks are eligible once it is executed
+    eligible_after: int
+    #: which strategy chose it, and why
+    strategy: str
+    why: str
+    #: how long the client takes, one task after another, where known
+    seconds: float | None = None
+    #: the sizes of the files that are sent to the client and back, where known
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+    #: what is gone once it is out, a bit for every task of the dag
+    gone: bytes = b""
+    known_verdict: str | None = None
+    effort: str = "normal"
+
+    def __repr__(self) -> str:
+        return f"FatTask({len(self)} tasks, {self.cut_arcs} cut arcs, {self.strategy})"
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def cut_arcs(self) -> int:
+        """How many arcs it cuts: the data that the client must send back."""
+        return len(self.cut)
+
+    @cached_property
+    def residual(self) -> Dag:
+        """The dag of what is left."""
+        bits = np.unpackbits(np.frombuffer(self.gone, np.uint8), count=len(self.dag))
+        return self.dag.induced(np.flatnonzero(bits == 0).astype(np.int32))
+
+    @cached_property
+    def residual_verdict(self) -> str:
+        """Whether the residual has an IC-optimal schedule."""
+        return self.known_verdict or verdict_of(self.residual, self.effort)
+
+    @cached_property
+    def residual_chain(self) -> tuple[str, ...] | None:
+        """The blocks of the residual where it is a ▷-linear composition, each ▷ the next; else None."""
+        chain = chain_of(self.residual)
+        return None if chain is None else chain.kinds
+
+    def document(self) -> dict[str, Any]:
+        """The fat task as plain data, fit for JSON."""
+        known = {"seconds": self.seconds, "bytes_in": self.bytes_in, "bytes_out": self.bytes_out}
+        return {
+            "tasks": self.tasks,
+            "cut_arcs": self.cut_arcs,
+            "cut": self.cut,
+            "inputs": self.inputs,
+            "productivity": self.productivity,
+            "eligible_after": self.eligible_after,
+            "residual_tasks": len(self.residual),
+            "residual_verdict": self.residual_verdict,
+            "strategy": self.strategy,
+            "why": self.why,
+        } | {key: amount for key, amount in known.items() if amount is not None}
+
+
+def fat_task(
+    flow: Dag | Workflow, tasks: Iterable[str], executed: Iterable[str] = (), effort: str = "normal"
+) -> FatTask:
+    """A set of tasks chosen by hand as a fat task; it must be self-contained.
+
+    The smallest counterexample to Theorem 6 of the paper: two cycles that share a task.
+
+    >>> rings = Dag.from_arrays(11, [0, 0, 1, 1, 2, 2, 5, 5, 6, 6, 7, 7], [3, 4, 4, 5, 3, 5, 8, 9, 9, 10, 8, 10])
+    >>> fat_task(rings, ["7"]).residual_verdict
+    'impossible'
+    >>> fat_task(rings, ["3"])
+    Traceback (most recent call last):
+    eligo.errors.NotSelfContainedError: not self-contained: '3' needs '0', which is neither in the fat task nor executed
+    """
+    dag = dag_of(flow)
+    state = State(dag, dag.indices(tuple(executed)))
+    chosen = dag.indices(tuple(tasks))
+    growth = Growth(state, Budget(len(chosen), len(chosen)), Files.of(flow))
+    place = np.empty(len(dag), np.int32)
+    place[dag.order] = np.arange(len(dag), dtype=np.int32)
+    for v in chosen[np.argsort(place[chosen])].tolist():
+        if state.gone[v]:
+            raise NotSelfContainedError(dag.tasks[v])
+        if growth.missing(v):
+            inside = (*growth.inside, *np.flatnonzero(np.frombuffer(state.gone, np.uint8)).tolist())
+            lacking = next(u for u in state.parents_of(v) if u not in inside)
+            raise NotSelfContainedError(dag.tasks[v], dag.tasks[lacking])
+        growth.add(v)
+    return fat_of(flow, growth, "by hand", "it was given", effort=effort)
+
+
+def fat_of(  # noqa: PLR0913
+    flow: Dag | Workflow,
+    growth: Growth,
+    strategy: str,
+    why: str,
+    *,
+    verdict: str | None = None,
+    effort: str = "normal",
+) -> FatTask:
+    """The fat task that a growing set has become."""
+    dag, state, inside = dag_of(flow), growth.state, growth.inside
+    members = list(inside) if strategy == "by hand" else growth.ordered()
+    name = dag.tasks.__getitem__
+    gone = np.frombuffer(bytes(state.gone), np.uint8).copy()
+    gone[members] = 1
+    files = growth.files
+    return FatTask(
+        dag=dag,
+        tasks=tuple(map(name, members)),
+        cut=tuple((name(u), name(v)) for u in members for v in state.children_of(u) if v not in inside),
+        inputs=tuple((name(u), name(v)) for v in members for u in state.parents_of(v) if u not in inside),
+        productivity=growth.rendered,
+        eligible_after=state.ready_count() + growth.rendered - len(members),
+        strategy=strategy,
+        why=why,
+        seconds=_seconds(flow, members),
+        bytes_in=None if files is None else files.needed(inside, members),
+        bytes_out=None if files is None else files.cut(inside, members),
+        gone=np.packbits(gone).tobytes(),
+        known_verdict=verdict,
+        effort=effort,
+    )
+
+
+def _seconds(flow: Dag | Workflow, members: list[int]) -> float | None:
+    if isinstance(flow, Dag) or not flow.details:
+        return None
+    known = [flow.task(name).seconds for name in flow.dag.named(members)]
+    return None if None in known else sum(second for second in known if second is not None)

@@ -1,0 +1,208 @@
+"""Sets that grow a task at a time and stay self-contained, with what they cut and render kept up to date.
+
+Growing in the order of a schedule is the direct strategy; growing so that few arcs are cut, from several places, and then
+exchanging tasks one for one, is the search.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+
+from eligo.clusters.state import State
+from eligo.clusters.traffic import Files
+
+MOST_OPENERS = 24  # tasks that are looked at to find what a waiting task waits for
+NEAR = 4  # parents that a task may miss so that growing looks ahead to it
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How large a fat task is to be: from *low* to *high*, in tasks or, with *weights*, in seconds."""
+
+    low: float
+    high: float
+    weights: Sequence[float] | None = None
+
+    def of(self, v: int) -> float:
+        """What a task adds."""
+        return 1 if self.weights is None else self.weights[v]
+
+
+class Growth:
+    """A self-contained set in the making, beginning with nothing."""
+
+    def __init__(self, state: State, budget: Budget, files: Files | None = None) -> None:
+        self.state, self.budget, self.files = state, budget, files
+        self.inside: dict[int, None] = {}
+        #: how many tasks it renders eligible, how many arcs it cuts, how many bytes, how large it is
+        self.rendered = self.cut = self.bytes = 0
+        self.weight = 0.0
+        self._missing: dict[int, int] = {}
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is as large as it should be."""
+        return self.weight >= self.budget.low
+
+    def missing(self, v: int) -> int:
+        """How many parents of a task are neither executed nor inside."""
+        return self._missing.get(v, self.state.missing[v])
+
+    def is_ready(self, v: int) -> bool:
+        """Whether a task may join now."""
+        return not self.missing(v) and not self.state.gone[v] and v not in self.inside
+
+    def fits(self, v: int) -> bool:
+        """Whether a task may join without making it too large."""
+        return self.weight + self.budget.of(v) <= self.budget.high
+
+    def delta(self, v: int) -> int:
+        """How many more arcs are cut, or bytes where files are known, when a task joins."""
+        if self.files is not None:
+            return self.files.delta(v, self.inside)
+        return self.state.out(v) - self.state.missing[v]
+
+    def renders(self, v: int) -> int:
+        """How many tasks become eligible when a task joins."""
+        return sum(self.missing(w) == 1 for w in self.state.children_of(v))
+
+    def add(self, v: int) -> list[int]:
+        """A ready task joins; returns those that thereby become ready."""
+        self._count(v, 1)
+        self.inside[v] = None
+        fresh = []
+        for w in self.state.children_of(v):
+            self._missing[w] = self.missing(w) - 1
+            if not self._missing[w]:
+                fresh.append(w)
+        self.rendered += len(fresh)
+        return fresh
+
+    def remove(self, v: int) -> None:
+        """A task without children inside leaves again."""
+        for w in self.state.children_of(v):
+            self.rendered -= not self._missing[w]
+            self._missing[w] += 1
+        del self.inside[v]
+        self._count(v, -1)
+
+    def _count(self, v: int, sign: int) -> None:
+        self.cut += sign * (self.state.out(v) - self.state.missing[v])
+        self.weight += sign * self.budget.of(v)
+        if self.files is not None:
+            self.bytes += sign * self.files.delta(v, self.inside)
+
+    def ready(self) -> Iterator[int]:
+        """The tasks that may join because of those inside."""
+        return (v for v, missing in self._missing.items() if not missing and self.is_ready(v))
+
+    def openers(self, v: int) -> list[int]:
+        """Tasks that may join now and that a waiting task waits for, directly or not: a few, the nearest first."""
+        found: list[int] = []
+        seen, state = {v}, self.state
+        queue = [v]
+        for w in queue:
+            for u in state.parents_of(w):
+                if u in seen or u in self.inside or state.gone[u]:
+                    continue
+                seen.add(u)
+                (found if not self.missing(u) else queue).append(u)
+                if len(seen) > MOST_OPENERS:
+                    return found
+        return found
+
+    def is_last(self, v: int) -> bool:
+        """Whether a task inside may leave: it has no child inside."""
+        return not any(w in self.inside for w in self.state.children_of(v))
+
+    def ordered(self) -> list[int]:
+        """Its tasks in the order of the ranking, which is a schedule."""
+        return sorted(self.inside, key=self.state.rank.__getitem__)
+
+
+def by_rank(growth: Growth) -> Growth:
+    """Grow in the order of the ranking, until it is large enough or nothing fits: the direct strategy."""
+    state = growth.state
+    heap = sorted((state.rank[v], v) for v in growth.ready())
+    popped: dict[int, None] = {}
+    while not growth.reached:
+        top = state.top()
+        if top is not None and (not heap or top < heap[0]):
+            v = state.pop()
+            popped[v] = None
+        elif heap:
+            _, v = heappop(heap)
+        else:
+            break
+        if growth.is_ready(v) and growth.fits(v):
+            for w in growth.add(v):
+                heappush(heap, (state.rank[w], w))
+    state.push(popped)
+    return growth
+
+
+Score = Callable[[Growth, int], float]
+
+
+def by_score(growth: Growth, seeds: Iterable[int], score: Score) -> Growth:
+    """Grow from the first seed, always by the task nearby of least score; from the next seed where there is none.
+
+    Among equals the one that came up last goes first, so that a branch that was begun is followed to its end.
+    """
+    heap: list[tuple[float, int, int]] = []
+    left, turn = iter(seeds), count()
+
+    def offer(v: int) -> None:
+        if growth.is_ready(v):
+            heappush(heap, (score(growth, v), -next(turn), v))
+
+    while not growth.reached:
+        if not heap:
+            seed = next((v for v in left if growth.is_ready(v) and growth.fits(v)), None)
+            if seed is None:
+                break
+            offer(seed)
+        _, _, v = heappop(heap)
+        if not growth.is_ready(v) or not growth.fits(v):
+            continue
+        for w in growth.add(v):
+            offer(w)
+        for w in growth.state.children_of(v):
+            if 0 < growth.missing(w) <= NEAR:
+                for u in growth.openers(w):
+                    offer(u)
+    return growth
+
+
+Value = Callable[[Growth], tuple[float, ...]]
+
+
+def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> Growth:
+    """Exchange tasks one for one while the value falls; *others* are tasks elsewhere that may come in.
+
+    About *most* pairs are compared.
+    """
+    left, better = most, True
+    while better and left > 0:
+        better = False
+        for x in [v for v in growth.inside if growth.is_last(v)]:
+            if left <= 0 or not growth.is_last(x):  # a child of it came in
+                continue
+            before = value(growth)
+            growth.remove(x)
+            candidates = dict.fromkeys([*growth.ready(), *(v for v in others if growth.is_ready(v))])
+            left -= len(candidates)
+            worth, _, best = min((_worth(growth, y, value) for y in candidates if y != x), default=(before, 0, x))
+            better = better or worth < before
+            growth.add(best if worth < before else x)
+    return growth
+
+
+def _worth(growth: Growth, v: int, value: Value) -> tuple[tuple[float, ...], int, int]:
+    """The value with a task added, its rank and itself; the worst there is where the size would then be wrong."""
+    growth.add(v)
+    right = growth.budget.low <= growth.weight <= growth.budget.high
+    found = value(growth) if right else (float("inf"),)
+    growth.remove(v)
+    return found, growth.state.rank[v], v

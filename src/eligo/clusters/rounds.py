@@ -1,0 +1,205 @@
+"""A whole dag dealt out to clients that come again and again, or to a stream of them, and what that costs.
+
+Time is an estimate: a client of size k does k tasks, or k seconds of work, in one unit, one after another, and every exchange
+with it takes a fixed time besides. Dealing single tasks to the same clients, in the order of the plan, is the comparison.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import accumulate, cycle, repeat
+from typing import Any
+
+import numpy as np
+
+from eligo.clusters.dealing import Dealer
+from eligo.clusters.fat import FatTask
+from eligo.clusters.ranking import ranked
+from eligo.clusters.state import State
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.theory.eligibility import eligible_counts
+from eligo.workflow import Workflow, dag_of
+
+#: how many of its tasks, in its order, a client brings back done: all of them, some, or none and then it is gone
+Returns = Callable[[FatTask], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Dealing:
+    """What came of dealing a dag out."""
+
+    dag: Dag
+    #: the fat tasks in the order in which they came back, and of each how many tasks were done
+    fat_tasks: tuple[FatTask, ...]
+    done: tuple[int, ...]
+    #: when the last one came back, and when the last single task would have; see the module
+    makespan: float
+    makespan_singly: float
+    #: the plan's E(0..n)
+    profile: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.fat_tasks)
+
+    @property
+    def cut_arcs(self) -> int:
+        """The arcs cut by all fat tasks together."""
+        return sum(fat.cut_arcs for fat in self.fat_tasks)
+
+    @property
+    def cut_arcs_singly(self) -> int:
+        """The arcs cut when single tasks are dealt: every one."""
+        return self.dag.arc_count
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The tasks in the order in which they were executed."""
+        return tuple(task for fat, done in zip(self.fat_tasks, self.done, strict=True) for task in fat.tasks[:done])
+
+    @property
+    def finished(self) -> bool:
+        """Whether every task was executed."""
+        return len(self.order) == len(self.dag)
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """How many tasks were executed after each return."""
+        return tuple(accumulate(self.done))
+
+    @cached_property
+    def eligible(self) -> tuple[int, ...]:
+        """How many tasks had all their parents executed, and were not, after each return."""
+        executed = self.dag.indices(self.order)
+        rest = self.dag.order[~np.isin(self.dag.order, executed)]
+        counts = eligible_counts(self.dag, np.concatenate([executed, rest]).astype(np.int32))
+        return tuple(counts[list(self.steps)].tolist())
+
+    @cached_property
+    def eligible_singly(self) -> tuple[int, ...]:
+        """How many the plan has after as many single tasks."""
+        return tuple(self.profile[step] for step in self.steps)
+
+    def document(self) -> dict[str, Any]:
+        """The dealing as plain data, fit for JSON."""
+        fat = [
+            {"tasks": f.tasks, "cut_arcs": f.cut_arcs, "strategy": f.strategy, "done": done}
+            for f, done in zip(self.fat_tasks, self.done, strict=True)
+        ]
+        last = self.fat_tasks[-1] if self.fat_tasks else None
+        return {
+            "tasks": self.order,
+            "fat_tasks": fat,
+            "finished": self.finished,
+            "cut_arcs": self.cut_arcs,
+            "cut_arcs_singly": self.cut_arcs_singly,
+            "makespan": self.makespan,
+            "makespan_singly": self.makespan_singly,
+            "steps": self.steps,
+            "eligible": self.eligible,
+            "eligible_singly": self.eligible_singly,
+            "strategy": sorted({f.strategy for f in self.fat_tasks}),
+            "residual_verdict": last.residual_verdict if last is not None else "optimal",
+        }
+
+
+def deal(  # noqa: PLR0913
+    flow: Dag | Workflow,
+    sizes: Iterable[int],
+    goal: str = "productive",
+    *,
+    strategy: str = "auto",
+    weight: float = 0.5,
+    effort: str = "quick",
+    exchange: float = 0.0,
+    returns: Returns | None = None,
+) -> Dealing:
+    """Deal a whole dag out to clients of these sizes.
+
+    A sequence of sizes is one of clients that work side by side and come again until nothing is left. An iterator is a
+    stream of clients that come once each, one after another. *returns* says how much of a fat task comes back done; a
+    client that brings back nothing does not come again.
+
+    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
+    >>> dealing = deal(mesh, [3, 1])
+    >>> [fat.tasks for fat in dealing.fat_tasks], dealing.cut_arcs, dealing.makespan
+    ([('a', 'b', 'c'), ('e', 'f'), ('d',)], 4, 2.0)
+    """
+    dag = dag_of(flow)
+    dealer = Dealer(flow, goal=goal, strategy=strategy, weight=weight, effort=effort)
+    pool = _Pool(sizes, work_of(flow), exchange)
+    log = list(pool.played(dealer, returns or len))
+    sequence = ranked(dag, effort).sequence
+    profile = tuple(eligible_counts(dag, sequence).tolist())
+    makespan = max((now for now, _, _ in log), default=0.0)
+    singly = pool.played_singly(dag, sequence.tolist())
+    return Dealing(dag, tuple(fat for _, fat, _ in log), tuple(done for _, _, done in log), makespan, singly, profile)
+
+
+def work_of(flow: Dag | Workflow) -> list[float]:
+    """What each task takes: its seconds where all are known, else one unit each."""
+    known = [] if isinstance(flow, Dag) else [flow.task(name).seconds for name in flow.dag.tasks]
+    seconds = [second for second in known if second is not None]
+    return seconds if len(seconds) == len(known) == len(flow) else [1.0] * len(flow)
+
+
+class _Pool:
+    """The clients, as seats that somebody of some size sits in: for ever, or one client of a stream after the other."""
+
+    def __init__(self, sizes: Iterable[int], work: list[float], exchange: float) -> None:
+        if not 0 <= exchange < float("inf"):
+            raise InputError(f"an exchange takes some time or none, and {exchange} is neither")
+        self.work, self.exchange = work, exchange
+        self.stream = not isinstance(sizes, Sequence)
+        self.sizes = [] if self.stream else list(sizes)
+        self.seats: list[Iterator[int]] = [iter(sizes)] if self.stream else [repeat(size) for size in self.sizes]
+        if not self.stream and not self.sizes:
+            raise InputError("there is no client to deal to")
+
+    def played(self, dealer: Dealer, returns: Returns) -> Iterator[tuple[float, FatTask, int]]:
+        """When each fat task came back, and how much of it was done."""
+        out: list[tuple[float, int, int, str]] = []
+        idle, now, number = list(range(len(self.seats))), 0.0, 0
+        while True:
+            for seat in idle.copy():
+                size = next(self.seats[seat], None) if dealer.left else None
+                fat = None if size is None else dealer.deal(str(number), size)
+                if fat is not None and size is not None:
+                    self.sizes += [size] if self.stream else []
+                    heappush(
+                        out, (now + self._takes(fat.dag.indices(fat.tasks).tolist(), size), number, seat, str(number))
+                    )
+                    idle.remove(seat)
+                    number += 1
+            if not out:
+                return
+            now, _, seat, client = heappop(out)
+            fat = dealer.held[client]
+            done = returns(fat)
+            if not 0 <= done <= len(fat):
+                raise InputError(f"{done} tasks cannot come back of a fat task of {len(fat)}")
+            dealer.take_back(client, None if done == len(fat) else fat.tasks[:done])
+            yield now, fat, done
+            idle += [seat] if done or self.stream else []
+
+    def played_singly(self, dag: Dag, sequence: list[int]) -> float:
+        """When the last task is back if single ones are dealt in this order, each when it is eligible."""
+        seats = [cycle(self.sizes)] if self.stream and self.sizes else [repeat(size) for size in self.sizes]
+        state = State(dag)
+        state.rank_by(np.array(sequence, np.int32))
+        out: list[tuple[float, int, int]] = []
+        idle, now = list(range(len(seats))), 0.0
+        while True:
+            while idle and state.top() is not None:
+                seat, v = idle.pop(0), state.pop()
+                state.take([v])
+                heappush(out, (now + self._takes([v], next(seats[seat])), v, seat))
+            if not out:
+                return now
+            now, v, seat = heappop(out)
+            state.bring_back([v], 1)
+            idle.append(seat)
+
+    def _takes(self, tasks: list[int], size: int) -> float:
+        return self.exchange + sum(self.work[v] for v in tasks) / size

@@ -1,0 +1,250 @@
+"""How a fat task is chosen: four strategies, and which of them when.
+
+*Direct* takes the beginning of the plan [1]_, equation (2) and Corollary 1; *staggered* takes whole blocks of a ▷-chain and
+may skip some (Lemma 2); *donor* takes whatever serves the goal from dags of which any fat task may be taken (Theorems 6 and
+7, repaired); *searched* does so from any dag. The first two leave a dag that has an IC-optimal schedule by proof, where there
+was one; of the others the residual is decided before they are chosen, for the printed theorems are false.
+
+.. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from eligo.clusters.chains import Chain, chain_of, is_reticulated, told
+from eligo.clusters.enumeration import MOST_ENUMERATED, every_set
+from eligo.clusters.goals import Goal
+from eligo.clusters.growth import Budget, Growth, by_rank, by_score, exchange
+from eligo.clusters.ranking import Ranking, verdict_of
+from eligo.clusters.staggering import keeps_chain, staggered
+from eligo.clusters.state import State
+from eligo.clusters.traffic import Files
+from eligo.errors import InputError
+from eligo.theory.outcomes import OPTIMAL
+
+STRATEGIES = ("auto", "direct", "staggered", "donor", "searched")
+SEEDS = 24  # places from which the search grows
+EXCHANGES = 5_000  # pairs that are compared to improve one set
+CHECKS = ((2_000, 12), (20_000, 4))  # tasks left, and so many residuals of such dags are decided at most
+FEW_CHECKS = 1
+MOST_CERTIFIED = 20_000  # tasks: beyond, the repaired condition is not looked at for words alone
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A set with the strategy that found it, and the verdict on what it leaves where that is known."""
+
+    growth: Growth
+    strategy: str
+    why: str
+    verdict: str | None = None
+
+
+@dataclass(eq=False)
+class Chooser:
+    """Chooses fat tasks from a state, of which a ranking has put in order what is left.
+
+    Where *trusting*, no residual is decided: sets that nothing proves harmless are chosen only from dags that meet the
+    repaired condition. Whoever trusts decides the residual from time to time.
+    """
+
+    state: State
+    ranking: Ranking
+    goal: Goal
+    files: Files | None = None
+    effort: str = "normal"
+    seeds: int = SEEDS
+    exchanges: int = EXCHANGES
+    trusting: bool = False
+    #: whether any fat task may be taken, as far as is known; None where that was not looked at
+    harmless: bool | None = None
+    #: how many tasks went since the ranking was made, and whether what went is its beginning, or keeps its chain
+    dealt: int = 0
+    prefix: bool = True
+    linked: bool = True
+
+    def __post_init__(self) -> None:
+        self.state.rank_by(self.ranking.sequence)
+
+    @cached_property
+    def chain(self) -> Chain | None:
+        """What was left when the ranking was made, as a ▷-chain of blocks."""
+        if self.ranking.chain is not None:
+            return self.ranking.chain
+        rest = np.sort(self.ranking.sequence)
+        return chain_of(self.state.dag.induced(rest), rest)
+
+    @cached_property
+    def certified(self) -> bool:
+        """Whether any fat task may be taken, as far as is known: then any may be taken from what it leaves, too."""
+        if self.harmless is not None:
+            return self.harmless
+        chain = self.chain
+        return chain is not None and chain.family is not None and (chain.family == "M" or is_reticulated(chain))
+
+    @property
+    def _looks_at_condition(self) -> bool:
+        return self.trusting or self.state.left <= MOST_CERTIFIED
+
+    def follow_chain(self) -> None:
+        """Let the ranking be the schedule that the chain gives."""
+        if self.chain is not None and self.ranking.chain is None:
+            self.ranking = Ranking.of_chain(self.chain)
+            self.state.rank_by(self.chain.order)
+
+    def took(self, choice: Choice) -> None:
+        """A choice went out: remember what that leaves of the ranking and the chain."""
+        inside = choice.growth.inside
+        self.prefix = self.prefix and self._is_prefix(choice.growth)
+        self.linked = self.linked and self.chain_kept(choice.growth)
+        self.dealt += len(inside)
+
+    def chain_kept(self, growth: Growth) -> bool:
+        """Whether a set leaves a chain, where there was one; only looked at where the chain is known already."""
+        chain = self.__dict__.get("chain")
+        return chain is not None and self.linked and keeps_chain(chain, self.state, growth.inside)
+
+    def _is_prefix(self, growth: Growth) -> bool:
+        last = max((self.state.rank[v] for v in growth.inside), default=self.dealt - 1)
+        return self.prefix and last + 1 == self.dealt + len(growth.inside)
+
+    def choose(self, strategy: str, budget: Budget) -> Choice:
+        """The fat task of this size that serves the goal best, as far as the strategy goes."""
+        match strategy:
+            case "direct":
+                return self.direct(budget)
+            case "staggered":
+                return self._best([*self.staggered(budget)])
+            case "donor":
+                return self.donor(budget)
+            case "searched":
+                return self._unspoilt([*self.searched(budget)], self.direct(budget))
+            case "auto":
+                return self.auto(budget)
+        raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+
+    def direct(self, budget: Budget) -> Choice:
+        """The first tasks of the plan (Theorem 4): nothing renders more, where the plan is best at that step."""
+        growth = by_rank(self._empty(budget))
+        after = self.dealt + len(growth.inside)
+        prefix = self._is_prefix(growth)
+        best = "; no other set of this size renders more" if prefix and self.ranking.tight[after] else ""
+        kept = (prefix and after >= self.ranking.best_from) or self.chain_kept(growth)
+        return Choice(growth, "direct", f"the first tasks of the plan{best}", OPTIMAL if kept else None)
+
+    def staggered(self, budget: Budget) -> Iterator[Choice]:
+        """Whole blocks, begun at several places, and what is first in the chain to fill up."""
+        chain = self.chain
+        if chain is None:
+            raise InputError("the staggered strategy needs a ▷-linear composition of blocks, which this is not")
+        self.follow_chain()
+        roots = dict.fromkeys(chain.places[v] for v in self.state.first(self.seeds) if v in chain.places)
+        for root in roots:
+            growth = staggered(self._empty(budget), chain, self.goal, root)
+            why = f"whole blocks, which leaves a chain of blocks (Lemma 2): {told(blocks_of(chain, growth)) or 'none'}"
+            yield Choice(growth, "staggered", why, OPTIMAL if self.chain_kept(growth) else None)
+        if not roots:
+            yield replace(self.direct(budget), strategy="staggered")
+
+    def donor(self, budget: Budget) -> Choice:
+        """Whatever serves the goal, from a composition of W, of cycles, of N or of M with two parents each."""
+        if self.chain is None or self.chain.family is None:
+            raise InputError(
+                "the donor strategy needs a chain of blocks that are all W, all cycles, all N or all M(s,2)"
+            )
+        choices = [replace(choice, strategy="donor", why=self._donor_words()) for choice in self.searched(budget)]
+        return self._unspoilt(choices, self.direct(budget))
+
+    def searched(self, budget: Budget) -> Iterator[Choice]:
+        """Sets that grew from several places and were improved, or every set where there are few."""
+        few = self.state.left <= MOST_ENUMERATED
+        seen = set()
+        for growth in every_set(self.state, budget, self.files) if few else self._grown(budget):
+            members = frozenset(growth.inside)
+            if members not in seen and growth.reached:
+                seen.add(members)
+                yield Choice(growth, "searched", "found by growing and exchanging")
+
+    def _donor_words(self) -> str:
+        letter = self.chain.family if self.chain is not None else None
+        family = {"W": "W-dags", "C": "cycles", "N": "N-dags", "M": "M-dags", None: "a donor"}[letter]
+        covered = ""
+        if self._looks_at_condition:
+            covered = f" (the repaired condition {'holds' if self.certified else 'does not cover it'})"
+        checked = "" if self.trusting else "; the residual was decided"
+        return f"what serves the goal best, from {family}{covered}{checked}"
+
+    def _grown(self, budget: Budget) -> Iterator[Growth]:
+        ready = self.state.first(max(self.seeds, 16))
+        yield exchange(by_rank(self._empty(budget)), self.goal.value, ready[:8], self.exchanges)
+        for i in range(min(self.seeds, len(ready))):
+            growth = by_score(self._empty(budget), [*ready[i:], *ready[:i]], self.goal.score)
+            if not growth.reached:
+                growth = by_rank(growth)
+            yield exchange(growth, self.goal.value, ready[:8], self.exchanges)
+
+    def auto(self, budget: Budget) -> Choice:
+        """Direct where nothing is more productive and that is the goal; else the best that spoils nothing.
+
+        Staggered goes before the search, because it needs no check; donors are searched at once.
+        """
+        direct = self.direct(budget)
+        best = self.goal.name == "productive" and self._is_prefix(direct.growth)
+        if not direct.growth.reached or (best and self.ranking.tight[self.dealt + len(direct.growth.inside)]):
+            return direct
+        if self.goal.name == "productive" and (self.trusting or self.state.left > MOST_CERTIFIED):
+            return direct
+        choices = [direct]
+        if self.linked and self.ranking.verdict == OPTIMAL and self.chain is not None:
+            choices += self.staggered(budget)
+        if self._may_search(choices):
+            donor = self.ranking.verdict == OPTIMAL and self._looks_at_condition and self.certified
+            found = self.searched(budget)
+            choices += [replace(c, strategy="donor", why=self._donor_words()) if donor else c for c in found]
+        if self.goal.name == "communication":
+            choices = [choice for choice in choices if choice.growth.cut <= direct.growth.cut]
+        return self._unspoilt(choices, direct)
+
+    def _may_search(self, choices: list[Choice]) -> bool:
+        """Whether to look beyond what is proved harmless: where all is, or nothing can be spoilt, or else nothing is won."""
+        if self.ranking.verdict != OPTIMAL or (self._looks_at_condition and self.certified):
+            return True
+        won = self.goal.value(self._best(choices).growth) < self.goal.value(choices[0].growth)
+        return not won and not self.trusting
+
+    def _best(self, choices: list[Choice]) -> Choice:
+        return min(choices, key=lambda choice: self.goal.value(choice.growth))
+
+    def _unspoilt(self, choices: list[Choice], otherwise: Choice) -> Choice:
+        """The best choice; where what is left has an IC-optimal schedule now, the best that keeps it so, else *otherwise*."""
+        choices = sorted((c for c in choices if c.growth.reached), key=lambda c: self.goal.value(c.growth))
+        if self.ranking.verdict != OPTIMAL:
+            return choices[0] if choices else otherwise
+        checks = next((count for size, count in CHECKS if self.state.left <= size), FEW_CHECKS)
+        for choice in choices:
+            if choice.verdict == OPTIMAL or (self.trusting and self.certified):
+                return choice
+            if self.trusting or not checks:
+                continue
+            checks -= 1
+            if self.verdict(choice.growth) == OPTIMAL:
+                return replace(choice, verdict=OPTIMAL)
+        return otherwise
+
+    def verdict(self, growth: Growth) -> str:
+        """Whether what a set leaves has an IC-optimal schedule."""
+        rest = self.state.remaining()
+        left = rest[~np.isin(rest, list(growth.inside))]
+        return verdict_of(self.state.dag.induced(left), self.effort)
+
+    def _empty(self, budget: Budget) -> Growth:
+        return Growth(self.state, budget, self.files)
+
+
+def blocks_of(chain: Chain, growth: Growth) -> list[str]:
+    """The names of the blocks that a set has wholly."""
+    begun = dict.fromkeys(sorted(chain.places[v] for v in growth.inside if v in chain.places))
+    return [chain.kinds[b] for b in begun if all(v in growth.inside for v in chain.members(b))]

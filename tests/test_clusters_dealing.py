@@ -1,0 +1,405 @@
+"""Dealing fat tasks: whole, in part, never; exports that run; pictures; the command; and large dags."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from conftest import random_small_dag
+from eligo import families
+from eligo.cli import run
+from eligo.clusters import Dealer, FatTask, cluster, deal, fat_task
+from eligo.clusters.export import dagman_nodes, pegasus_labels, snakemake_groups
+from eligo.dag import Dag
+from eligo.errors import FormatError, InputError, NotSelfContainedError
+from eligo.execution import Execution
+from eligo.formats import dagman, pegasus
+from eligo.theory import exact
+from eligo.theory.eligibility import check_schedule
+from eligo.workflow import Origin, Task, Workflow
+
+draws = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="pictures need matplotlib: pip install 'eligo[plot]'"
+)
+FORK = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
+
+
+# One client after another
+
+
+def test_a_fat_task_holds_nothing_that_waits_for_another_client() -> None:
+    dealer = Dealer(families.out_mesh(3))
+    assert dealer.deal("one", 1) is not None
+    assert dealer.deal("two", 5) is None
+
+
+def test_what_comes_back_whole_is_executed() -> None:
+    dealer = Dealer(FORK)
+    dealer.deal("one", 3)
+    assert dealer.take_back("one") == ("d",)
+    assert set(dealer.execution.executed) == {"a", "b", "c"}
+
+
+def test_of_what_comes_back_in_part_the_rest_is_released() -> None:
+    dealer = Dealer(FORK)
+    dealer.deal("one", 3)
+    assert set(dealer.take_back("one", done=["a", "c"])) == {"b"}
+    assert (list(dealer.execution.executed), list(dealer.execution.allocated)) == (["a", "c"], [])
+    again = dealer.deal("two", 2)
+    assert again is not None
+    assert again.tasks == ("b", "d")
+
+
+def test_what_never_comes_back_is_all_released() -> None:
+    dealer = Dealer(FORK)
+    dealer.deal("one", 2)
+    dealer.lost("one")
+    assert (list(dealer.execution.eligible), dealer.left) == (["a"], 4)
+
+
+def test_a_running_execution_is_taken_over() -> None:
+    game = Execution(FORK, ["a"])
+    game.take("b")
+    fat = Dealer(FORK, game).deal("one", 2)
+    assert fat is not None
+    assert fat.tasks == ("c",)
+
+
+def test_after_a_loss_what_is_left_is_planned_anew() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        dag = random_small_dag(rng, 9)
+        dealer = Dealer(dag)
+        fat = dealer.deal("one", max(1, len(dag) // 2))
+        assert fat is not None
+        done = fat.tasks[: int(rng.integers(0, len(fat)))]
+        dealer.take_back("one", done)
+        following = dealer.deal("two", 1)
+        assert following is not None
+        assert following.eligible_after == exact.max_profile(dag.subdag([t for t in dag.tasks if t not in done]))[1]
+
+
+def test_a_client_is_asked_for_by_its_name() -> None:
+    dealer = Dealer(FORK)
+    with pytest.raises(InputError, match="no client 'nobody' has a fat task"):
+        dealer.take_back("nobody")
+    dealer.deal("one", 1)
+    with pytest.raises(InputError, match="client 'one' has a fat task already"):
+        dealer.deal("one", 1)
+
+
+def test_a_part_that_is_not_self_contained_is_refused_and_changes_nothing() -> None:
+    dealer = Dealer(FORK)
+    dealer.deal("one", 3)
+    with pytest.raises(NotSelfContainedError, match="'b' needs 'a'"):
+        dealer.take_back("one", done=["b"])
+    with pytest.raises(InputError, match="'d' is not in the fat task"):
+        dealer.take_back("one", done=["a", "d"])
+    assert dealer.take_back("one") == ("d",)
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_a_client_of_no_size_is_refused(size: int) -> None:
+    with pytest.raises(InputError, match="at least one task"):
+        Dealer(FORK).deal("one", size)
+
+
+def test_an_execution_of_another_workflow_is_refused() -> None:
+    with pytest.raises(InputError, match="another workflow"):
+        Dealer(FORK, Execution(families.out_mesh(3)))
+
+
+def test_seconds_size_a_fat_task_and_a_longer_task_goes_alone() -> None:
+    seconds = {"a": 5.0, "b": 1.0, "c": 1.0, "d": 90.0}
+    flow = Workflow(FORK, {name: Task(name=name, seconds=s) for name, s in seconds.items()})
+    dealer = Dealer(flow)
+    first = dealer.deal("one", seconds=7)
+    assert first is not None
+    assert (set(first.tasks), first.seconds) == ({"a", "b", "c"}, 7.0)
+    dealer.take_back("one")
+    last = dealer.deal("one", seconds=7)
+    assert last is not None
+    assert last.tasks == ("d",)
+
+
+# A whole dag
+
+
+@pytest.mark.parametrize("goal", ["productive", "communication", "balanced"])
+def test_dealing_executes_every_task_once(goal: str) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        dag = random_small_dag(rng, 14)
+        dealing = deal(dag, rng.integers(1, 5, 3).tolist(), goal)
+        check_schedule(dag, dealing.order)
+        assert dealing.finished
+        assert dealing.cut_arcs <= dag.arc_count
+
+
+def test_dealing_survives_clients_that_bring_back_a_part_or_nothing() -> None:
+    rng = np.random.default_rng(9)
+
+    def returns(fat: FatTask) -> int:
+        return int(rng.integers(0, len(fat) + 1))
+
+    for _ in range(40):
+        dag = random_small_dag(rng, 14)
+        dealing = deal(dag, [3] * 40, "communication", returns=returns)
+        check_schedule(dag, dealing.order)
+
+
+def test_when_every_client_is_gone_the_rest_is_never_done() -> None:
+    dealing = deal(FORK, [2, 2], returns=lambda fat: 0)
+    assert not dealing.finished
+    assert dealing.order == ()
+
+
+def test_a_stream_of_clients_comes_once_each() -> None:
+    dealing = deal(families.out_mesh(4), iter([3, 3, 2]))
+    assert [len(fat) for fat in dealing.fat_tasks] == [3, 3, 2]
+    assert not dealing.finished
+
+
+def test_dealt_directly_one_by_one_nothing_is_lost() -> None:
+    dealing = deal(families.out_mesh(6), iter([4, 1, 6, 3, 7]))
+    assert dealing.eligible == dealing.eligible_singly
+
+
+def test_the_time_of_one_client_is_its_work_and_its_exchanges() -> None:
+    dealing = deal(families.out_mesh(4), [5], exchange=1.0)
+    assert (dealing.makespan, dealing.makespan_singly) == pytest.approx((2 * (1 + 1.0), 10 * (0.2 + 1.0)))
+
+
+def test_no_client_at_all_is_refused() -> None:
+    with pytest.raises(InputError, match="no client to deal to"):
+        deal(FORK, [])
+
+
+def test_more_cannot_come_back_than_went_out() -> None:
+    with pytest.raises(InputError, match="3 tasks cannot come back"):
+        deal(FORK, [2], returns=lambda fat: 3)
+
+
+# Large dags
+
+
+LARGE: dict[str, Callable[[], Dag]] = {
+    "out-mesh": lambda: families.out_mesh(447),
+    "in-tree": lambda: families.in_tree(17),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_fat_task_of_a_large_dag_is_quick(name: str) -> None:
+    """The target is 200 ms; asserted is twice that, for machines that are busy."""
+    dag = LARGE[name]()
+
+    def seconds() -> float:
+        begin = time.process_time()
+        assert len(cluster(dag, 100, "communication")) == 100
+        return time.process_time() - begin
+
+    assert min(seconds() for _ in range(3)) < 0.4
+
+
+def test_a_large_dag_is_dealt_out_in_time() -> None:
+    begin = time.process_time()
+    dealing = deal(LARGE["out-mesh"](), [100, 100, 50], "communication")
+    assert time.process_time() - begin < 20
+    assert dealing.finished
+    assert dealing.cut_arcs < dealing.cut_arcs_singly // 4
+
+
+# Exports
+
+
+AWKWARD = ["it's", 'say "hi"', "$HOME", "a b", "{x}", "back\\slash", "semi;colon", "new*star"]
+
+
+def printing(tmp_path: Path) -> Workflow:
+    """Tasks in a row that each append an awkward word to a file."""
+    names = [f"t{i}" for i in range(len(AWKWARD))]
+    dag = Dag.from_arcs(pairwise(names), tasks=names)
+    script = f'printf "%s\\n" "$1" >> {tmp_path / "log"}'
+    commands = {name: ("/bin/sh", "-c", script, "sh", word) for name, word in zip(names, AWKWARD, strict=True)}
+    return Workflow(dag, {name: Task(name=name, command=command) for name, command in commands.items()})
+
+
+def test_the_scripts_of_fat_nodes_run_what_the_tasks_would(tmp_path: Path) -> None:
+    flow = printing(tmp_path)
+    files = dagman_nodes(flow, deal(flow, [3]).fat_tasks)
+    for name, text in files.items():
+        if name.endswith(".sh"):
+            subprocess.run(["/bin/sh", "-c", text], check=True)
+    assert (tmp_path / "log").read_text("utf-8").splitlines() == AWKWARD
+
+
+def test_a_line_for_a_shell_cannot_leave_the_script(tmp_path: Path) -> None:
+    dag = Dag.from_arcs([("a", "b")])
+    flow = Workflow(dag, {"a": Task(name="a", command="cd / && exit 0"), "b": Task(name="b", command="pwd")})
+    script = dagman_nodes(flow, [cluster(flow, 2)])["fat_1.sh"]
+    done = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == os.path.realpath(tmp_path)
+
+
+def test_a_fat_node_ends_with_the_first_task_that_fails(tmp_path: Path) -> None:
+    flow = printing(tmp_path)
+    failing = Workflow(flow.dag, {**flow.details, "t1": Task(name="t1", command="false")})
+    script = dagman_nodes(failing, [cluster(failing, 3)])["fat_1.sh"]
+    assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode != 0
+    assert (tmp_path / "log").read_text("utf-8").splitlines() == AWKWARD[:1]
+
+
+def test_fat_nodes_depend_on_one_another_as_their_tasks_do() -> None:
+    flow = Workflow(families.out_mesh(4))
+    fats = deal(flow, [4]).fat_tasks
+    owner = {task: f"fat_{i}" for i, fat in enumerate(fats, 1) for task in fat.tasks}
+    between = {(owner[u], owner[v]) for u, v in flow.dag.arcs() if owner[u] != owner[v]}
+    assert set(dagman.parse(dagman_nodes(flow, fats)["fat.dag"]).dag.arcs()) == between
+
+
+def test_a_fat_node_asks_for_what_its_largest_task_needs() -> None:
+    details = {"a": Task(name="a", command="true", cores=2), "b": Task(name="b", command="true", cores=4)}
+    flow = Workflow(Dag.from_arcs([("a", "b")]), details)
+    assert "request_cpus = 4" in dagman_nodes(flow, [cluster(flow, 2)])["fat.dag"]
+
+
+def test_submit_descriptions_cannot_be_joined_in_a_script() -> None:
+    flow = Workflow(FORK, origin=Origin(format="dagman"))
+    with pytest.raises(FormatError, match="submit descriptions"):
+        dagman_nodes(flow, [cluster(flow, 2)])
+
+
+def test_pegasus_labels_the_jobs_of_a_fat_task() -> None:
+    flow = Workflow(FORK, {"a": Task(name="a", command=("cut", "-f1"), priority=3)})
+    text = pegasus_labels(flow, [fat_task(flow, ["a", "b"])])
+    labels = {
+        job["id"]: job.get("profiles", {}).get("pegasus", {}).get("label") for job in yaml.safe_load(text)["jobs"]
+    }
+    assert labels == {"a": "fat_1", "b": "fat_1", "c": None, "d": None}
+    assert pegasus.parse(text).task("a").priority == 3
+
+
+def test_a_snakefile_groups_the_rules_of_a_fat_task() -> None:
+    flow = Workflow(FORK, {"a": Task(name="a", command="echo {braces} 'quoted'")})
+    text = snakemake_groups(flow, [fat_task(flow, ["a", "b"])])
+    assert text.count("group: 'fat_1'") == 2
+    shell = next(line for line in text.splitlines() if "braces" in line).split("shell: ", 1)[1]
+    quoted = eval(shell).format()
+    assert (
+        subprocess.run(["/bin/sh", "-c", quoted], capture_output=True, text=True, check=True).stdout
+        == "{braces} quoted\n"
+    )
+
+
+def test_a_group_of_several_parts_is_told_to_snakemake() -> None:
+    flow = Workflow(Dag.from_arcs([("a", "b"), ("c", "d")]))
+    assert "--group-components fat_1=2" in snakemake_groups(flow, [fat_task(flow, ["a", "c"])])
+
+
+def test_a_task_in_two_fat_tasks_cannot_be_exported() -> None:
+    flow = Workflow(FORK)
+    with pytest.raises(InputError, match="'a' is in two fat tasks"):
+        pegasus_labels(flow, [fat_task(flow, ["a"]), fat_task(flow, ["a", "b"])])
+
+
+# Pictures and the command
+
+
+@draws
+def test_a_picture_shows_the_dag_and_what_is_left() -> None:
+    from eligo.plotting import draw_fat_task
+
+    mesh = families.out_mesh(5)
+    figure = draw_fat_task(mesh, cluster(mesh, 5))
+    assert sum(1 for artist in figure.findobj() if artist.get_gid()) == len(mesh) + len(mesh) - 5
+
+
+@draws
+def test_of_a_large_dag_the_neighbourhood_is_drawn() -> None:
+    from eligo.plotting import draw_fat_task
+
+    mesh = families.out_mesh(60)
+    fat = cluster(mesh, 20, "communication")
+    figure = draw_fat_task(mesh, fat)
+    near = {*fat.tasks, *(v for _, v in fat.cut)}
+    assert sum(1 for artist in figure.findobj() if artist.get_gid()) == len(near)
+
+
+@draws
+def test_a_dealing_is_drawn_as_one_dag() -> None:
+    from eligo.plotting import draw_dealing
+
+    mesh = families.out_mesh(5)
+    figure = draw_dealing(mesh, deal(mesh, [4, 2]))
+    assert sum(1 for artist in figure.findobj() if artist.get_gid()) == len(mesh)
+
+
+@pytest.fixture
+def mesh_file(tmp_path: Path) -> str:
+    mesh = families.out_mesh(4)
+    path = tmp_path / "mesh.json"
+    path.write_text(json.dumps({"arcs": list(mesh.arcs()), "nodes": mesh.tasks}), "utf-8")
+    return str(path)
+
+
+def test_the_command_gives_one_document(mesh_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cluster", mesh_file, "--size", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["tasks"], found["cut_arcs"]) == (["0", "1", "2"], 4)
+    assert (found["residual_verdict"], found["strategy"]) == ("optimal", "direct")
+
+
+def test_the_command_deals_everything_out(mesh_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cluster", mesh_file, "--sizes", "4,2", "--goal", "communication", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["finished"]
+    assert sorted(map(int, found["tasks"])) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--size", "0"], "at least one task"),
+        (["--size", "11"], "only 10 are left"),
+        ([], "say how much to take"),
+        (["--sizes", "4,x"], "whole numbers with commas"),
+        (["--sizes", "4,0"], "at least one task"),
+        (["--size", "2", "--goal", "speed"], "there is no goal 'speed'"),
+        (["--size", "2", "--export", "slurm"], "there is no export 'slurm'"),
+        (["--size", "2", "-o", "out.txt"], "ends in .svg or .png"),
+        (["--size", "2", "--export", "dagman"], "several files"),
+        (["--seconds", "5"], "is not known"),
+    ],
+)
+def test_the_command_refuses_in_one_line(
+    mesh_file: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["cluster", mesh_file, *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert told in captured.err
+
+
+def test_the_command_writes_scripts_that_can_be_run(mesh_file: str, tmp_path: Path) -> None:
+    assert run(["cluster", mesh_file, "--sizes", "5", "--export", "dagman", "-o", str(tmp_path / "deal.dag")]) == 0
+    assert os.access(tmp_path / "fat_1.sh", os.X_OK)
+    assert len(dagman.parse((tmp_path / "deal.dag").read_text("utf-8"))) == 2
+
+
+def test_a_set_given_by_hand_is_read_from_a_file(
+    mesh_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = tmp_path / "chosen"
+    chosen.write_text("4\n", "utf-8")
+    assert run(["cluster", mesh_file, "--tasks", str(chosen)]) == 2
+    assert "not self-contained: '4' needs '1'" in capsys.readouterr().err
