@@ -16,7 +16,7 @@ LEVELS = {
     "planning": 2, "verifying": 2, "batches": 2, "policies": 2,
     "clusters": 3,  # the direct strategy is the beginning of a plan, and a residual's verdict is a plan's
     "simulation": 4, "engines": 4, "server": 4,
-    "plotting": 5, "explaining": 5,
+    "plotting": 5, "explaining": 5, "reproducing": 5,
     "cli": 6,
 }  # fmt: skip
 FOUNDATION = ["version", "errors", "kernels", "rows", "dag", "workflow", "execution"]

@@ -183,6 +183,35 @@ def test_details_are_a_mapping_like_any_other() -> None:
     assert flow.details == Workflow(flow.dag, dict(flow.details)).details
 
 
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Join nodes stay, as if there were too many arcs without them."""
+    monkeypatch.setattr("eligo.formats.dagman.reading.MANY_ARCS", -(10**9))
+
+
+def test_a_few_joins_are_written_out() -> None:
+    """They run nothing: what counts as a task is what the user has."""
+    text = "".join(f"JOB {name} x\n" for name in "abcdef") + "PARENT a b CHILD c d e\nPARENT a f CHILD b c"
+    flow = dagman.parse(text)
+    assert flow.dag.tasks == tuple("abcdef")
+    assert set(flow.dag.arcs()) == {(p, c) for p in "ab" for c in "cde"} | {(p, c) for p in "af" for c in "bc"}
+    assert flow.origin is not None
+    assert flow.origin.joins == 2
+    assert flow.task("c").command == "x"
+
+
+def test_many_pairs_keep_their_join() -> None:
+    names = [f"{side}{i}" for side in "ab" for i in range(300)]
+    text = (
+        "".join(f"JOB {name} x\n" for name in names) + f"PARENT {' '.join(names[:300])} CHILD {' '.join(names[300:])}"
+    )
+    flow = dagman.parse(text)
+    assert (len(flow), flow.dag.arc_count) == (601, 600)
+    assert flow.origin is not None
+    assert "1 join nodes, which DAGMan makes itself" in flow.origin.remarks[0]
+
+
+@pytest.mark.usefixtures("joined")
 def test_joins_instead_of_all_pairs() -> None:
     """Three parents and four children meet in a join node: seven arcs, not twelve."""
     flow = dagman.parse(
@@ -200,10 +229,10 @@ def test_what_is_done_is_left_out_and_counted() -> None:
     flow = dagman.parse(text + "PARENT a b CHILD c d\nDONE b")
     assert flow.dag.tasks == ("c", "d")
     assert flow.origin is not None
-    assert flow.origin.done == ("a", "b", "_condor_join_node0")
+    assert flow.origin.done == ("a", "b")
     assert flow.origin.remarks == ("2 of 4 tasks are done and left out",)
     half = dagman.parse(text + "PARENT a b CHILD c d\nDONE _condor_join_node7")
-    assert half.dag.tasks == ("b", "c", "d", "_condor_join_node0")
+    assert set(half.dag.arcs()) == {("b", "c"), ("b", "d")}
     assert half.task("c").command == "x"
 
 
@@ -255,6 +284,7 @@ def test_a_large_file_is_read_soon() -> None:
     assert time.process_time() - begin < 60  # it ends; how soon is for the benchmarks
 
 
+@pytest.mark.usefixtures("joined")
 def test_splices(folder: Writer) -> None:
     """A file spliced twice and one inside it: names say the way, and dependencies mean first and last nodes.
 
@@ -276,6 +306,7 @@ def test_splices(folder: Writer) -> None:
     assert [flow.task(name).category for name in ("S+a", "S+b", "U+T+c")] == ["S+k", "+g", "U+T+k"]
 
 
+@pytest.mark.usefixtures("joined")
 def test_join_nodes_are_numbered_as_dagman_does(folder: Writer) -> None:
     """Those of splices first, each with the names of its splices in front."""
     inner = "JOB a s\nJOB b s\nJOB c s\nJOB d s\nPARENT a b CHILD c d"
@@ -485,6 +516,7 @@ PARTS = {"job_dagman_splice_connect-A-inc1.dag", "job_dagman_splice_connect-A-in
 
 
 @needs_data
+@pytest.mark.usefixtures("joined")
 @pytest.mark.parametrize("name", REFERENCE)
 def test_reference_values(name: str) -> None:
     dag = formats.read(DATA / name).dag

@@ -197,9 +197,38 @@ def test_what_is_done_stays_done(tmp_path: Path) -> None:
     assert (tmp_path / "prio.dag.rescue003").read_text() == "DONE a\n"
     assert any("a copy of" in line for line in told)
     assert by_priority(formats.read(tmp_path / "prio.dag")) == ["c", "b"]
-    (tmp_path / "prio.dag.rescue004").write_text("# newer")
+    (tmp_path / "prio.dag.rescue004").write_text("DONE a\nDONE c\n")
     told = formats.write_priorities(formats.read(root), ["c", "b"], tmp_path / "prio.dag")
     assert any("prio.dag.rescue004, which was there before" in line for line in told)
+    (tmp_path / "mine.dag.rescue004").write_text("DONE a\nDONE b\nDONE c\n")
+    formats.write_priorities(formats.read(root), [], tmp_path / "prio.dag")
+    assert (tmp_path / "prio.dag.rescue005").read_text() == "DONE a\nDONE b\nDONE c\n"
+    (tmp_path / "mine.dag.rescue005").write_text("DONE a\n")
+    (tmp_path / "prio.dag.rescue006").write_text("DONE b\n")
+    with pytest.raises(FormatError, match="each tell of tasks done that the other does not"):
+        formats.write_priorities(formats.read(root), ["b", "c"], tmp_path / "prio.dag")
+
+
+def test_files_that_the_workflow_consists_of_are_not_overwritten(tmp_path: Path) -> None:
+    root = write(tmp_path, mine=SPLICED, **{"in": INNER})
+    flow = formats.read(root)
+    with pytest.raises(FormatError, match=r"mine\.dag consists of this file too: give another name"):
+        formats.write_priorities(flow, flow.dag.tasks, tmp_path / "in.dag")
+    assert (tmp_path / "in.dag").read_text() == INNER
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(tmp_path, mine=PLAIN)
+    flow = formats.read(root)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FormatError, match="cannot be written: no space left on device"):
+        formats.write_priorities(flow, ["a", "c", "b"], None)
+    assert root.read_bytes() == PLAIN.encode()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.dag"]
 
 
 def test_submit_files_with_a_priority_of_their_own_are_named(tmp_path: Path) -> None:
@@ -241,7 +270,7 @@ def test_text_without_a_file_gets_no_wrapper(tmp_path: Path) -> None:
 
 def test_other_formats_go_both_ways(tmp_path: Path) -> None:
     flow = parse('{"tasks": [{"name": "a", "run": "ls -l"}, {"name": "b", "after": ["a"]}]}')
-    assert formats.write_priorities(flow, ["a", "b"], tmp_path / "flow.dag") == []
+    assert "-maxjobs N flow.dag" in formats.write_priorities(flow, ["a", "b"], tmp_path / "flow.dag")[1]
     again = formats.read(tmp_path / "flow.dag")
     assert by_priority(again) == ["a", "b"]
     formats.write_priorities(again, ["a", "b"], tmp_path / "flow.json", override=True)
@@ -307,7 +336,7 @@ def test_in_place_keeps_every_other_line(lines: list[str], end: str, last: bool)
     except InputError:
         return
     order = [*reversed(before.dag.tasks)]
-    wanted = values(order)
+    wanted = values(order, joins=False)
     after = changed(text, wanted)
     flow = parse(after, "dagman")
     assert flow.dag == before.dag
@@ -330,7 +359,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     assert "eligo: wrote prio.dag" in err
     assert "eligo:   condor_submit_dag -maxjobs N prio.dag\n" in err
     assert run(["plan", "mine.dag", "-o", "prio.dag", "--json"]) == 0
-    assert capfd.readouterr().err == ""
+    out, err = capfd.readouterr()
+    assert out.startswith("{")
+    assert out.count("\n") == 1
+    assert err.startswith("eligo: wrote prio.dag")
     assert run(["plan", "mine.dag", "--in-place", "--override", "--format", "dagman"]) == 0
     assert (tmp_path / "mine.dag").read_text().endswith("PRIORITY b 1\nPRIORITY a 2\n")
     assert run(["plan", "mine.dag", "--in-place", "-o", "prio.dag"]) == 2

@@ -267,12 +267,17 @@ def test_nextflow_draws_processes_and_arcs_pass_through_the_rest() -> None:
 
 
 def test_a_drawing_of_operators_alone_is_taken_as_it_is() -> None:
-    text = "digraph { v0 [shape=point]; v1 [shape=circle]; v0 -> v1 }"
+    text = "digraph { v0 [shape=point]; v1 [shape=point]; v0 -> v1 }"
     assert arcs(text) == {("v0", "v1")}
 
 
+def test_circles_with_names_are_tasks() -> None:
+    text = "digraph { node [shape=circle]; v0; v1; v2 [shape=box]; v0 -> v1 -> v2 }"
+    assert arcs(text) == {("v0", "v1"), ("v1", "v2")}
+
+
 def test_a_circle_of_operators_is_passed_through() -> None:
-    text = "digraph { v0 [label=A]; v3 [label=B]; node [shape=circle]; v0 -> v1 -> v2 -> v1; v2 -> v3 }"
+    text = 'digraph { v0 [label=A]; v3 [label=B]; node [shape=circle label=""]; v0 -> v1 -> v2 -> v1; v2 -> v3 }'
     assert arcs(text) == {("A", "B")}
 
 

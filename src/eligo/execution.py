@@ -89,9 +89,11 @@ class Execution:
 
     def take(self, *tasks: str) -> None:
         """Hand out eligible tasks, all or none."""
-        for i, task in enumerate(tasks):
-            if task not in self._eligible or task in tasks[:i]:
-                raise MoveError("take", task, self.state(task) if task not in tasks[:i] else "named twice")
+        named: set[str] = set()
+        for task in tasks:
+            if task not in self._eligible or task in named:
+                raise MoveError("take", task, "named twice" if task in named else self.state(task))
+            named.add(task)
         for task in tasks:
             del self._eligible[task]
             self._allocated[task] = None

@@ -159,10 +159,14 @@ def _witness(conflict: Conflict) -> Iterator[str]:
     yield f"To be best after step {one}, {first} (or others as good) must be done by then{earlier}."
     if second:
         yield f"To be best after step {two}, {second} (or others as good) must be done by then{earlier}."
-    if conflict.alone:
+    told = [f"after every step up to {one}"] if not conflict.alone else []
+    told += [f"after step {step}" for step in conflict.corners if conflict.alone or step > one]
+    if conflict.alone and not told:
         yield "No choice of the second contains one of the first, so no order is best after both."
+    elif conflict.alone:
+        yield f"No order that is best {' and '.join(told)} is best after both steps {one} and {two}."
     else:
-        yield f"No order that is best after every step up to {one} is also best after step {two}."
+        yield f"No order that is best {' and '.join(told)} is also best after step {two}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -67,6 +67,10 @@ class Origin:
     version: str | None = None
     #: the names of tasks that the file says are executed, which are left out of the workflow
     done: tuple[str, ...] = ()
+    #: the other files that were read with it
+    files: tuple[str, ...] = ()
+    #: how many nodes the engine puts between tasks by itself
+    joins: int = 0
     #: how the file's bytes were read
     encoding: str = "utf-8"
     #: what whoever reads the file should be told, a sentence each

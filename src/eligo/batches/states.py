@@ -14,6 +14,7 @@ from eligo.batches.residual import Residual
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
 from eligo.execution import Execution
+from eligo.formats.objects import as_workflow
 from eligo.rows import Ints
 from eligo.theory.clock import Clock
 from eligo.workflow import Workflow, dag_of
@@ -45,7 +46,7 @@ class Batch:
 
 
 def batch(  # noqa: PLR0913 - the state is part of the question
-    flow: Dag | Workflow,
+    flow: object,
     executed: Iterable[str] = (),
     requests: int = 1,
     *,
@@ -65,7 +66,7 @@ def batch(  # noqa: PLR0913 - the state is part of the question
     >>> batch(dag, requests=2)
     Batch(tasks=('a', 'b'), eligible_after=3, upper_bound=3, exact=True, method='closed form')
     """
-    dag = dag_of(flow)
+    dag = dag_of(as_workflow(flow))
     residual = _state(dag, executed, allocated, eligible)
     ready, wanted = len(residual.eligible), _asked(requests)
     if wanted < 1:

@@ -83,6 +83,9 @@ def plan(
         bool,
         typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
     ] = False,
+    to: Annotated[
+        str | None, typer.Option("--to", help="The format to write, where OUT's suffix does not tell.")
+    ] = None,
     save: Annotated[
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
@@ -96,22 +99,26 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.plans import print_plan, read_told, save_plan, stoppable, tell, working
-    from eligo.formats import write_priorities
+    from eligo.cli.plans import check_free, print_plan, read_told, save_plan, stoppable, tell, working
+    from eligo.formats import format_for_priorities, write_priorities
     from eligo.planning import plan as make_plan
 
     if in_place and output is not None:
         raise InputError("--in-place writes FILE itself: leave -o out")
+    if [output, save, "-" if json else None].count("-") > 1:
+        raise InputError("only one of -o -, --save - and --json can go to standard output")
     flow = read_told(file, from_, allow_outside)
+    if in_place or output is not None:
+        format_for_priorities(flow, output, to)  # a wrong name is told before the work
+    check_free(flow, save)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, prefer, clock)
     if save is not None:
         save_plan(found, save)
-    told = write_priorities(flow, found.order, output, override) if in_place or output is not None else []
+    told = write_priorities(flow, found.order, output, override, to) if in_place or output is not None else []
     if json:
         print_json(found.document())
-        return
-    if output != "-" and save != "-":
+    elif output != "-" and save != "-":
         print_plan(flow, found, prefer)
     tell(told)
 
@@ -158,13 +165,11 @@ def verify(
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
     from eligo.cli.plans import check_order, check_plan, read_told
-    from eligo.formats import read_document
+    from eligo.formats import read_claim
 
     flow = read_told(file, from_, allow_outside)
-    document = read_document(order)
-    if isinstance(document, dict) and "proof" in document:
-        return check_plan(flow, document, json)
-    return check_order(flow, order, json)
+    claim = read_claim(order)
+    return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
 
 
 @app.command()
@@ -291,3 +296,62 @@ def cluster(
         effort=effort,
     )
     answer(read_told(file, from_, allow_outside), request, output, export, json)
+
+
+@app.command()
+def compare(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
+    ] = None,
+    family: Annotated[
+        list[str] | None, typer.Option(help="A dag of a family, such as 'out-mesh 40'; may be repeated.")
+    ] = None,
+    schedulers: Annotated[
+        str, typer.Option(help="Which orders to compare, by name, with commas between them.")
+    ] = "balanced,plan,critical-path,greedy,fifo,lifo",
+    order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None,
+    rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256",
+    clients: Annotated[int, typer.Option(help="How many clients come and go, for the makespan.")] = 16,
+    runs: Annotated[int, typer.Option(help="How often each game is played.")] = 50,
+    seed: Annotated[int, typer.Option(help="For all that is random.")] = 0,
+    processes: Annotated[int, typer.Option("-p", "--processes", help="How many play at once.")] = 1,
+    on: Annotated[str | None, typer.Option(help="A Dask cluster that plays instead: dask://HOST:PORT.")] = None,
+    results: Annotated[
+        str | None, typer.Option(help="Keep finished results here (.csv, .parquet), and go on from what it has.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Which order would have served you best, and at which rate of requests: schedulers side by side."""
+    from eligo.cli.comparing import Request
+    from eligo.cli.comparing import compare as play
+
+    request = Request(
+        files=files or [],
+        families=family or [],
+        schedulers=schedulers,
+        orders=order or [],
+        rates=rates,
+        clients=clients,
+        runs=runs,
+        seed=seed,
+    )
+    play(request, results, processes, on, output, json)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="comparison, sweep, batch or clustering.")],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="A folder for the page and the pictures.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller dags and fewer runs: within a minute.")] = False,
+    processes: Annotated[int, typer.Option("-p", "--processes", help="How many play at once.")] = 1,
+    json: Json = False,
+) -> None:
+    """A paper's tables and figures made again: each published value beside ours, and whether they agree."""
+    from eligo.cli.reproducing import reproduce as play_again
+
+    play_again(paper, output, quick, processes, json)

@@ -19,7 +19,8 @@ def ask_batch(  # noqa: PLR0913 - what the command's options say
     seconds: float | None,
 ) -> Batch:
     """The best batch of a state whose tasks are listed in files."""
-    if [executed, allocated, eligible].count("-") > 1:
+    from_stdin = flow.origin is not None and flow.origin.path is None
+    if [executed, allocated, eligible].count("-") + from_stdin > 1:
         raise InputError("standard input can be read only once")
     ready = None if eligible is None else _names(flow, eligible)
     done, out = _names(flow, executed), _names(flow, allocated)

@@ -1,14 +1,18 @@
 """Comparisons and experiments as people ask for them and see them."""
 
+import atexit
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
 from eligo.errors import InputError
+from eligo.formats.files import load_bytes
 from eligo.simulation.comparing import comparison, contests_of
 from eligo.simulation.experiments import Progress, run, with_absolute_paths
 from eligo.simulation.reports import Finding, Report, Table
@@ -25,8 +29,10 @@ from eligo.simulation.settings import (
 )
 from eligo.simulation.tables import Record
 
-SCHEDULERS = "balanced,plan,critical-path,greedy,fifo,lifo"
-RATES = "2,4,8,16,32,64,128,256"
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 150  # characters, where nobody's terminal says how many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +60,22 @@ def experiment_of(request: Request) -> Experiment:
         raise InputError("what is to be compared? Give a workflow, an experiment, or --family")
     crowds = [volatile_game(count=request.clients, rules=rules) for rules in RULES]
     return Experiment(
-        sources=(*map(Source.of_file, request.files), *(_family(words, request.seed) for words in request.families)),
+        sources=(*map(_file, request.files), *(_family(words, request.seed) for words in request.families)),
         schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *request.orders))),
         games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds),
         runs=request.runs,
         seeds=(request.seed,),
     )
+
+
+def _file(path: str) -> Source:
+    """Standard input is copied, for a workflow is read more than once here; the copy is gone when the command ends."""
+    if path != "-":
+        return Source.of_file(path)
+    with tempfile.NamedTemporaryFile(prefix="eligo-", delete=False) as copy:
+        copy.write(load_bytes("-"))
+    atexit.register(os.unlink, copy.name)
+    return Source(label="standard input", path=copy.name)
 
 
 def _family(words: str, seed: int) -> Source:
@@ -140,34 +156,41 @@ def progress_bar(what: str) -> Iterator[Progress]:
         yield lambda done, total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def print_report(report: Report) -> None:
     """A report in the terminal: words, tables, and published values beside ours."""
-    from rich.console import Console
+    from rich.text import Text
 
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = _console()
     for section in report.sections:
         if not (section.words or section.tables or section.findings):
             continue
-        console.print(section.title, style="bold")
+        console.print(Text(section.title, "bold"))
         for line in section.words:
-            console.print(line)
+            console.print(Text(line))
         if section.findings:
-            _print_findings(section.findings, console.width)
+            _print_findings(section.findings, console)
         for table in section.tables:
-            _print_table(table)
+            _print_table(table, console)
         console.print()
 
 
-def _print_table(table: Table) -> None:
+def _console() -> "Console":
+    """As wide as the terminal, or wide enough for a table where it goes to a file."""
     from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+
+
+def _print_table(table: Table, console: "Console") -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -177,20 +200,19 @@ def _print_table(table: Table) -> None:
     for i, row in enumerate(table.rows):
         grid.add_row(*(Text(word, "bold" if (i, j) in table.marked else "") for j, word in enumerate(row)))
     if table.title:
-        Console(soft_wrap=True, highlight=False).print(Text(table.title, "dim"))
-    Console(highlight=False).print(grid)
+        console.print(Text(table.title, "dim"))
+    console.print(grid)
 
 
-def _print_findings(findings: Sequence[Finding], width: int) -> None:
-    from rich.console import Console
+def _print_findings(findings: Sequence[Finding], console: "Console") -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("", "published", "ours", "agrees"):
-        grid.add_column(name, overflow="fold", ratio=None)
+        grid.add_column(name, overflow="fold")
     for finding in findings:
         style = {True: "green", False: "bold red", None: ""}[finding.agrees]
         words = (Text(finding.what), Text(finding.published), Text(finding.ours), Text(finding.answer, style))
         grid.add_row(*words)
-    Console(highlight=False).print(grid)
+    console.print(grid)

@@ -1,6 +1,7 @@
 """Plans, explanations and verifications as people see them."""
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +66,13 @@ def stoppable() -> Iterator[Clock]:
         signal.signal(signal.SIGINT, before)
 
 
+def check_free(flow: Workflow, save: str | None) -> None:
+    """Refuse to write a plan over a file that the workflow was read from."""
+    read = {flow.origin.path, *flow.origin.files} - {None} if flow.origin else set()
+    if save is not None and os.path.realpath(save) in {os.path.realpath(str(file)) for file in read}:
+        raise InputError(f"{save}: the workflow was read from this file: save the plan under another name")
+
+
 def save_plan(plan: Plan, path: str) -> None:
     """Write a plan with its proof as JSON."""
     text = json.dumps(plan.document(), ensure_ascii=False) + "\n"
@@ -113,12 +121,10 @@ def print_explanation(flow: Workflow, plan: Plan, words: Sequence[str]) -> None:
     sys.stdout.write("\n".join([*words, "", picture, f"{'':10}{legend}"]) + "\n")
 
 
-def check_order(flow: Workflow, path: str, as_json: bool) -> int:
+def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
     """Judge an order without a proof."""
-    from eligo.formats import read_order
-
     try:
-        found = judge(flow, read_order(path))
+        found = judge(flow, order)
     except ScheduleError as error:
         return _no(str(error), {"task": error.task, "parent": error.parent}, as_json)
     if as_json:

@@ -37,7 +37,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError
@@ -51,13 +51,14 @@ __all__ = [
     "LARGEST_FILE",
     "MODULES",
     "detect",
+    "format_for_priorities",
     "format_to_write",
     "generate",
     "lost",
     "module",
     "parse",
     "read",
-    "read_document",
+    "read_claim",
     "read_order",
     "write",
     "write_priorities",
@@ -168,8 +169,9 @@ def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE, al
             format = format or detect(path, text)
             if encoding != "utf-8" and format in UNICODE:
                 raise not_utf_8(text, path)
-            flow = _parsed(text, format, Beside(None if path == "-" else path, limit - len(text), allow_outside))
-            return replace(flow, origin=_origin(flow, path, encoding))
+            beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
+            flow = _parsed(text, format, beside)
+            return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files))
     except InputError as error:
         raise _located(error, path, text) from None
 
@@ -187,7 +189,9 @@ def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> Non
     save(text, path)
 
 
-def write_priorities(flow: Workflow, order: Sequence[str], path: StrPath | None, override: bool = False) -> list[str]:
+def write_priorities(
+    flow: Workflow, order: Sequence[str], path: StrPath | None, override: bool = False, format: str | None = None
+) -> list[str]:
     """Write a workflow with priorities for its tasks, so that an engine that heeds them follows *order*.
 
     Priorities that tasks have already part them into classes, and *order* counts inside each class; where *override*, it
@@ -196,19 +200,29 @@ def write_priorities(flow: Workflow, order: Sequence[str], path: StrPath | None,
     """
     path = None if path is None else os.fspath(path)
     order, told = (list(order), []) if override else _in_classes(flow, order)
-    format = format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
+    format = format_for_priorities(flow, path, format)
     chosen, came_from = module(format), flow.origin.format if flow.origin else None
-    if not chosen.PRIORITIES:
-        raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
     if format == came_from and hasattr(chosen, "write_wrapper"):
         writer = cast(Prioritising, chosen)
         return (writer.write_in_place(flow, order) if path is None else writer.write_wrapper(flow, order, path)) + told
-    if path is None:
+    write(with_priorities(flow, order), cast(str, path), format)
+    missing = lost(flow, format) if format != came_from else []
+    told += [f"{format} has no place for {', '.join(missing)}"] if missing else []
+    advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
+    return told + advice(flow, cast(str, path))
+
+
+def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | None = None) -> str:
+    """The name of the format in which `write_priorities` would write; raises where that has no place for priorities."""
+    path = None if path is None else os.fspath(path)
+    format = format or format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
+    if not module(format).PRIORITIES:
+        raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
+    if path is None and not hasattr(module(format), "write_in_place"):
         raise FormatError(
             f"--in-place is for DAGMan files: name a file to write after -o, to keep your {format} as it is"
         )
-    write(with_priorities(flow, order), path, format)
-    return told
+    return format
 
 
 def lost(flow: Workflow, format: str) -> list[str]:
@@ -230,20 +244,17 @@ def lost(flow: Workflow, format: str) -> list[str]:
 
 def read_order(path: StrPath, limit: int = LARGEST_FILE) -> tuple[str, ...]:
     """The order of tasks in a file, or in standard input where *path* is "-": see `eligo.formats.orders`."""
-    path = os.fspath(path)
-    text = load(path, limit)
-    try:
-        return orders.parse(text)
-    except InputError as error:
-        raise _located(error, path, text) from None
+    found = read_claim(path, limit)
+    return orders.listed(found) if isinstance(found, dict) else found
 
 
-def read_document(path: StrPath, limit: int = LARGEST_FILE) -> object:
-    """The JSON document in a file, such as a saved plan; None where the text is no JSON object or list."""
+def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tuple[str, ...]:
+    """What `verify` takes: a plan saved with its proof, or the order of tasks in a file."""
     path = os.fspath(path)
-    text = load(path, limit)
+    text = load(path, limit, may_be_empty=True)
     try:
-        return load_json(text) if text.lstrip()[:1] in {"[", "{"} else None
+        document = load_json(text) if text.lstrip().startswith("{") else None
+        return document if isinstance(document, dict) and "proof" in document else orders.parse(text)
     except InputError as error:
         raise _located(error, path, text) from None
 
@@ -306,7 +317,7 @@ def format_to_write(flow: Dag | Workflow, path: str) -> str:
     origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
     fitting = [origin] if path == "-" else _of_suffix(path)
     if not fitting:
-        raise FormatError("the file's name does not tell the format to write: name the format too", path)
+        raise FormatError("the file's name does not tell the format to write: name it with --to", path)
     return origin if origin in fitting else fitting[-1]
 
 

@@ -35,7 +35,10 @@ NAME = "csv"
 PRIORITIES = False
 CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
 
-HEADERS = (("parent", "child"), ("source", "target"), ("from", "to"), ("tail", "head"))
+HEADERS = (
+    ("parent", "child"), ("source", "target"), ("from", "to"), ("tail", "head"), ("src", "dst"), ("upstream", "downstream"),
+    ("predecessor", "successor"), ("after", "task"), ("depends_on", "task"), ("needs", "task"),
+)  # fmt: skip
 
 _HEADER = re.compile(
     "|".join(

@@ -91,7 +91,8 @@ def _operators(graph: Graph) -> set[int]:
     """The nodes of Nextflow's channels and operators; none where the graph is not Nextflow's."""
     if not all(map(_NEXTFLOW.fullmatch, graph.nodes)):
         return set()
-    small = {i for i, known in graph.attributes.items() if known.get("shape") in {"point", "circle"}}
+    drawn = {i: (known.get("shape"), known.get("label")) for i, known in graph.attributes.items()}
+    small = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape == "circle" and label == "")}
     return small if len(small) < len(graph.nodes) else set()
 
 

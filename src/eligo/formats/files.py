@@ -3,9 +3,11 @@
 import gzip
 import io
 import os
+import shutil
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from eligo.errors import FormatError, shorten
@@ -51,18 +53,21 @@ def plain_name(path: str) -> str:
     return path[: -len(_suffix(path))] if _suffix(path) else path
 
 
-def load(path: str, limit: int = LARGEST_FILE) -> str:
+def load(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> str:
     """The text of a file, or of standard input where *path* is "-", in UTF-8; gzip and zstd are undone."""
-    text, encoding = load_any(path, limit)
+    text, encoding = load_any(path, limit, may_be_empty)
     if encoding != "utf-8":
         raise not_utf_8(text, path)
     return text
 
 
-def load_any(path: str, limit: int = LARGEST_FILE) -> Loaded:
+def load_any(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> Loaded:
     """The same, where bytes that are no UTF-8 are taken for Latin-1."""
     try:
-        return _text(load_bytes(path, limit))
+        found = _text(load_bytes(path, limit))
+        if not may_be_empty and not found.text.strip():
+            raise FormatError("the file is empty")
+        return found
     except FormatError as error:
         raise FormatError(error.message, shown(path), error.line) from None
 
@@ -110,12 +115,33 @@ def save_bytes(data: bytes, path: str) -> None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
-            with open(path, "wb") as file:
-                file.write(_compressed(data, path))
+            _replace(path, _compressed(data, path))
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot be written: {_reason(error)}", path) from None
+
+
+def _replace(path: str, data: bytes) -> None:
+    """Write a file whole or not at all: beside it first, then in its place. What is no plain file is written as it is."""
+    place = os.path.realpath(path)
+    if os.path.exists(place) and not os.path.isfile(place):
+        with open(place, "wb") as stream:
+            stream.write(data)
+        return
+    beside = f"{place}.{os.getpid()}.part"
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(place):
+            shutil.copymode(place, beside)
+        os.replace(beside, place)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
 
 
 def _reason(error: OSError | ValueError) -> str:
@@ -186,8 +212,6 @@ def _text(data: bytes) -> Loaded:
     nul = data.find(0)
     if nul >= 0:
         raise FormatError(f"byte {nul:,} is NUL, so this is no text", line=_line(data, nul))
-    if not text or text.isspace():
-        raise FormatError("the file is empty")
     return Loaded(text, encoding)
 
 
@@ -228,10 +252,17 @@ class Beside:
     def load(self, path: str) -> str:
         """The text of the file at a path that `place` gave."""
         if path not in self._texts:
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise FormatError("cannot be read: not a plain file", path)
             data = load_any(path, max(0, self.limit - self._size))
             self._size += len(data.text)
             self._texts[path] = data.text
         return self._texts[path]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that were loaded."""
+        return tuple(self._texts)
 
     def names(self) -> list[str]:
         """The names of the files in the folder of the root."""

@@ -40,12 +40,12 @@ LONGEST = 65_000
 
 Row = Mapping[str, Any]
 
-_KEY = re.compile(r'"rules"\s*:')
+_KEY = re.compile(r'"rules"\s*:\s*\[')
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def sniff(text: str) -> bool:
-    """Whether the text is an object with a key "rules", which our own JSON has nowhere; comments may come before it."""
+    """Whether the text is an object with a list "rules", which our own JSON has nowhere; comments may come before it."""
     return '"rules"' in text and re.match(r"(?:\s|#[^\n]*)*+\{", text) is not None and _KEY.search(text) is not None
 
 

@@ -44,6 +44,7 @@ _TITLE = re.compile(r"^title:[ \t]*+(.*)$", re.MULTILINE)
 _BREAK = re.compile(r"<br\s*+/?>|\\n|\n", re.IGNORECASE)
 _CODE = re.compile(r"#(?:(\d{1,7})|([A-Za-z][A-Za-z0-9]{0,30}));")
 _CODED = re.compile(r'["#;<>&\\`%]|^ | $|[^\S ]| (?= )')
+_TOP_DOWN = re.compile(r"^\s*flowchart TB\s", re.MULTILINE)  # as Nextflow writes it
 _NEXTFLOW, _SNAKEMAKE = re.compile(r"v\d+"), re.compile(r"id\d+")
 
 
@@ -56,7 +57,7 @@ def parse(text: str) -> Workflow:
     if drawing.name == "DAG" and ids and all(map(_SNAKEMAKE.fullmatch, ids)):
         drawing.kinds, drawing.done, drawing.ids = True, chart.dashed, [id.removeprefix("id") for id in ids]
         drawing.labels = [label and tuple(label[0].split(" - ")) for label in labels]
-    elif all(map(_NEXTFLOW.fullmatch, ids)) and (others := _others(chart)):
+    elif _TOP_DOWN.search(text) and all(map(_NEXTFLOW.fullmatch, ids)) and (others := _others(chart)):
         drawing.kinds, drawing.passed = True, others
     return drawing.workflow()
 

@@ -20,7 +20,7 @@ def parse(text: str) -> tuple[str, ...]:
     """The names in an order."""
     if text.lstrip()[:1] in {"[", "{"}:
         with misfits_in(text):
-            return _listed(json_text.load(text))
+            return listed(json_text.load(text))
     lines = enumerate(map(str.strip, text.split("\n")), 1)
     return tuple(_name(line, number) for number, line in lines if line and not line.startswith("#"))
 
@@ -34,7 +34,8 @@ def generate(order: Sequence[str]) -> str:
     return "".join(f"{_quoted(name)}\n" for name in order)
 
 
-def _listed(document: object) -> tuple[str, ...]:
+def listed(document: object) -> tuple[str, ...]:
+    """The names in a JSON list, or in the order of an object."""
     if isinstance(document, dict) and "order" not in document:
         raise FormatError('there is no order: the document has no key "order"')
     names = array(document["order"] if isinstance(document, dict) else document, "the order")

@@ -43,7 +43,10 @@ CANNOT: tuple[str, ...] = ()
 
 Row = Mapping[str, Any]
 
-_KEYS = [re.compile(rf"^\s{{0,4}}[\"']?{key}[\"']?[ \t]*:", re.MULTILINE) for key in ("(?:x-)?pegasus", "jobs")]
+_KEYS = [
+    re.compile(rf"^\s{{0,4}}[\"']?{key}[\"']?[ \t]*:{value}", re.MULTILINE)
+    for key, value in (("(?:x-)?pegasus", ""), ("jobs", r"[ \t]*(?:\[|#|\r?$)"))
+]
 #: What a use of a file is to the task: read, written, or both
 _LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
 

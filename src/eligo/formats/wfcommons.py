@@ -71,13 +71,13 @@ Lists = Sequence[Sequence[str]]
 _TASK = {"id", "name", "category", "parents", "children", "inputFiles", "outputFiles"}
 _RUN = {"runtimeInSeconds", "runtime", "coreCount", "cores", "command", "memoryInBytes", "memory", "priority"}
 _FILE = {"id", "name", "sizeInBytes", "size"}
-_KEY = re.compile(r'"workflow"\s*:')
+_KEY = re.compile(r'"workflow"\s*:\s*\{')
 _TASK_ID = re.compile(r"[0-9a-zA-Z_.#-]+")
 _FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
 
 
 def sniff(text: str) -> bool:
-    """Whether the text is an object with a key "workflow", which our own JSON has nowhere."""
+    """Whether the text is an object with an object "workflow", which our own JSON has nowhere."""
     return '"workflow"' in text and re.match(r"\s*\{", text) is not None and _KEY.search(text) is not None
 
 

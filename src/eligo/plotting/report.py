@@ -47,13 +47,13 @@ def draw_explanation(plan: Plan, flow: Dag | Workflow) -> "Figure":
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     """Write a figure to a file, as SVG or PNG by its suffix; the same figure gives the same bytes."""
-    _write(path, svg_of(figure).encode() if _suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
+    write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
 
 
 def save_explanation(plan: Plan, flow: Dag | Workflow, path: str | os.PathLike[str], words: Sequence[str] = ()) -> None:
     """Write the explanation of a plan to a file: a picture (.svg, .png), or a page (.html) that also has the words."""
-    if _suffix(path, SUFFIXES) == ".html":
-        _write(path, page(plan, flow, words).encode())
+    if picture_suffix(path, SUFFIXES) == ".html":
+        write_picture(path, page(plan, flow, words).encode())
     else:
         save_figure(draw_explanation(plan, flow), path)
 
@@ -68,7 +68,7 @@ def page(plan: Plan, flow: Dag | Workflow, words: Sequence[str] = ()) -> str:
         f"<h1>{_text(name or 'A plan')}</h1>",
         f'<p class="verdict">{_text(str(plan))}</p>',
         _table(facts(plan)),
-        *(f"<figure>{_inline(svg_of(figure))}</figure>" for figure in figures),
+        *(f"<figure>{inline(svg_of(figure))}</figure>" for figure in figures),
         *(["<h2>In words</h2>"] if words else []),
         *(f"<p>{_text(line)}</p>" for line in words),
     ]
@@ -110,7 +110,8 @@ def _sketches(parts: Anatomy) -> list[Sketch]:
     return [first, *blocks, *([] if conflict is None else [sketch_of_conflict(conflict)])]
 
 
-def _suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
+def picture_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
+    """How a picture's name ends; refused where that is none of those allowed."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix not in allowed:
         names = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
@@ -118,7 +119,8 @@ def _suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
     return suffix
 
 
-def _write(path: str | os.PathLike[str], data: bytes) -> None:
+def write_picture(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write the bytes of a picture or page."""
     try:
         with open(path, "wb") as file:
             file.write(data)
@@ -135,7 +137,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
     return f"<table>{''.join(cells)}</table>"
 
 
-def _inline(svg: str) -> str:
+def inline(svg: str) -> str:
     """An SVG document as part of a page: without prolog, name spaces, and names of groups that other pictures have too."""
     opening, rest = svg[svg.index("<svg") :].split(">", 1)
     opening = re.sub(r' xmlns(:\w+)?="[^"]*"', "", opening)

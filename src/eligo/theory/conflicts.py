@@ -5,8 +5,8 @@ positions that stay best are followed, rise by rise, until none can go on; a bes
 looked for by itself, by play that keeps the positions that have rendered most.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,9 @@ BEAMS = (30, 300, 3_000)
 class Conflict:
     """Two steps that no schedule makes the best of together, and for each some tasks of `part` that are best by then.
 
-    The steps count from the beginning; `before` of them lie before the part. Where not `alone`, it takes the other steps
-    up to the first as well to exclude every schedule. The second set is empty where it exists but was not found.
+    The steps count from the beginning; `before` of them lie before the part. At the `corners`, if any, a best schedule has no
+    choice; only schedules that are best there are excluded. Where not `alone`, it takes the other steps up to the first as
+    well. The second set is empty where it exists but was not found.
     """
 
     part: Dag
@@ -39,6 +40,7 @@ class Conflict:
     steps: tuple[int, int]
     sets: tuple[Ints, Ints]
     alone: bool
+    corners: tuple[int, ...] = ()
 
 
 def conflict_of(bare: Dag, proof: Mapping[str, Any], order: Sequence[str]) -> Conflict | None:
@@ -60,18 +62,25 @@ def conflict_of(bare: Dag, proof: Mapping[str, Any], order: Sequence[str]) -> Co
 
 def _in_part(segment: Dag, part: Mapping[str, Any], before: int) -> Conflict | None:
     clock = Clock(SECONDS)
-    if part["rule"] == "modules":
-        for entry, solved in zip(part["shares"]["modules"], part["modules"], strict=True):
-            if solved["rule"] == "exact" or solved.get("refuted"):
-                tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
-                found = find_conflict(
-                    module_dag(segment, Module(tasks, renders, entry["p"], entry["q"])), clock, before
-                )
-                if found is not None:
-                    return found
-            before += len(entry["tasks"])
-        before -= sum(len(entry["tasks"]) for entry in part["shares"]["modules"])
+    for begin, entry in _doubtful_modules(part):
+        tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
+        inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))
+        found = find_conflict(inner, clock, before + begin)
+        if found is not None:
+            ends = {begin, begin + len(tasks)} - {0, int((segment.outdegree > 0).sum())}
+            return replace(found, corners=tuple(sorted(before + end for end in ends)))
     return None if part["rule"] in ("units", "bound") else find_conflict(segment, clock, before)
+
+
+def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The modules of a proof that may have no optimal order, each with how many tasks come before it."""
+    if part["rule"] != "modules":
+        return
+    begin = 0
+    for entry, solved in zip(part["shares"]["modules"], part["modules"], strict=True):
+        if solved["rule"] == "exact" or solved.get("refuted"):
+            yield begin, entry
+        begin += len(entry["tasks"])
 
 
 def find_conflict(dag: Dag, clock: Clock, before: int = 0) -> Conflict | None:
@@ -88,9 +97,9 @@ def find_conflict(dag: Dag, clock: Clock, before: int = 0) -> Conflict | None:
     steps = subsets.conflict()
     if not steps:
         return None
-    ends = steps[0], steps[-1]
-    one, two = (np.array(subsets.best_set(t), np.int32) for t in ends)
-    return Conflict(dag, before, (before + ends[0], before + ends[1]), (one, two), len(steps) == 2)
+    *_, first, last = steps
+    one, two = (np.array(found, np.int32) for found in (subsets.best_set(*steps[:-1]), subsets.best_set(last)))
+    return Conflict(dag, before, (before + first, before + last), (one, two), len(steps) == 2)
 
 
 def _by_search(dag: Dag, clock: Clock, before: int) -> Conflict | None:

@@ -8,7 +8,7 @@ cumulative profile, and a walk through sets that attain it is an IC-optimal sche
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -141,18 +141,23 @@ class Subsets:
             for i in range(len(rises) - gap):
                 if not len(_containing(best[i + gap], best[i])):
                     return rises[i], rises[i + gap]
-        alive = np.zeros(1, np.intp)
         for i in range(len(rises)):
-            alive = _containing(best[i], alive)
-            if not len(alive):
+            if not len(self._surviving(rises[: i + 1])):
                 return tuple(rises[: i + 1])
         return ()
 
-    def best_set(self, t: int) -> list[int]:
-        """Some nonsinks, at most t, that render M(t): as few as can be."""
-        sets = self._best_sets(t)
+    def best_set(self, *steps: int) -> list[int]:
+        """Some nonsinks that render M(t) by the last of these steps, as few as can be, after best sets at those before."""
+        sets = self._surviving(steps)
         chosen = int(sets[np.argmin(self.weight[sets])])
         return sorted(v for i, members in enumerate(self.twins) if chosen >> i & 1 for v in members)
+
+    def _surviving(self, steps: Sequence[int]) -> NDArray[np.intp]:
+        """The best sets of the last step that a schedule can reach through best sets of all the others."""
+        alive = np.zeros(1, np.intp)
+        for t in steps:
+            alive = _containing(self._best_sets(t), alive)
+        return alive
 
     def _best_sets(self, t: int) -> NDArray[np.intp]:
         """The closed sets that render M(t) with at most t tasks."""

@@ -309,6 +309,7 @@ class _Part:
         impossible = impossible or (attained and not swept)
         if "modules" not in proof:
             return Certified(bound, impossible=impossible)
+        require(proof["modules"]["rule"] == "modules", "the modules of a sum are not given as modules", InputError)
         whole = self._modules(proof["modules"])
         area, bound = int(whole.bound.sum()) - whole.slack, np.minimum(bound, whole.bound)
         return Certified(bound, max(0, int(bound.sum()) - area), impossible or whole.impossible)

@@ -44,9 +44,10 @@ def _sums(modules: Sequence[Proof], kept: Mapping[str, int]) -> Profile:
     bound, above = [0], (1, 0)
     for m in modules:
         tasks, renders, p, q = m["tasks"], len(m["renders"]), m["p"], m["q"]
+        require(len(tasks) > 0, "a module has no tasks")
         full = q > 0 and (m is modules[-1] or len(tasks) * p == renders * q)
         require(full and p * above[1] <= above[0] * q, "the shares do not fall from full module to full module")
-        least, most = min((kept[v] for v in tasks), default=p), max((kept[v] for v in tasks), default=p)
+        least, most = min(kept[v] for v in tasks), max(kept[v] for v in tasks)
         require(least >= 0 and most == p, "a module's share is not the most that one of its tasks keeps")
         bound, above = bound + [bound[-1] + min(t * p // q, renders) for t in range(1, len(tasks) + 1)], (p, q)
     return np.array(bound, np.int64)

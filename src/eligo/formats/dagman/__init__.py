@@ -26,7 +26,7 @@ PRIORITY a 3
 
 import re
 
-from eligo.formats.dagman.priorities import write_in_place, write_wrapper
+from eligo.formats.dagman.priorities import advice, write_in_place, write_wrapper
 from eligo.formats.dagman.reading import workflow_of
 from eligo.formats.dagman.writing import generate, lost
 from eligo.formats.files import Beside
@@ -37,6 +37,7 @@ __all__ = [
     "FOLLOWS",
     "NAME",
     "PRIORITIES",
+    "advice",
     "generate",
     "lost",
     "parse",

@@ -6,8 +6,8 @@ that is submitted (CONFIG, ENV, SET_JOB_ATTR, a rescue file) the wrapper repeats
 
 In it: only PRIORITY lines change. Nodes inside splices cannot be named there.
 
-Join nodes, which DAGMan makes itself, run nothing. Where there are any, also ones that a rescue file will find done, they get
-the priority 0 and all others less, so that joins go first.
+Join nodes, which DAGMan makes itself, run nothing. Where there are any, they get the priority 0 and all others less, so that
+joins go first.
 """
 
 import os
@@ -25,6 +25,7 @@ from eligo.workflow import Origin, Workflow
 
 _SETTING = re.compile(r"^[ \t]*(?:config|env|set[-_]job[-_]attr)[ \t]", re.IGNORECASE | re.MULTILINE)
 _THROTTLE = re.compile(r"^\s*DAGMAN_MAX_JOBS_(?:SUBMITTED|IDLE)\s*=\s*[1-9]", re.IGNORECASE | re.MULTILINE)
+_DONE = re.compile(r"^[ \t]*done[ \t]+(\S+)", re.IGNORECASE | re.MULTILINE)
 _OWN_PRIORITY = re.compile(r"^\s*(?:priority|job_?prio)\s*=", re.IGNORECASE | re.MULTILINE)
 _LINE = re.compile(r"([ \t]*\S+[ \t]+\S+[ \t]+)[^\s]+([ \t\r]*)")
 #: How many submit files are looked into, and how large ones.
@@ -38,8 +39,8 @@ def write_wrapper(flow: Workflow, order: Sequence[str], path: str) -> list[str]:
     lines = [f"INCLUDE {source}\n"]
     if path != "-":
         _check_place(origin, path)
-    priorities = [priority_line(_spelt(name), value) for name, value in values(order, origin.done).items()]
-    if priorities and any(map(is_join, (*order, *origin.done))):
+    priorities = [priority_line(_spelt(name), value) for name, value in values(order, origin.joins > 0).items()]
+    if priorities and origin.joins:
         priorities.insert(0, priority_line("ALL_NODES", 0))  # joins have no names of their own
     text = load_any(origin.path or "").text
     settings = script_of(text, origin.path).settings if _SETTING.search(text) else []
@@ -69,7 +70,7 @@ def write_in_place(flow: Workflow, order: Sequence[str]) -> list[str]:
         )
     text = load_bytes(path).decode(origin.encoding)
     try:
-        new = changed(text, values(order, origin.done))
+        new = changed(text, values(order, origin.joins > 0))
     except FormatError as error:
         raise FormatError(error.message, path) from None
     save_bytes(new.encode(origin.encoding), path)
@@ -77,14 +78,14 @@ def write_in_place(flow: Workflow, order: Sequence[str]) -> list[str]:
     return [f"changed the PRIORITY lines of {path}", *advice(flow, path, settings)]
 
 
-def values(order: Sequence[str], done: Sequence[str] = ()) -> dict[str, int]:
-    """The priority of each task, such that the first comes first, and after all join nodes; *done* may tell of some.
+def values(order: Sequence[str], joins: bool) -> dict[str, int]:
+    """The priority of each task, such that the first comes first, and after all join nodes where there are any.
 
-    >>> values(["a", "b"]), values(["a", "_condor_join_node0", "b"])
+    >>> values(["a", "b"], joins=False), values(["a", "_condor_join_node0", "b"], joins=True)
     ({'a': 2, 'b': 1}, {'a': -1, 'b': -2})
     """
     tasks = [name for name in order if not is_join(name)]
-    top = -1 if len(tasks) < len(order) or any(map(is_join, done)) else len(tasks)
+    top = -1 if joins else len(tasks)
     return {name: top - i for i, name in enumerate(tasks)}
 
 
@@ -113,7 +114,7 @@ def changed(text: str, wanted: dict[str, int]) -> str:
     return kept + gap + "".join(added).replace("\n", end)
 
 
-def advice(flow: Workflow, path: str, settings: Sequence[str]) -> list[str]:
+def advice(flow: Workflow, path: str, settings: Sequence[str] = ()) -> list[str]:
     """What has to be so that DAGMan heeds the priorities."""
     told = []
     if not _is_throttled(flow, settings):
@@ -122,7 +123,7 @@ def advice(flow: Workflow, path: str, settings: Sequence[str]) -> list[str]:
             f"  condor_submit_dag -maxjobs N {os.path.basename(path)}",
             "  or, in the file of a CONFIG line: DAGMAN_MAX_JOBS_SUBMITTED = N",
         ]
-    own = _files_with_priority(flow)
+    own = _files_with_priority(flow) if flow.origin and flow.origin.format == "dagman" else []
     if own:
         told.append(f"`priority =` in {', '.join(own[:3])}{' and others' if own[3:] else ''} beats these priorities")
     return told
@@ -141,6 +142,10 @@ def _check_place(origin: Origin, path: str) -> None:
     source = origin.path or ""
     if os.path.realpath(path) == os.path.realpath(source):
         raise FormatError("this is the file that was read: give another name, or --in-place", path)
+    read = {os.path.realpath(file) for file in origin.files}
+    for target in (path, f"{path}.prio"):
+        if os.path.realpath(target) in read:
+            raise FormatError(f"{source} consists of this file too: give another name", target)
     folder = os.path.dirname(source)
     if os.path.realpath(os.path.dirname(path)) != os.path.realpath(folder):
         better = os.path.join(folder, os.path.basename(path))
@@ -160,15 +165,22 @@ def _spelt(name: str) -> str:
 
 def _rescue(origin: Origin, path: str) -> list[str]:
     """Give the wrapper the rescue file of what it wraps: DAGMan looks for one of the name of the file submitted."""
-    there = rescue_file(Beside(path))
-    if there is not None:
+    there, source = rescue_file(Beside(path)), rescue_file(Beside(origin.path))
+    if there is not None and (source is None or _done_by(source) <= _done_by(there)):
         return [f"DAGMan will take what is done from {there}, which was there before"]
-    source = rescue_file(Beside(origin.path))
     if source is None:
         return []
-    copy = path + source[len(origin.path or "") :]
+    if there is not None and not _done_by(there) <= _done_by(source):
+        raise FormatError(f"{source} and this file each tell of tasks done that the other does not: keep one", there)
+    number = 1 + int(there.rpartition("rescue")[2]) if there else int(source.rpartition("rescue")[2])
+    copy = f"{path}.rescue{number:03}"
     save_bytes(load_bytes(source), copy)
     return [f"wrote {copy}, a copy of {source}, so that what is done is not run again"]
+
+
+def _done_by(rescue: str) -> set[str]:
+    """The nodes that a rescue file says are done."""
+    return set(_DONE.findall(load_any(rescue).text))
 
 
 def _is_throttled(flow: Workflow, settings: Sequence[str]) -> bool:

@@ -14,7 +14,11 @@ from eligo.formats.dagman.joining import Joiner, Piece
 from eligo.formats.dagman.library import Library
 from eligo.formats.dagman.scripts import Known, Script, at, script_of
 from eligo.formats.files import Beside
+from eligo.rows import Ints
 from eligo.workflow import LazyDetails, Origin, Task, Workflow
+
+#: Join nodes stay where there would be more arcs without them than so many times as many, and these.
+MOST_TIMES, MANY_ARCS = 4, 10_000
 
 _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
 
@@ -64,17 +68,52 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     library = Library(root, beside)
     library.check()
     piece = Joiner(library).whole(rescue)
-    dag = Dag.from_arrays(len(piece.names), piece.tails, piece.heads, piece.names)
-    done = _done(piece)
-    if not done:
+    gone = _done(piece)
+    tails, heads = piece.tails, piece.heads
+    remarks = [_told(len(piece.done), len(piece.names) - len(piece.joins), rescue)] if gone else []
+    if piece.joins and (direct := without_joins(piece)) is not None:
+        gone |= set(piece.joins)
+        tails, heads = direct
+    elif piece.joins:
+        remarks.append(
+            f"{len(piece.joins):,} join nodes, which DAGMan makes itself and which run nothing, count as tasks"
+        )
+    dag = Dag.from_arrays(len(piece.names), tails, heads, piece.names)
+    origin = Origin(
+        format=name,
+        path=root.path,
+        done=dag.named(sorted(piece.done)),
+        joins=len(piece.joins),
+        remarks=tuple(remarks),
+    )
+    if not gone:
         numbers = root.index if len(root.index) == len(dag) else dag.index
-        return Workflow(dag, Details(numbers, piece), origin=Origin(format=name, path=root.path))
-    kept = np.setdiff1d(np.arange(len(dag), dtype=np.int32), np.array(sorted(done), np.int32))
+        return Workflow(dag, Details(numbers, piece), origin=origin)
+    kept = np.setdiff1d(np.arange(len(dag), dtype=np.int32), np.array(sorted(gone), np.int32))
     left = dag.induced(kept)
-    numbers = dict(zip(left.tasks, kept.tolist(), strict=True))
-    remark = _told(len(piece.done), len(dag) - len(piece.joins), rescue)
-    origin = Origin(format=name, path=root.path, done=dag.named(sorted(done)), remarks=(remark,))
-    return Workflow(left, Details(numbers, piece), origin=origin)
+    return Workflow(left, Details(dict(zip(left.tasks, kept.tolist(), strict=True)), piece), origin=origin)
+
+
+def without_joins(piece: Piece) -> tuple[Ints, Ints] | None:
+    """Arcs from all parents of each join node to all its children, in its place; None where they are too many.
+
+    A join runs nothing, so it is no task; but for many parents and children it saves arcs.
+    """
+    joined = np.zeros(len(piece.names), np.bool_)
+    joined[piece.joins] = True
+    into, out = joined[piece.heads], joined[piece.tails]
+    above = np.bincount(piece.heads[into], minlength=len(joined)).astype(np.int64)
+    below = np.bincount(piece.tails[out], minlength=len(joined)).astype(np.int64)
+    if (above * below).sum() > MOST_TIMES * len(piece.tails) + MANY_ARCS:
+        return None
+    rows = np.argsort(piece.tails[out], kind="stable")
+    children, begin = piece.heads[out][rows], np.cumsum(below) - below
+    counts = below[piece.heads[into]]
+    places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - begin[piece.heads[into]], counts)
+    plain = ~into & ~out
+    tails = np.concatenate([piece.tails[plain], np.repeat(piece.tails[into], counts)])
+    heads = np.concatenate([piece.heads[plain], children[places]])
+    return tails.astype(np.int32), heads.astype(np.int32)
 
 
 def _done(piece: Piece) -> set[int]:

@@ -1,0 +1,209 @@
+"""Pictures and pages of comparisons: curves with their intervals, tables, and what was published beside what was found."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from eligo.errors import InputError
+from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure, svg_of
+from eligo.plotting.clusters import draw_fat_task
+from eligo.plotting.labels import legible
+from eligo.plotting.report import PAGE, SUFFIXES, inline, picture_suffix, write_picture, save_figure
+from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDE, ALONE, HIGH = 330.0, 520.0, 190.0  # points: a panel's axes, in company and alone
+LEFT, RIGHT, ABOVE, BELOW, MARGIN = 62.0, 16.0, 22.0, 44.0, 12.0
+TITLE = 11.0
+MILLION = 1_000_000
+MARKS = "osD^vP"
+STYLE = """<style>
+table.grid { margin: 0.8rem 0 1.2rem; font-size: 0.92rem; }
+table.grid caption { text-align: left; font-weight: 600; padding: 0.3rem 0; }
+table.grid th, table.grid td { padding: 0.15rem 1.4rem 0.15rem 0; vertical-align: top; border-bottom: 1px solid #eef1f4; }
+table.grid thead th { color: #1f2933; border-bottom: 1px solid #6b7785; }
+td.marked { font-weight: 600; background: #e6f2ea; }
+td.no { font-weight: 600; color: #b3400a; }
+td.yes { font-weight: 600; color: #00704f; }
+td.why { color: #52606d; max-width: 26rem; }
+</style>"""
+
+
+def draw_picture(picture: Picture) -> "Figure":
+    """The panels of a picture, side by side and one below the other."""
+    columns = min(picture.columns, len(picture.panels))
+    rows = -(-len(picture.panels) // columns)
+    wide = ALONE if columns == 1 else WIDE
+    across, down = LEFT + wide + RIGHT, ABOVE + HIGH + BELOW
+    heading = 2 * MARGIN + TITLE
+    figure = new_figure(columns * across + MARGIN, heading + rows * down)
+    height = heading + rows * down
+    with look():
+        figure.text(
+            MARGIN / (columns * across + MARGIN),
+            1 - MARGIN / height,
+            legible(picture.title),
+            size=TITLE,
+            weight="bold",
+            va="top",
+        )
+    for number, panel in enumerate(picture.panels):
+        row, column = divmod(number, columns)
+        paint_panel(panel, new_axes(figure, column * across + LEFT, heading + row * down + ABOVE, wide, HIGH))
+    return figure
+
+
+def paint_panel(panel: Panel, axes: "Axes") -> None:
+    """Draw the curves of a panel into axes."""
+    with look():
+        for curve in panel.curves:
+            _paint_curve(curve, axes)
+        if panel.level is not None:
+            axes.axhline(panel.level, color=GREY, linewidth=0.9, zorder=1)
+        _paint_frame(panel, axes)
+        if any(curve.label for curve in panel.curves):
+            axes.legend(loc="best", frameon=False, fontsize=7.4, handlelength=1.6, borderaxespad=0.3, labelspacing=0.35)
+
+
+def _paint_curve(curve: Curve, axes: "Axes") -> None:
+    colour = PALETTE[curve.colour % len(PALETTE)]
+    if curve.style == "fit":
+        axes.plot(curve.x, curve.y, color=colour, linewidth=0.9, alpha=0.75, zorder=2)
+        return
+    if curve.low and any(high > low for low, high in zip(curve.low, curve.high, strict=True)):
+        axes.vlines(curve.x, curve.low, curve.high, color=colour, linewidth=1.0, alpha=0.8, zorder=2)
+    axes.plot(
+        curve.x,
+        curve.y,
+        color=colour,
+        linewidth=1.3,
+        linestyle="-" if curve.style == "line" else "none",
+        marker=MARKS[curve.colour % len(MARKS)],
+        markersize=3.4,
+        markeredgewidth=0,
+        label=legible(curve.label) or "_",
+        zorder=3,
+        clip_on=False,
+    )
+
+
+def _paint_frame(panel: Panel, axes: "Axes") -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    if panel.logarithmic:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9))
+        axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(_plain))
+    if panel.level is None:
+        axes.set_ylim(bottom=0)
+    axes.set_title(legible(panel.title), loc="left", size=9.5, color=INK, pad=6)
+    axes.set_xlabel(panel.across, size=8.5, color=INK)
+    axes.set_ylabel(panel.up, size=8.5, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3, labelsize=7.8)
+    axes.grid(axis="y", color="#EEF1F4", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _plain(value: float, position: Any) -> str:
+    """A number on an axis: millions as such, whole ones with commas, others short.
+
+    >>> _plain(2.5e6, 0), _plain(16384.0, 0), _plain(1.25, 0)
+    ('2.5 M', '16,384', '1.25')
+    """
+    if abs(value) >= MILLION:
+        return f"{value / MILLION:g} M"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
+
+
+# Pages and files
+
+
+def save_report(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write a report as a page (.html), or its first picture (.svg, .png)."""
+    if picture_suffix(path, SUFFIXES) == ".html":
+        write_picture(path, report_page(report).encode())
+        return
+    first = next(_figures(report.sections), None)
+    if first is None:
+        raise InputError(f"{os.fspath(path)}: there is nothing to draw; a name that ends in .html gives the tables")
+    save_figure(first[1], path)
+
+
+def save_folder(report: Report, folder: str | os.PathLike[str], name: str) -> list[str]:
+    """Write a report into a folder: NAME.html, and every picture as SVG and PNG; returns the files."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{os.fspath(folder)}: no folder can be made here: {error.strerror}") from None
+    files = [os.path.join(folder, f"{name}.html")]
+    save_report(report, files[0])
+    for picture, figure in _figures(report.sections):
+        for suffix in SUFFIXES[:2]:
+            files.append(os.path.join(folder, f"{name}-{picture}{suffix}"))
+            save_figure(figure, files[-1])
+    return files
+
+
+def _figures(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
+    """Everything that is drawn, with its name."""
+    for section in sections:
+        for picture in section.pictures:
+            yield picture.name, draw_picture(picture)
+        for name, fat in section.fat_tasks.items():
+            yield name, draw_fat_task(fat.dag, fat)
+
+
+def report_page(report: Report) -> str:
+    """The report as one HTML document that loads nothing."""
+    body = [STYLE, f"<h1>{_text(report.title)}</h1>", *(f"<p>{_text(line)}</p>" for line in report.words)]
+    for section in report.sections:
+        body += _section(section)
+    return PAGE.format(title=_text(f"eligo: {report.title}"), body="\n".join(body))
+
+
+def _section(section: Section) -> list[str]:
+    return [
+        f"<h2>{_text(section.title)}</h2>",
+        *(f"<p>{_text(line)}</p>" for line in section.words),
+        *([_findings(section.findings)] if section.findings else []),
+        *(f"<figure>{inline(svg_of(figure))}</figure>" for _, figure in _figures([section])),
+        *(_grid(table) for table in section.tables),
+    ]
+
+
+def _findings(findings: Iterable[Finding]) -> str:
+    rows = []
+    for finding in findings:
+        word = {None: "", True: "yes", False: "no"}[finding.agrees]
+        cells = "".join(f"<td>{_text(text)}</td>" for text in (finding.what, finding.published, finding.ours))
+        rows.append(
+            f'<tr>{cells}<td class="{word}">{_text(finding.answer)}</td><td class="why">{_text(finding.why)}</td></tr>'
+        )
+    head = "".join(f"<th>{word}</th>" for word in ("", "published", "ours", "agrees", "why, or how it is judged"))
+    return f'<table class="grid"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _grid(table: Table) -> str:
+    head = "".join(f"<th>{_text(word)}</th>" for word in table.head)
+    rows = "".join(f"<tr>{_cells(row, number, table)}</tr>" for number, row in enumerate(table.rows))
+    caption = f"<caption>{_text(table.title)}</caption>"
+    return f'<table class="grid">{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _cells(row: Sequence[str], number: int, table: Table) -> str:
+    marked = (' class="marked"' if (number, column) in table.marked else "" for column in range(len(row)))
+    return "".join(f"<td{mark}>{_text(word)}</td>" for mark, word in zip(marked, row, strict=True))
+
+
+def _text(text: str) -> str:
+    return escape(legible(text))

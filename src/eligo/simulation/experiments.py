@@ -1,0 +1,227 @@
+"""Experiments: every cell is played, kept as soon as it is finished, and never played twice.
+
+All schedulers of a dag, a game and a seed meet the same random requests and clients. Results depend on the experiment alone,
+not on who computes them or in which order.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.errors import EligoError, InputError
+from eligo.formats import read_order
+from eligo.planning import Plan, plan
+from eligo.policies import Policy
+from eligo.rows import Ints
+from eligo.simulation import SCHEDULERS, batched, profiles, scheduler, task_seconds, volatile
+from eligo.simulation.settings import Cell, Experiment, Game, Source, crowd_of
+from eligo.simulation.spreading import spread, workers
+from eligo.simulation.tables import Key, Record, Results
+from eligo.theory.eligibility import check_schedule, eligible_counts
+from eligo.theory.outcomes import OPTIMAL
+from eligo.workflow import Workflow
+
+#: what is measured in each game, the first one is what it is about
+MEASURES = {
+    "pebble": ("share", "area"),
+    "batched": ("polls",),
+    "volatile": ("makespan", "utilisation", "stalled", "wasted"),
+}
+MOST_COUNTS = 20_000_000  # eligible tasks that are counted at once
+ROWS = {game: len(measures) for game, measures in MEASURES.items()}
+
+Values = NDArray[np.float64]
+#: told how many cells are finished, and of how many
+Progress = Callable[[int, int], None]
+
+
+class Planned(NamedTuple):
+    """A dag with what its plan comes to: small enough to be sent to every process."""
+
+    source: Source
+    fingerprint: str
+    sequence: Ints
+    area_bound: int
+    verdict: str
+
+
+class Job(NamedTuple):
+    """A cell to be played, and what it is known by."""
+
+    planned: Planned
+    cell: Cell
+    key: Key
+
+
+def run(
+    experiment: Experiment,
+    results: str | None = None,
+    processes: int = 1,
+    on: str | None = None,
+    progress: Progress = lambda done, total: None,
+) -> list[Record]:
+    """Play the experiment; a row for every measure of every cell, in the order of the cells.
+
+    *results* is a file, CSV or Parquet, in which finished cells are kept: what it has is not played again, so that an
+    experiment which was stopped goes on where it was. The work is spread over so many *processes*, or *on* a Dask cluster.
+    """
+    kept = Results(results, ROWS)
+    marks = _Marks()
+    keys = {cell: marks.key(cell) for cell in experiment.cells()}
+    open_cells = [cell for cell, key in keys.items() if key not in kept.cells]
+    done = len(keys) - len(open_cells)
+    progress(done, len(keys))
+    sources = list(dict.fromkeys(cell.source for cell in open_cells))
+    with workers(processes, on) as executor:
+        wanted = [(source, marks.dag(source)) for source in sources]
+        planned = {found.source: found for found in spread(_planned, wanted, executor, processes)}
+        jobs = (Job(planned[cell.source], cell, keys[cell]) for cell in open_cells)
+        for records in spread(play_cell, jobs, executor, processes):
+            kept.add(records)
+            done += 1
+            progress(done, len(keys))
+    return kept.finish(keys.values())
+
+
+class _Marks:
+    """Fingerprints: of dags, and of orders in files, which are also checked here, before anything is played."""
+
+    def __init__(self) -> None:
+        self._dags: dict[Source, Dag] = {}
+        self._orders: dict[tuple[Source, str], str] = {}
+
+    def dag(self, source: Source) -> str:
+        """That of a dag."""
+        if source not in self._dags:
+            self._dags[source] = source.load().dag
+            if not len(self._dags[source]):
+                raise InputError(f"{source.label}: there are no tasks to play with")
+        return _short(self._dags[source].fingerprint())
+
+    def key(self, cell: Cell) -> Key:
+        """What a cell is known by."""
+        mark = self.dag(cell.source)
+        if cell.scheduler not in SCHEDULERS:
+            mark = self._order(cell.source, cell.scheduler)
+        label = cell.game.label
+        return Key(cell.source.label, mark, cell.scheduler, cell.game.name, label, cell.seed, cell.runs)
+
+    def _order(self, source: Source, path: str) -> str:
+        if (source, path) not in self._orders:
+            order = read_order(path)
+            try:
+                check_schedule(self._dags[source], order)
+            except EligoError as error:
+                raise InputError(f"{path}: no order for {source.label}: {error}") from None
+            self._orders[source, path] = _short(self.dag(source) + "\n".join(order))
+        return self._orders[source, path]
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:12]
+
+
+# What is done elsewhere: functions of plain data
+
+
+def _planned(wanted: tuple[Source, str]) -> Planned:
+    source, fingerprint = wanted
+    found = plan(_workflow(source, fingerprint))
+    return Planned(source, fingerprint, found.sequence, found.area_bound, found.verdict)
+
+
+@lru_cache(maxsize=2)
+def _workflow(source: Source, fingerprint: str) -> Workflow:
+    """Cells of one dag follow one another, so it is read once; a changed file has another fingerprint."""
+    return source.load()
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """A dag ready to be played on, with its plan."""
+
+    flow: Workflow
+    plan: Plan
+
+    def play(self, name: str, game: Game, runs: int, seed: int) -> dict[str, Values]:
+        """The values of every measure, run by run."""
+        policy = scheduler(name, self.flow, self.plan)
+        match game.name:
+            case "pebble":
+                area = areas(policy, runs, seed)
+                return {"share": area / max(1, self.plan.area_bound), "area": area}
+            case "batched":
+                return {"polls": np.asarray(batched(policy, game.rate, runs, seed), np.float64)}
+            case _:
+                return self._volatile(policy, game, runs, seed)
+
+    def _volatile(self, policy: Policy, game: Game, runs: int, seed: int) -> dict[str, Values]:
+        clients, rules, times = crowd_of(game)
+        seconds = None if times == "equal" else task_seconds(self.flow)
+        found = volatile(policy, clients, runs, seed, seconds, drawn=times == "drawn", rules=rules)
+        return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}
+
+
+def areas(policy: Policy, runs: int, seed: int) -> Values:
+    """The area of every run; so many at a time that the memory is not filled."""
+    step = max(1, MOST_COUNTS // (len(policy.dag) + 1))
+    parts = [profiles(policy, range(i, min(i + step, runs)), seed) for i in range(0, runs, step)]
+    return np.concatenate([part.sum(axis=1, dtype=np.int64) for part in parts]).astype(np.float64)
+
+
+def board_of(planned: Planned) -> Board:
+    """The dag with its plan put together again."""
+    flow = _workflow(planned.source, planned.fingerprint)
+    return Board(flow, outline(flow.dag, planned.sequence, planned.verdict, planned.area_bound))
+
+
+def outline(dag: Dag, order: Ints, verdict: str = OPTIMAL, area_bound: int | None = None) -> Plan:
+    """A plan of which only the order, and the bound of its area, are known and wanted; without a bound it is best."""
+    eligible = eligible_counts(dag, order)
+    return Plan(
+        dag=dag,
+        sequence=order,
+        eligible=eligible,
+        ceiling=eligible,
+        verdict=verdict,
+        method="known",
+        area_bound=int(eligible.sum()) if area_bound is None else area_bound,
+        proof={},
+        shortcuts=0,
+        blocks=0,
+        seconds=0.0,
+    )
+
+
+def play_cell(job: Job) -> list[Record]:
+    """Play one cell: a row for every measure."""
+    cell, key = job.cell, job.key
+    board = board_of(job.planned)
+    found = board.play(cell.scheduler, cell.game, cell.runs, cell.seed)
+    return [
+        Record(
+            **key._asdict(),
+            tasks=len(board.flow),
+            measure=measure,
+            mean=float(values.mean()),
+            deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        )
+        for measure, values in found.items()
+    ]
+
+
+def with_absolute_paths(experiment: Experiment) -> Experiment:
+    """The same for machines where another folder is the current one, as those of a cluster."""
+    sources = tuple(
+        source if source.path is None else replace(source, path=os.path.abspath(source.path))
+        for source in experiment.sources
+    )
+    names = tuple(name if name in SCHEDULERS else os.path.abspath(name) for name in experiment.schedulers)
+    return replace(experiment, sources=sources, schedulers=names)

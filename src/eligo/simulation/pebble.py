@@ -1,0 +1,61 @@
+"""The pebble game, played by a policy: one task at a time, each executed before the next is chosen."""
+
+import numpy as np
+
+from eligo.errors import InputError
+from eligo.kernels import games
+from eligo.policies import Policy
+from eligo.rows import Ints
+
+Runs = int | range
+
+
+def play(policy: Policy, seed: int = 0) -> Ints:
+    """The order in which a policy executes the tasks, as numbers; E(t) follows by `eligo.profile`.
+
+    >>> from eligo import Dag, policies
+    >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")])
+    >>> dag.named(play(policies.greedy(dag)))[0]
+    'b'
+    """
+    return orders(policy, 1, seed).reshape(-1)
+
+
+def orders(policy: Policy, runs: Runs = 1, seed: int = 0) -> Ints:
+    """The orders of so many games, a row each, as numbers; *runs* may be a range, so that others play the rest."""
+    seeds, n = run_seeds(runs, seed), len(policy.dag)
+    played = np.empty((len(seeds), n), np.int32)
+    _play(policy, seeds, played, np.empty((1, n + 1), np.int32))
+    return played
+
+
+def profiles(policy: Policy, runs: Runs = 1, seed: int = 0) -> Ints:
+    """E(0..n) of so many games, a row each; *runs* as in `orders`.
+
+    >>> from eligo import Dag, policies
+    >>> profiles(policies.fifo(Dag.from_arcs([("a", "b"), ("a", "c")])), runs=2).tolist()
+    [[1, 2, 1, 0], [1, 2, 1, 0]]
+    """
+    seeds, n = run_seeds(runs, seed), len(policy.dag)
+    counted = np.empty((len(seeds), n + 1), np.int32)
+    _play(policy, seeds, np.empty((1, n), np.int32), counted)
+    return counted
+
+
+def run_seeds(runs: Runs, seed: int) -> list[int]:
+    """The seed of every run: the same whoever plays it, and in whatever company."""
+    numbers = range(runs) if isinstance(runs, int) else runs
+    if not len(numbers):
+        raise InputError(f"at least 1 run is needed, not {runs}")
+    if seed < 0:
+        raise InputError(f"a seed is not negative, and {seed} is")
+    root = games.Draws(games.Draws(seed % 2**64).draw())
+    return [root.branch(run + 1) for run in numbers]
+
+
+def _play(policy: Policy, seeds: list[int], order: Ints, eligible: Ints) -> None:
+    """Play with every seed; where there is one row only, the next game overwrites it."""
+    board = policy.board()
+    game = games.queued_pebbles if policy.queue else games.pebbles
+    for i, seed in enumerate(seeds):
+        game(board, seed, order[i % len(order)], eligible[i % len(eligible)])

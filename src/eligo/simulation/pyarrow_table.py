@@ -1,0 +1,41 @@
+"""Tables as Parquet, which needs pyarrow."""
+
+import importlib
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eligo.errors import FormatError, InputError
+
+
+def check_pyarrow() -> None:
+    """Refuse where it is not installed."""
+    _pyarrow()
+
+
+def table_bytes(columns: Mapping[str, Sequence[object]]) -> bytes:
+    """The columns as a Parquet file."""
+    arrow, parquet = _pyarrow()
+    data = io.BytesIO()
+    parquet.write_table(arrow.table({name: list(values) for name, values in columns.items()}), data)
+    return data.getvalue()
+
+
+def read_rows(path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a Parquet file that has these columns."""
+    arrow, parquet = _pyarrow()
+    try:
+        table = parquet.read_table(path)
+    except (OSError, arrow.ArrowException) as error:
+        raise FormatError(f"not a Parquet file: {error}", path) from None
+    if tuple(table.column_names) != tuple(columns):
+        raise FormatError("this is no table of results: give another file for them", path)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise InputError("Parquet needs pyarrow: pip install pyarrow, or give a name that ends in .csv") from None

@@ -1,0 +1,178 @@
+"""Results in one tidy table: a row for every measure of every cell, in a CSV file that grows cell by cell.
+
+A cell's rows are appended in a single write, so that whatever stops the program leaves a table that can be read; a cell that
+was cut off is played again. A name that ends in .parquet gives that format (`pip install pyarrow`) once all is played; until
+then the rows wait in a CSV file beside it.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Any, NamedTuple
+
+from eligo.errors import FormatError, InputError
+from eligo.simulation.statistics import Mean, mean_with
+
+
+class Key(NamedTuple):
+    """What a cell is known by; `fingerprint` changes with the dag, or the order, behind the names."""
+
+    dag: str
+    fingerprint: str
+    scheduler: str
+    game: str
+    setting: str
+    seed: int
+    runs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A row: the mean of one measure over a cell's runs, and their standard deviation."""
+
+    dag: str
+    fingerprint: str
+    tasks: int
+    scheduler: str
+    game: str
+    setting: str
+    seed: int
+    runs: int
+    measure: str
+    mean: float
+    deviation: float
+
+    @property
+    def key(self) -> Key:
+        """The cell that it belongs to."""
+        return Key(*(getattr(self, name) for name in Key._fields))
+
+    @property
+    def interval(self) -> Mean:
+        """The mean with its 95 % interval."""
+        return mean_with(self.mean, self.deviation, self.runs)
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+KINDS: dict[str, type] = {"tasks": int, "seed": int, "runs": int, "mean": float, "deviation": float}
+PARQUET, WAITING = ".parquet", ".waiting.csv"
+
+
+class Results:
+    """The finished cells of an experiment, kept in a file where there is one.
+
+    *complete* says how many rows a cell of a game has; cells with fewer were cut off.
+    """
+
+    def __init__(self, path: str | None, complete: dict[str, int]) -> None:
+        self.path, self.complete = path, complete
+        self.cells: dict[Key, list[Record]] = {}
+        self._journal = None if path is None else path + WAITING if path.endswith(PARQUET) else path
+        if path is not None and path.endswith(PARQUET):
+            _check_parquet()  # before anything is played in vain
+        for file in dict.fromkeys((path, self._journal)):
+            if file is not None and os.path.exists(file) and os.path.getsize(file):
+                self._take(_read_parquet(file) if file.endswith(PARQUET) else read_records(file))
+        if self._journal is not None and os.path.exists(self._journal):
+            self._rewrite(self._journal)  # without what was cut off
+
+    def _take(self, records: Iterable[Record]) -> None:
+        found: dict[Key, list[Record]] = {}
+        for record in records:
+            found.setdefault(record.key, []).append(record)
+        self.cells |= {key: rows for key, rows in found.items() if len(rows) == self.complete.get(key.game)}
+
+    def add(self, records: Sequence[Record]) -> None:
+        """A cell is finished: its rows go to the file at once, all or none."""
+        self.cells[records[0].key] = list(records)
+        if self._journal is None:
+            return
+        head = [] if os.path.exists(self._journal) else [COLUMNS]
+        _append(self._journal, _csv([*head, *map(astuple, records)]))
+
+    def finish(self, order: Iterable[Key]) -> list[Record]:
+        """The rows of these cells in this order; in the file they come first, and those of other experiments behind them."""
+        wanted = dict.fromkeys(order)
+        rest = [key for key in self.cells if key not in wanted]
+        self.cells = {key: self.cells[key] for key in (*wanted, *rest)}
+        if self.path is not None and self._journal is not None:
+            if self.path.endswith(PARQUET):
+                _write_parquet(self.path, self.rows())
+                if os.path.exists(self._journal):
+                    os.remove(self._journal)
+            else:
+                self._rewrite(self.path)
+        return [record for key in wanted for record in self.cells[key]]
+
+    def rows(self) -> list[Record]:
+        """All rows."""
+        return [record for records in self.cells.values() for record in records]
+
+    def _rewrite(self, path: str) -> None:
+        replace_file(path, _csv([COLUMNS, *map(astuple, self.rows())]).encode())
+
+
+def read_records(path: str) -> list[Record]:
+    """The rows of a CSV file; a last line that was cut off is passed over."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))
+    if tuple(next(rows, ())) != COLUMNS:
+        raise FormatError("this is no table of results: give another file for them", path, 1)
+    return [_record(row, path, rows.line_num) for row in rows if row]
+
+
+def _record(row: Sequence[str], path: str, line: int) -> Record:
+    try:
+        words: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
+        return Record(**{name: KINDS.get(name, str)(word) for name, word in words.items()})
+    except ValueError:
+        raise FormatError("this is no row of results", path, line) from None
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _append(path: str, text: str) -> None:
+    try:
+        with open(path, "ab", buffering=0) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _check_parquet() -> None:
+    from eligo.simulation.pyarrow_table import check_pyarrow
+
+    check_pyarrow()
+
+
+def _read_parquet(path: str) -> list[Record]:
+    from eligo.simulation.pyarrow_table import read_rows
+
+    return [Record(**row) for row in read_rows(path, COLUMNS)]
+
+
+def _write_parquet(path: str, records: Sequence[Record]) -> None:
+    from eligo.simulation.pyarrow_table import table_bytes
+
+    replace_file(path, table_bytes({name: [getattr(record, name) for record in records] for name in COLUMNS}))

@@ -1,0 +1,356 @@
+"""Experiments: what a file may say, resuming, spreading, and the statistics that results are put into."""
+
+import csv
+import math
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eligo.errors import EligoError, InputError
+from eligo.families import out_mesh
+from eligo.formats import write
+from eligo.planning import plan
+from eligo.simulation import Clients, batched, profiles, scheduler, volatile
+from eligo.simulation.experiments import MEASURES, run
+from eligo.simulation.settings import (
+    Experiment,
+    Game,
+    Source,
+    batched_games,
+    is_experiment,
+    parse_experiment,
+    read_experiment,
+    volatile_game,
+)
+from eligo.simulation.statistics import (
+    lower_envelope,
+    mean_of,
+    mean_with,
+    power_law,
+    ratio_of,
+    student,
+)
+from eligo.simulation.tables import COLUMNS, Record, read_records
+
+SMALL = """
+name: small
+dags:
+- {family: out-mesh, sizes: [5, 8]}
+- {family: composition, sizes: [[wnm, 40]], seed: 2}
+schedulers: [balanced, plan, fifo, greedy]
+games:
+  pebble: {}
+  batched: {rates: [2, 8]}
+  volatile: {count: 4, rules: prudent}
+runs: 4
+seeds: [0, 5]
+"""
+
+
+@pytest.fixture
+def small() -> Experiment:
+    """Three dags, four schedulers, four games, two seeds."""
+    return parse_experiment(SMALL)
+
+
+def test_an_experiment_is_all_its_combinations(small: Experiment) -> None:
+    cells = list(small.cells())
+    assert len(cells) == 3 * 4 * 4 * 2
+    assert [source.label for source in small.sources] == ["out-mesh 5", "out-mesh 8", "composition wnm 40 seed 2"]
+    assert len(set(cells)) == len(cells)
+
+
+BAD = {
+    "dags: []\nschedulers: [fifo]\ngames: {pebble: {}}": '"dags" should be a list, and is empty',
+    "schedulers: [fifo]\ngames: {pebble: {}}": 'there is no "dags"',
+    "- a\n- b": "the experiment should be a mapping, and is a list",
+    SMALL.replace("fifo", "quickest"): "there is no scheduler named 'quickest'",
+    SMALL.replace("runs: 4", "runs: 0"): "runs should be a whole number of at least 1, and is 0",
+    SMALL.replace("runs: 4", "runs: many"): "runs should be a whole number of at least 1, and is a string",
+    SMALL.replace("runs: 4", "runz: 4"): "the experiment has no key 'runz'",
+    SMALL.replace("seeds: [0, 5]", "seeds: [-1]"): "a seed should be a whole number of at least 0, and is -1",
+    SMALL.replace("[2, 8]", "[2, 0]"): "a rate is a number of requests above 0 and finite, and 0 is not",
+    SMALL.replace("[2, 8]", "[1e999]"): "a rate is a number of requests above 0 and finite, and inf is not",
+    SMALL.replace("[2, 8]", "[fast]"): "a rate is a string, and should be a number",
+    SMALL.replace("count: 4", "count: 0"): "0 clients execute nothing",
+    SMALL.replace("count: 4", "spread: 0"): "the spread of speeds is at least 1",
+    SMALL.replace("count: 4", "number: 4"): "volatile has no key 'number'",
+    SMALL.replace("count: 4", "count: few"): "the count of clients is a whole number",
+    SMALL.replace("prudent", "reckless"): "rules are none or prudent",
+    SMALL.replace("pebble: {}", "marbles: {}"): "games has no key 'marbles'",
+    SMALL.replace("pebble: {}", "pebble: {rates: [1]}"): "it has no settings",
+    SMALL.replace("out-mesh", "mash"): "there is no family named 'mash'",
+    SMALL.replace("sizes: [5, 8]", "sizes: [[5, 8]]"): "the family out-mesh takes other sizes",
+    SMALL.replace("sizes: [5, 8]", "sizes: [0]"): "levels is a whole number of at least 1",
+    SMALL.replace("sizes: [5, 8]", "sizes: 5"): '"sizes" should be a list, and is a number',
+    SMALL.replace("[5, 8]", "[5, 5]"): "the dag 'out-mesh 5' is listed twice",
+    SMALL.replace("greedy", "fifo"): "the scheduler 'fifo' is listed twice",
+    SMALL.replace("- {family: out-mesh, sizes: [5, 8]}", "- nowhere.json"): "there is no file 'nowhere.json'",
+    SMALL.replace("- {family: out-mesh, sizes: [5, 8]}", "- {sizes: [5]}"): 'a dag is a "file" or a "family"',
+    "dags: [": "not valid YAML",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_bad_experiments_are_refused_in_words(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_experiment(text)
+    assert BAD[text] in str(refused.value)
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"bad\.yaml"):
+        read_experiment(str(tmp_path / "bad.yaml"))
+
+
+def test_the_line_is_told_where_a_word_is_wrong() -> None:
+    with pytest.raises(InputError, match="line 6: there is no scheduler"):
+        parse_experiment(SMALL.replace("fifo", "quickest"))
+
+
+def test_experiments_are_told_from_workflows(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(SMALL)
+    (tmp_path / "w.yaml").write_text("tasks:\n- {name: a}\n")
+    assert is_experiment(str(tmp_path / "e.yaml"))
+    assert not is_experiment(str(tmp_path / "w.yaml"))
+
+
+def test_what_is_kept_is_what_the_games_give() -> None:
+    """Cells are no more than calls of the simulators with the experiment's seed."""
+    games = (Game("pebble"), *batched_games([3]), volatile_game(count=3, times="equal"))
+    experiment = Experiment(
+        sources=(Source.of_family("out-mesh", [6]),), schedulers=("greedy",), games=games, runs=7, seeds=(11,)
+    )
+    found = {record.measure: record for record in run(experiment)}
+    dag = out_mesh(6)
+    policy = scheduler("greedy", dag)
+    areas = profiles(policy, 7, 11).sum(axis=1)
+    assert found["area"].mean == pytest.approx(areas.mean())
+    assert found["share"].mean == pytest.approx(areas.mean() / plan(dag).area_bound)
+    assert found["polls"].mean == pytest.approx(batched(policy, 3.0, 7, 11).mean())
+    outcome = volatile(policy, Clients(count=3), 7, 11)
+    assert found["makespan"].mean == pytest.approx(outcome.makespan.mean())
+    assert found["makespan"].deviation == pytest.approx(outcome.makespan.std(ddof=1))
+    assert found["stalled"].mean == pytest.approx(outcome.stalled.mean())
+
+
+def test_the_table_is_tidy(small: Experiment, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    records = run(small, str(path))
+    with open(path, newline="") as file:
+        rows = list(csv.reader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) - 1 == len(records) == sum(len(MEASURES[cell.game.name]) for cell in small.cells())
+    assert read_records(str(path)) == records
+
+
+def stopper(after: int) -> Callable[[int, int], None]:
+    def progress(done: int, total: int) -> None:
+        if done >= after:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize("after", [1, 17, 95])
+def test_resuming_gives_the_same_table(small: Experiment, tmp_path: Path, after: int) -> None:
+    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
+    run(small, str(whole))
+    with pytest.raises(KeyboardInterrupt):
+        run(small, str(part), progress=stopper(after))
+    kept = read_records(str(part))
+    assert len({record.key for record in kept}) == after  # what was finished can be read
+    seen: list[int] = []
+    run(small, str(part), progress=lambda done, total: seen.append(done))
+    assert seen[0] == after  # and is not played again
+    assert part.read_bytes() == whole.read_bytes()
+
+
+def test_what_was_cut_off_is_played_again(small: Experiment, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    run(small, str(path))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])  # in the middle of a line, and of a cell of four rows
+    assert run(small, str(path))
+    assert path.read_bytes() == whole
+
+
+def test_results_of_another_experiment_stay(small: Experiment, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    first = run(small, str(path))
+    other = Experiment(sources=(Source.of_family("w", [3, 2]),), schedulers=("fifo",), games=(Game("pebble"),), runs=2)
+    second = run(other, str(path))
+    assert read_records(str(path)) == second + first
+
+
+def test_a_changed_dag_is_played_again(tmp_path: Path) -> None:
+    file, path = tmp_path / "dag.json", tmp_path / "t.csv"
+    experiment = Experiment(sources=(Source.of_file(str(file)),), schedulers=("fifo",), games=(Game("pebble"),), runs=1)
+    write(out_mesh(4), file)
+    before = run(experiment, str(path))
+    write(out_mesh(5), file)
+    after = run(experiment, str(path))
+    assert [record.tasks for record in before + after] == [10, 10, 15, 15]
+
+
+def test_any_number_of_processes_gives_the_same_table(small: Experiment, tmp_path: Path) -> None:
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    run(small, str(one))
+    run(small, str(two), processes=2)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_file_that_is_no_table_is_refused(small: Experiment, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"t\.csv:1: this is no table of results"):
+        run(small, str(path))
+    path.write_text(",".join(COLUMNS) + "\nw,f,many,fifo,pebble,,0,1,area,1,0\n")
+    with pytest.raises(InputError, match=r"t\.csv:2: this is no row of results"):
+        run(small, str(path))
+    with pytest.raises(InputError, match="cannot be written"):
+        run(small, str(tmp_path / "nowhere" / "t.csv"))
+
+
+def test_numbers_of_processes_and_clusters_are_checked(small: Experiment) -> None:
+    with pytest.raises(InputError, match="processes is a whole number"):
+        run(small, processes=0)
+    with pytest.raises(InputError, match="dask://HOST:PORT"):
+        run(small, on="ray://localhost:1")
+
+
+def test_own_orders_are_played_and_checked(tmp_path: Path) -> None:
+    mine, wrong = tmp_path / "mine.order", tmp_path / "wrong.order"
+    dag = out_mesh(3)
+    mine.write_text("\n".join(dag.named(dag.order)))
+    wrong.write_text("\n".join(dag.named(dag.order[::-1])))
+    source = Source.of_family("out-mesh", [3])
+
+    def played(order: Path) -> list[Record]:
+        return run(Experiment(sources=(source,), schedulers=(str(order),), games=(Game("pebble"),), runs=1))
+
+    assert played(mine)[0].mean == 1.0
+    with pytest.raises(EligoError, match=r"wrong\.order: no order for out-mesh 3: not a schedule"):
+        played(wrong)
+
+
+def test_parquet_is_refused_before_anything_is_played(
+    small: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match="Parquet needs pyarrow"):
+        run(small, str(tmp_path / "t.parquet"), progress=stopper(0))
+
+
+def test_parquet_has_the_same_rows(small: Experiment, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        run(small, str(path), progress=stopper(3))
+    assert not path.exists()  # what is finished waits beside it
+    records = run(small, str(path))
+    assert records == run(small, str(path), progress=lambda done, total: None) == run(small)
+    assert [file.name for file in tmp_path.iterdir()] == ["t.parquet"]
+
+
+class Cluster:
+    """Stands for dask.distributed: a client whose executor has threads."""
+
+    def __init__(self, address: str, timeout: str) -> None:
+        if address != "tcp://here:8786":
+            raise OSError("nobody answers")
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is kept."""
+
+    def get_executor(self, pure: bool) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(2)
+
+
+def test_a_cluster_gives_the_same_rows(small: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=Cluster))
+    assert run(small, on="dask://here:8786") == run(small)
+    with pytest.raises(InputError, match="no Dask scheduler answers at there:1"):
+        run(small, on="dask://there:1")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"needs dask\.distributed"):
+        run(small, on="dask://here:8786")
+
+
+# Statistics
+
+
+@given(st.floats(1e-6, 1e3), st.floats(-2, 4))
+def test_fits_recover_what_was_put_in(a: float, b: float) -> None:
+    sizes = np.array([12.0, 32, 80, 192, 448, 1024, 2304, 5120])
+    fit = power_law(sizes, a * sizes**b)
+    assert fit is not None
+    assert fit.a == pytest.approx(a, rel=1e-6)
+    assert fit.b == pytest.approx(b, abs=1e-7)
+
+
+def test_fits_are_least_squares() -> None:
+    """No a v^b near the fit has a smaller sum of squares, noise or not."""
+    rng = np.random.default_rng(4)
+    sizes = np.linspace(100, 5000, 30)
+    values = 0.02 * sizes**1.7 * rng.uniform(0.5, 1.5, 30)
+    fit = power_law(sizes, values)
+    assert fit is not None
+    best = ((values - fit.at(sizes)) ** 2).sum()
+    for da, db in ((1.001, 0.0), (0.999, 0.0), (1.0, 1e-4), (1.0, -1e-4), (1.01, -1e-3), (0.99, 1e-3)):
+        assert ((values - fit.a * da * sizes ** (fit.b + db)) ** 2).sum() >= best
+
+
+def test_nothing_is_fitted_to_nothing() -> None:
+    assert power_law([1, 2, 3], [0, 0, 0]) is None
+    assert power_law([5, 5], [1, 2]) is None
+
+
+points = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=9)
+
+
+@given(points)
+def test_the_envelope_is_the_one_by_brute_force(drawn: list[tuple[int, int]]) -> None:
+    """A point is a corner exactly when no line between two others, and no equal point before it, is as low there."""
+    x, y = [float(a) for a, _ in drawn], [float(b) for _, b in drawn]
+
+    def covered(i: int) -> bool:
+        for j in range(len(drawn)):
+            if x[j] == x[i] and (y[j], j) < (y[i], i):
+                return True
+            for k in range(len(drawn)):
+                if x[j] < x[i] < x[k]:
+                    share = (x[i] - x[j]) / (x[k] - x[j])
+                    if y[j] + share * (y[k] - y[j]) <= y[i] + 1e-9:
+                        return True
+        return False
+
+    corners = [i for i in range(len(drawn)) if not covered(i)]
+    assert lower_envelope(x, y) == sorted(corners, key=lambda i: x[i])
+
+
+def test_intervals_are_students() -> None:
+    """Against the usual table of Student's distribution."""
+    for freedom, printed in ((1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (29, 2.045), (49, 2.010), (10**6, 1.960)):
+        assert student(freedom) == pytest.approx(printed, rel=2e-3)
+    mean = mean_of([1.0, 2.0, 3.0, 4.0])
+    assert mean.value == 2.5
+    assert mean.high - mean.value == pytest.approx(3.182 * math.sqrt(5 / 3) / 2, rel=1e-3)
+    assert mean_with(2.0, 0.0, 50) == (2.0, 2.0, 2.0)
+    assert mean_of([3.0]) == (3.0, 3.0, 3.0)
+
+
+def test_ratios_of_pairs_are_surer_than_their_parts() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.uniform(50, 150, 60)
+    ratio = ratio_of(1.2 * base + rng.normal(0, 1, 60), base)
+    assert ratio.low < 1.2 < ratio.high
+    assert ratio.high - ratio.low < 0.02
