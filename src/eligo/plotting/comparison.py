@@ -9,7 +9,7 @@ from eligo.errors import InputError
 from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure, svg_of
 from eligo.plotting.clusters import draw_fat_task
 from eligo.plotting.labels import legible
-from eligo.plotting.report import PAGE, SUFFIXES, inline, picture_suffix, write_picture, save_figure
+from eligo.plotting.report import PAGE, SUFFIXES, inline, picture_suffix, save_figure, write_picture
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
 
 if TYPE_CHECKING:
