@@ -21,6 +21,7 @@ STEPS = [
     ("Nine requests at once: which tasks leave the most ready?", "batch mesh.json --requests 9"),
     ("A fat task for a client that takes 15 tasks, cutting few arcs, and what it leaves:",
      "cluster mesh.json --size 15 --goal communication -o fat.svg"),
+    ("Which order serves best, at which rate of requests?", "compare mesh.json --runs 20 -o compare.html"),
     ("Not every workflow has an order that is best at every moment; then a bound says how close this one is:",
      "generate layered 12 15 --seed 4 -o layered.json"),
     ("", "explain layered.json -o layered.html"),
