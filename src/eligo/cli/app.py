@@ -79,6 +79,10 @@ def plan(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Put the priorities into FILE itself; only for DAGMan files.")
     ] = False,
+    order: Annotated[
+        str,
+        typer.Option(help="What is written as priorities: eligible (the plan) or balanced (which also finishes soon)."),
+    ] = "eligible",
     override: Annotated[
         bool,
         typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
@@ -99,7 +103,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.plans import check_free, print_plan, read_told, save_plan, stoppable, tell, working
+    from eligo.cli.plans import check_free, check_order_name, print_plan, read_told, save_plan, stoppable, tell, working
     from eligo.formats import format_for_priorities, write_priorities
     from eligo.planning import plan as make_plan
 
@@ -107,15 +111,22 @@ def plan(
         raise InputError("--in-place writes FILE itself: leave -o out")
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
+    check_order_name(order)
     flow = read_told(file, from_, allow_outside)
-    if in_place or output is not None:
+    writing = in_place or output is not None
+    if writing:
         format_for_priorities(flow, output, to)  # a wrong name is told before the work
     check_free(flow, save)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, prefer, clock)
     if save is not None:
         save_plan(found, save)
-    told = write_priorities(flow, found.order, output, override, to) if in_place or output is not None else []
+    told: list[str] = []
+    if writing:
+        from eligo.cli.exporting import order_to_export
+
+        exported, told = order_to_export(flow, found, order)
+        told += write_priorities(flow, exported, output, override, to)
     if json:
         print_json(found.document())
     elif output != "-" and save != "-":

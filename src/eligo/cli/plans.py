@@ -66,6 +66,16 @@ def stoppable() -> Iterator[Clock]:
         signal.signal(signal.SIGINT, before)
 
 
+#: what may be written as priorities
+ORDERS = ("eligible", "balanced")
+
+
+def check_order_name(name: str) -> None:
+    """Refuse what is no such order."""
+    if name not in ORDERS:
+        raise InputError(f"there is no order {name!r}; there are {' and '.join(ORDERS)}")
+
+
 def check_free(flow: Workflow, save: str | None) -> None:
     """Refuse to write a plan over a file that the workflow was read from."""
     read = {flow.origin.path, *flow.origin.files} - {None} if flow.origin else set()

@@ -1,13 +1,15 @@
 """One fat task out of a workflow: `cluster`."""
 
 from collections.abc import Iterable
+from numbers import Real
+from operator import index
 
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.goals import Goal
-from eligo.clusters.growth import Budget
+from eligo.clusters.growth import Budget, Growth
 from eligo.clusters.ranking import LARGEST_PLANNED, Ranking, ranked
 from eligo.clusters.state import State
-from eligo.clusters.strategies import STRATEGIES, Chooser
+from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
 from eligo.dag import Dag
 from eligo.errors import InputError
@@ -42,8 +44,7 @@ def cluster(  # noqa: PLR0913
     (('a', 'b', 'c'), 4, 'optimal', 'direct')
     """
     dag = dag_of(flow)
-    if strategy not in STRATEGIES:
-        raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+    check_strategy(strategy)
     aim = Goal(goal, weight)
     state = State(dag, dag.indices(tuple(executed)))
     budget = budget_of(flow, state, size, seconds, tolerance)
@@ -52,11 +53,17 @@ def cluster(  # noqa: PLR0913
         chooser.seeds, chooser.exchanges = 4, 200
     choice = chooser.choose(strategy, budget)
     if not choice.growth.reached:
-        found = f"{choice.growth.weight:g}"
         raise InputError(
-            f"no fat task of {budget.low:g} to {budget.high:g} seconds was found; the nearest takes {found} seconds"
+            f"no fat task of {budget.low:g} to {budget.high:g} seconds was found; "
+            f"the nearest found takes {_nearest(state, choice.growth):g} seconds"
         )
     return fat_of(flow, choice.growth, choice.strategy, choice.why, verdict=choice.verdict, effort=effort)
+
+
+def _nearest(state: State, growth: Growth) -> float:
+    """The seconds of a set that is too small, or where it has nothing of the shortest task that can go."""
+    ready = (v for v in state.remaining().tolist() if state.is_ready(v))
+    return growth.weight if growth.inside else min(map(growth.budget.of, ready))
 
 
 def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
@@ -75,29 +82,55 @@ def budget_of(
     if (size is None) == (seconds is None):
         raise InputError("give either the size in tasks or the seconds")
     if size is not None:
-        _check_size(size, state.left)
-        return Budget(size, size)
-    return _budget_of_seconds(flow, state, float(seconds or 0), tolerance)
+        whole = checked_size(size)
+        if whole > state.left:
+            raise InputError(f"a fat task of {whole:,} tasks was asked for, and only {state.left:,} are left")
+        return Budget(whole, whole)
+    return _budget_of_seconds(flow, state, checked_seconds(seconds), tolerance)
 
 
-def _check_size(size: int, left: int) -> None:
-    if size < 1:
-        raise InputError(f"a fat task has at least one task, and {size} is no such size")
-    if size > left:
-        raise InputError(f"a fat task of {size:,} tasks was asked for, and only {left:,} are left")
+def checked_size(size: object) -> int:
+    """A size in tasks, if it is one.
+
+    >>> checked_size(2.5)
+    Traceback (most recent call last):
+    eligo.errors.InputError: a fat task has a whole number of tasks, and 2.5 is no such number
+    """
+    try:
+        whole = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
+    except TypeError:
+        whole = None
+    if whole is None:
+        raise InputError(f"a fat task has a whole number of tasks, and {size!r} is no such number")
+    if whole < 1:
+        raise InputError(f"a fat task has at least one task, and {whole} is no such size")
+    return whole
+
+
+def checked_seconds(seconds: object) -> float:
+    """A size in seconds, if it is one.
+
+    >>> checked_seconds("2")
+    Traceback (most recent call last):
+    eligo.errors.InputError: a fat task takes some seconds, and '2' is no such number
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise InputError(f"a fat task takes some seconds, and {seconds!r} is no such number")
+    amount = float(seconds)
+    if not 0 < amount < float("inf"):
+        raise InputError(f"a fat task takes some time, and {amount:g} seconds are none")
+    return amount
 
 
 def _budget_of_seconds(flow: Dag | Workflow, state: State, seconds: float, tolerance: float) -> Budget:
-    if not 0 < seconds < float("inf"):
-        raise InputError(f"a fat task takes some time, and {seconds} seconds are none")
     if not 0 <= tolerance < 1:
         raise InputError(f"a tolerance is a share from 0 to less than 1, and {tolerance} is none")
     weights = weights_of(flow, state)
-    low = seconds * (1 - tolerance)
+    budget = Budget(seconds * (1 - tolerance), seconds * (1 + tolerance), weights)
     total = sum(weights[v] for v in state.remaining().tolist())
-    if total < low:
+    if not budget.is_reached(total):
         raise InputError(f"a fat task of {seconds:g} seconds was asked for, and only {total:g} are left")
-    return Budget(low, seconds * (1 + tolerance), weights)
+    return budget
 
 
 def weights_of(flow: Dag | Workflow, state: State) -> list[float]:

@@ -1,14 +1,15 @@
 """Fat tasks dealt out of a running execution, and taken back whole, in part or not at all."""
 
 from collections.abc import Iterable
+from itertools import islice
 
-from eligo.clusters.clustering import weights_of
+from eligo.clusters.clustering import checked_seconds, checked_size, weights_of
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.goals import Goal
 from eligo.clusters.growth import Budget
 from eligo.clusters.ranking import LARGEST_PLANNED, ranked
 from eligo.clusters.state import State
-from eligo.clusters.strategies import Choice, Chooser
+from eligo.clusters.strategies import Choice, Chooser, check_strategy
 from eligo.clusters.traffic import Files
 from eligo.dag import Dag
 from eligo.errors import InputError, NotSelfContainedError
@@ -23,7 +24,10 @@ FEW_SEEDS, FEW_EXCHANGES = 3, 0  # for a fat task of such a dag
 
 
 class Dealer:
-    """Deals fat tasks to clients out of an execution, which is moved by it alone from then on.
+    """Deals fat tasks to clients out of an execution, where others may be at work too.
+
+    What a client holds is moved by the dealer alone. Of all other tasks it notices what others did with the execution:
+    those that they took, brought back done, released or set aside as failed.
 
     A fat task is self-contained: it holds nothing that waits for another client's work. What a client does not bring back
     done is released, and what is left is planned anew. In a dag of more than 200 tasks a residual is not decided each time:
@@ -50,6 +54,7 @@ class Dealer:
         effort: str = "quick",
     ) -> None:
         dag = dag_of(flow)
+        check_strategy(strategy)
         self.flow, self.strategy, self.effort = flow, strategy, effort
         self.execution = Execution(dag) if execution is None else execution
         if self.execution.dag is not dag and self.execution.dag != dag:
@@ -57,8 +62,11 @@ class Dealer:
         #: each client's fat task that is out
         self.held: dict[str, FatTask] = {}
         self._goal, self._files = Goal(goal, weight), Files.of(flow)
-        busy = (*self.execution.allocated, *self.execution.failed)
-        self._state = State(dag, dag.indices(tuple(self.execution.executed)), dag.indices(busy))
+        #: the tasks that clients hold, those that others have or that failed, and how many were executed when last seen
+        self._dealt: set[str] = set()
+        self._away = dict.fromkeys((*self.execution.allocated, *self.execution.failed))
+        self._seen = len(self.execution.executed)
+        self._state = State(dag, dag.indices(tuple(self.execution.executed)), dag.indices(tuple(self._away)))
         self._harmless: bool | None = None
         self._weights: list[float] = []
         self._chooser = self._fresh()
@@ -71,6 +79,7 @@ class Dealer:
         if client in self.held:
             raise InputError(f"client {client!r} has a fat task already")
         budget = self._budget(size, seconds)
+        self._notice()
         if self._state.top() is None:
             return None
         self._plan_anew()
@@ -82,6 +91,7 @@ class Dealer:
             if task in self.execution.eligible:
                 self.execution.take(task)
         self.held[client] = fat
+        self._dealt.update(fat.tasks)
         return fat
 
     def take_back(self, client: str, done: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -93,8 +103,11 @@ class Dealer:
         if fat is None:
             raise InputError(f"no client {client!r} has a fat task")
         finished, rest = (list(fat.tasks), []) if done is None else _parted(fat, set(done))
-        del self.held[client]
+        self._notice()
         fresh = self._moved(finished, rest)
+        del self.held[client]
+        self._dealt.difference_update(fat.tasks)
+        self._seen += len(finished)
         self._state.bring_back([fat.dag.index[task] for task in (*finished, *rest)], len(finished))
         if rest:
             self._chooser = self._fresh()
@@ -107,7 +120,36 @@ class Dealer:
     @property
     def left(self) -> int:
         """How many tasks are neither executed nor out."""
+        self._notice()
         return self._state.left
+
+    def _notice(self) -> None:
+        """Follow what others did with the execution since it was last looked at."""
+        game, state, number = self.execution, self._state, self._state.dag.index
+        done = [*islice(reversed(game.executed), len(game.executed) - self._seen)][::-1]
+        self._seen += len(done)
+        for task in done:
+            self._leaves(task)
+            if task not in self._dealt:
+                state.bring_back([number[task]], 1)
+                self._away.pop(task, None)
+        released = [task for task in self._away if task in game.eligible]
+        for task in released:
+            del self._away[task]
+        state.bring_back([number[task] for task in released], 0)
+        for task in (*game.allocated, *game.failed):
+            self._leaves(task)
+        if released:
+            self._chooser = self._fresh()
+
+    def _leaves(self, task: str) -> None:
+        """A task that somebody else has is out, where it was not so before; then the plan's beginning is not what went."""
+        if task in self._dealt or task in self._away:
+            return
+        self._away[task] = None
+        self._state.take([self._state.dag.index[task]])
+        self._chooser.dealt += 1
+        self._chooser.prefix = self._chooser.linked = False
 
     def _moved(self, finished: list[str], rest: list[str]) -> tuple[str, ...]:
         """Move the execution on; returns what became eligible and still is."""
@@ -126,24 +168,25 @@ class Dealer:
         if (size is None) == (seconds is None):
             raise InputError("give either the size in tasks or the seconds")
         if size is not None:
-            if size < 1:
-                raise InputError(f"a fat task has at least one task, and {size} is no such size")
-            return Budget(size, size)
-        if seconds is None or not 0 < seconds < float("inf"):
-            raise InputError(f"a fat task takes some time, and {seconds} seconds are none")
+            whole = checked_size(size)
+            return Budget(whole, whole)
+        amount = checked_seconds(seconds)
         self._weights = self._weights or weights_of(self.flow, self._state)
-        return Budget(seconds * (1 - TOLERANCE), seconds * (1 + TOLERANCE), self._weights)
+        return Budget(amount * (1 - TOLERANCE), amount * (1 + TOLERANCE), self._weights)
 
     def _chosen(self, budget: Budget) -> Choice:
         """What the strategy chooses; where there is not so much to choose from, all that can go."""
         direct = self._chooser.direct(budget)
         if not direct.growth.inside:
             return self._chooser.direct(Budget(1, 1))
-        return self._chooser.choose(self.strategy, budget) if direct.growth.reached else direct
+        if direct.growth.exhausted and not direct.growth.reached:
+            return direct
+        choice = self._chooser.choose(self.strategy, budget)
+        return choice if choice.growth.reached else direct
 
     def _plan_anew(self) -> None:
-        chooser = self._chooser
-        if not (chooser.prefix or chooser.linked) and (self.left <= FEW or chooser.dealt * OFTEN >= self.left):
+        chooser, left = self._chooser, self._state.left
+        if not (chooser.prefix or chooser.linked) and (left <= FEW or chooser.dealt * OFTEN >= left):
             self._chooser = self._fresh()
 
     def _fresh(self) -> Chooser:

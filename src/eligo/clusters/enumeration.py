@@ -26,7 +26,8 @@ def every_set(state: State, budget: Budget, files: Files | None = None) -> Itera
     for layer in down_sets(rest):
         for mask in layer:
             members = [int(free[i]) for i in order if mask >> i & 1]
-            if budget.low <= sum(map(budget.of, members)) <= budget.high:
+            size = sum(map(budget.of, members))
+            if budget.is_reached(size) and budget.has_room(size):
                 growth = Growth(state, budget, files)
                 for v in members:
                     growth.add(v)

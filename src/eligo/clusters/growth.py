@@ -14,6 +14,7 @@ from eligo.clusters.traffic import Files
 
 MOST_OPENERS = 24  # tasks that are looked at to find what a waiting task waits for
 NEAR = 4  # parents that a task may miss so that growing looks ahead to it
+SLACK = 1e-9  # as a share: seconds are added up, and 0.1 + 0.1 + 0.1 is more than 0.3
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,14 @@ class Budget:
     def of(self, v: int) -> float:
         """What a task adds."""
         return 1 if self.weights is None else self.weights[v]
+
+    def is_reached(self, weight: float) -> bool:
+        """Whether a set of this size is large enough."""
+        return weight >= self.low * (1 - SLACK)
+
+    def has_room(self, weight: float) -> bool:
+        """Whether a set of this size is not too large."""
+        return weight <= self.high * (1 + SLACK)
 
 
 class Growth:
@@ -43,7 +52,12 @@ class Growth:
     @property
     def reached(self) -> bool:
         """Whether it is as large as it should be."""
-        return self.weight >= self.budget.low
+        return self.budget.is_reached(self.weight)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it holds everything that can go, so that no other set is larger."""
+        return self.state.ready_count() + self.rendered == len(self.inside)
 
     def missing(self, v: int) -> int:
         """How many parents of a task are neither executed nor inside."""
@@ -55,7 +69,7 @@ class Growth:
 
     def fits(self, v: int) -> bool:
         """Whether a task may join without making it too large."""
-        return self.weight + self.budget.of(v) <= self.budget.high
+        return self.budget.has_room(self.weight + self.budget.of(v))
 
     def delta(self, v: int) -> int:
         """How many more arcs are cut, or bytes where files are known, when a task joins."""
@@ -181,7 +195,7 @@ Value = Callable[[Growth], tuple[float, ...]]
 def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> Growth:
     """Exchange tasks one for one while the value falls; *others* are tasks elsewhere that may come in.
 
-    About *most* pairs are compared.
+    A set of the wrong size is worse than any other. About *most* pairs are compared.
     """
     left, better = most, True
     while better and left > 0:
@@ -189,7 +203,7 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
         for x in [v for v in growth.inside if growth.is_last(v)]:
             if left <= 0 or not growth.is_last(x):  # a child of it came in
                 continue
-            before = value(growth)
+            before = _sized(growth, value)
             growth.remove(x)
             candidates = dict.fromkeys([*growth.ready(), *(v for v in others if growth.is_ready(v))])
             left -= len(candidates)
@@ -200,9 +214,14 @@ def exchange(growth: Growth, value: Value, others: Sequence[int], most: int) -> 
 
 
 def _worth(growth: Growth, v: int, value: Value) -> tuple[tuple[float, ...], int, int]:
-    """The value with a task added, its rank and itself; the worst there is where the size would then be wrong."""
+    """The value with a task added, its rank and itself."""
     growth.add(v)
-    right = growth.budget.low <= growth.weight <= growth.budget.high
-    found = value(growth) if right else (float("inf"),)
+    found = _sized(growth, value)
     growth.remove(v)
     return found, growth.state.rank[v], v
+
+
+def _sized(growth: Growth, value: Value) -> tuple[float, ...]:
+    """The value of a set; the worst there is where its size is wrong."""
+    right = growth.reached and growth.budget.has_room(growth.weight)
+    return value(growth) if right else (float("inf"),)

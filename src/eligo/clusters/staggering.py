@@ -61,7 +61,7 @@ def _may_fit(growth: Growth, chain: Chain, place: int) -> bool:
 
 def _fits(growth: Growth, block: list[int]) -> bool:
     weight = growth.weight + sum(map(growth.budget.of, block))
-    return weight <= growth.budget.high and all(map(growth.is_ready, block))
+    return growth.budget.has_room(weight) and all(map(growth.is_ready, block))
 
 
 def _cost(growth: Growth, goal: Goal, block: list[int]) -> float:

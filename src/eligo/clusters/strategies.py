@@ -33,6 +33,12 @@ FEW_CHECKS = 1
 MOST_CERTIFIED = 20_000  # tasks: beyond, the repaired condition is not looked at for words alone
 
 
+def check_strategy(name: str) -> None:
+    """Refuse a strategy that there is not."""
+    if name not in STRATEGIES:
+        raise InputError(f"there is no strategy {name!r}; there are {', '.join(STRATEGIES)}")
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """A set with the strategy that found it, and the verdict on what it leaves where that is known."""
@@ -113,18 +119,18 @@ class Chooser:
 
     def choose(self, strategy: str, budget: Budget) -> Choice:
         """The fat task of this size that serves the goal best, as far as the strategy goes."""
+        check_strategy(strategy)
         match strategy:
             case "direct":
                 return self.direct(budget)
             case "staggered":
-                return self._best([*self.staggered(budget)])
+                return min(self.staggered(budget), key=self._cost)
             case "donor":
                 return self.donor(budget)
             case "searched":
                 return self._unspoilt([*self.searched(budget)], self.direct(budget))
-            case "auto":
+            case _:
                 return self.auto(budget)
-        raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
 
     def direct(self, budget: Budget) -> Choice:
         """The first tasks of the plan (Theorem 4): nothing renders more, where the plan is best at that step."""
@@ -189,13 +195,11 @@ class Chooser:
     def auto(self, budget: Budget) -> Choice:
         """Direct where nothing is more productive and that is the goal; else the best that spoils nothing.
 
-        Staggered goes before the search, because it needs no check; donors are searched at once.
+        Staggered goes before the search, because it needs no check; donors are searched at once. Where direct misses the
+        seconds that were asked for, any set that does not goes before it.
         """
         direct = self.direct(budget)
-        best = self.goal.name == "productive" and self._is_prefix(direct.growth)
-        if not direct.growth.reached or (best and self.ranking.tight[self.dealt + len(direct.growth.inside)]):
-            return direct
-        if self.goal.name == "productive" and (self.trusting or self.state.left > MOST_CERTIFIED):
+        if self._suffices(direct.growth):
             return direct
         choices = [direct]
         if self.linked and self.ranking.verdict == OPTIMAL and self.chain is not None:
@@ -204,25 +208,44 @@ class Chooser:
             donor = self.ranking.verdict == OPTIMAL and self._looks_at_condition and self.certified
             found = self.searched(budget)
             choices += [replace(c, strategy="donor", why=self._donor_words()) if donor else c for c in found]
-        if self.goal.name == "communication":
+        if self.goal.name == "communication" and direct.growth.reached:
             choices = [choice for choice in choices if choice.growth.cut <= direct.growth.cut]
         return self._unspoilt(choices, direct)
 
+    def _suffices(self, direct: Growth) -> bool:
+        """Whether nothing is better than the first tasks of the plan, or in a large dag worth looking for."""
+        if not direct.reached:
+            return direct.exhausted
+        if self.goal.name != "productive":
+            return False
+        best = self._is_prefix(direct) and bool(self.ranking.tight[self.dealt + len(direct.inside)])
+        return best or self.trusting or self.state.left > MOST_CERTIFIED
+
     def _may_search(self, choices: list[Choice]) -> bool:
         """Whether to look beyond what is proved harmless: where all is, or nothing can be spoilt, or else nothing is won."""
+        if not any(choice.growth.reached for choice in choices):
+            return True
         if self.ranking.verdict != OPTIMAL or (self._looks_at_condition and self.certified):
             return True
-        won = self.goal.value(self._best(choices).growth) < self.goal.value(choices[0].growth)
+        won = min(map(self._cost, choices)) < self._cost(choices[0])
         return not won and not self.trusting
 
-    def _best(self, choices: list[Choice]) -> Choice:
-        return min(choices, key=lambda choice: self.goal.value(choice.growth))
+    def _cost(self, choice: Choice) -> tuple[float, ...]:
+        """How bad a choice is: the worst are those that are not large enough, and of them the smallest."""
+        growth = choice.growth
+        return (0.0, *self.goal.value(growth)) if growth.reached else (1.0, -growth.weight)
 
     def _unspoilt(self, choices: list[Choice], otherwise: Choice) -> Choice:
-        """The best choice; where what is left has an IC-optimal schedule now, the best that keeps it so, else *otherwise*."""
-        choices = sorted((c for c in choices if c.growth.reached), key=lambda c: self.goal.value(c.growth))
+        """The best choice; where what is left has an IC-optimal schedule now, the best that keeps it so, else *otherwise*.
+
+        Where *otherwise* is not large enough, the best choice that is goes before it all the same.
+        """
+        nearest = min([otherwise, *choices], key=self._cost)
+        choices = sorted((c for c in choices if c.growth.reached), key=self._cost)
+        if not choices:
+            return nearest
         if self.ranking.verdict != OPTIMAL:
-            return choices[0] if choices else otherwise
+            return choices[0]
         checks = next((count for size, count in CHECKS if self.state.left <= size), FEW_CHECKS)
         for choice in choices:
             if choice.verdict == OPTIMAL or (self.trusting and self.certified):
@@ -232,7 +255,9 @@ class Chooser:
             checks -= 1
             if self.verdict(choice.growth) == OPTIMAL:
                 return replace(choice, verdict=OPTIMAL)
-        return otherwise
+        if otherwise.growth.reached:
+            return otherwise
+        return replace(choices[0], why=f"{choices[0].why}; none was found that is known to leave a best order")
 
     def verdict(self, growth: Growth) -> str:
         """Whether what a set leaves has an IC-optimal schedule."""
