@@ -5,7 +5,7 @@ from importlib import import_module
 
 from eligo.cli import version
 
-EVERY = ("foundation", "planner", "formats", "batches", "clusters")
+EVERY = ("foundation", "planner", "formats", "batches", "clusters", "policies")
 
 print(version().strip())
 for name in sys.argv[1:] or EVERY:

@@ -81,8 +81,8 @@ def plan(
     ] = False,
     order: Annotated[
         str,
-        typer.Option(help="What is written as priorities: eligible (the plan) or balanced (which also finishes soon)."),
-    ] = "eligible",
+        typer.Option(help="What is written as priorities: balanced (finishes sooner) or eligible (the plan's order)."),
+    ] = "balanced",
     override: Annotated[
         bool,
         typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),

@@ -52,16 +52,16 @@ def answer(flow: Workflow, request: Request, output: str | None, export: str | N
     if export is not None and export not in EXPORTS:
         raise InputError(f"there is no export {export!r}; there are {', '.join(EXPORTS)}")
     with working(f"clustering {len(flow):,} tasks"):
-        found = _found(flow, request)
-    _write(flow, found, output, export)
+        executed = _names(flow, request.executed)
+        found = _found(flow, request, executed)
+    _write(flow, found, executed, output, export)
     if json:
         print_json(found.document())
     elif output != "-" and not (export is not None and output is None):
         _print(found)
 
 
-def _found(flow: Workflow, request: Request) -> FatTask | Dealing:
-    executed = _names(flow, request.executed)
+def _found(flow: Workflow, request: Request, executed: Sequence[str]) -> FatTask | Dealing:
     if request.tasks is not None:
         return fat_task(flow, _names(flow, request.tasks), executed, request.effort)
     if request.sizes is not None:
@@ -107,13 +107,15 @@ def _sizes(text: str) -> list[int]:
     return sizes
 
 
-def _write(flow: Workflow, found: FatTask | Dealing, output: str | None, export: str | None) -> None:
+def _write(
+    flow: Workflow, found: FatTask | Dealing, executed: Sequence[str], output: str | None, export: str | None
+) -> None:
     if output is not None and output.lower().endswith(PICTURES):
         if export is not None:
             raise InputError(f"{output} is the name of a picture: leave --export out, or name another file")
         _draw(flow, found, output)
     elif export is not None:
-        _export(exported(flow, _fats(found), export), output or "-")
+        _export(exported(flow, _fats(found), export, executed), output or "-")
     elif output is not None:
         raise InputError(f"{output}: a picture's name ends in .svg or .png; another file needs --export")
 

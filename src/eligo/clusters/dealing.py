@@ -126,7 +126,7 @@ class Dealer:
     def _notice(self) -> None:
         """Follow what others did with the execution since it was last looked at."""
         game, state, number = self.execution, self._state, self._state.dag.index
-        done = [*islice(reversed(game.executed), len(game.executed) - self._seen)][::-1]
+        done = list(islice(game.executed, self._seen, None)) if len(game.executed) > self._seen else []
         self._seen += len(done)
         for task in done:
             self._leaves(task)
@@ -192,6 +192,7 @@ class Dealer:
     def _fresh(self) -> Chooser:
         """Rank what is left; what the whole dag's chain says of donors stays true of what is left of it."""
         rest, dag = self._state.remaining(), self._state.dag
+        self._weights = []  # of tasks that were out nobody asked whether their seconds are known
         left = dag if len(rest) == len(dag) else dag.induced(rest)
         ranking = ranked(left, self.effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED)
         ranking = ranking.renumbered(rest)

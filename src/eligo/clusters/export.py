@@ -1,23 +1,71 @@
 """Fat tasks for engines: Pegasus cluster labels, Snakemake groups, and a DAGMan file of fat nodes with a script each.
 
 A workflow that was dealt out whole gives one cluster a fat task; of a single fat task the other tasks stay by themselves.
-What each engine cannot hold is told by its writer: names in Pegasus and DAGMan files have no blanks, for example.
+Executed tasks are left out, and clusters that wait for one another are refused. What each engine cannot hold is told by its
+writer: names in Pegasus and DAGMan files have no blanks, for example.
 """
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eligo.clusters.fat import FatTask
 from eligo.dag import Dag
-from eligo.errors import FormatError, InputError
+from eligo.errors import CycleError, FormatError, InputError, shorten
 from eligo.formats import dagman, json_text, pegasus
 from eligo.workflow import Task, Workflow
 
 EXPORTS = ("pegasus", "snakemake", "dagman")
+
+
+@dataclass(frozen=True, eq=False)
+class _Clustered:
+    """What is left of a workflow, with its tasks in clusters."""
+
+    #: the workflow without what is executed, and the number of each task in the whole one
+    flow: Workflow
+    numbers: Mapping[str, int]
+    #: the cluster of every task that is in one
+    labels: Mapping[str, str]
+    #: the tasks of every cluster, and of every other task itself, by the name of the node; and how these hang together
+    nodes: Mapping[str, Sequence[str]]
+    dag: Dag
+
+
+def _clustered(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str]) -> _Clustered:
+    labels, numbers, rest = labels_of(flow, fats), flow.dag.index, _without(flow, executed)
+    again = next((task for task in labels if task not in rest.dag), None)
+    if again is not None:
+        raise InputError(f"{again!r} is executed, and in a fat task too")
+    nodes = {f"fat_{i}": fat.tasks for i, fat in enumerate(fats, 1)}
+    nodes |= {f"task_{numbers[name]}": (name,) for name in rest.dag.tasks if name not in labels}
+    try:
+        return _Clustered(rest, numbers, labels, nodes, _quotient(rest.dag, nodes))
+    except CycleError as error:
+        raise InputError(f"these fat tasks wait for one another, so they cannot be clusters: {error}") from None
+
+
+def _without(flow: Workflow, executed: Iterable[str]) -> Workflow:
+    """What is left of a workflow."""
+    done = flow.dag.indices(tuple(executed))
+    if not len(done):
+        return flow
+    left = flow.dag.induced(np.delete(np.arange(len(flow), dtype=np.int32), done))
+    details = {name: task for name, task in flow.details.items() if name in left}
+    return replace(flow, dag=left, details=details)
+
+
+def _quotient(dag: Dag, nodes: Mapping[str, Sequence[str]]) -> Dag:
+    """The dag of clusters: an arc where a task of one needs a task of another."""
+    owner = np.empty(len(dag), np.int32)
+    for number, node in enumerate(nodes.values()):
+        owner[dag.indices(node)] = number
+    tails, heads = owner[dag.tails], owner[dag.child]
+    between = tails != heads
+    return Dag.from_arrays(len(nodes), tails[between], heads[between], list(nodes))
 
 
 def labels_of(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
@@ -39,11 +87,11 @@ def labels_of(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
     return labels
 
 
-def pegasus_labels(flow: Workflow, fats: Sequence[FatTask]) -> str:
+def pegasus_labels(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
     """The workflow for Pegasus with the profile `label` on clustered jobs, for `pegasus-plan --cluster label`."""
-    labels = labels_of(flow, fats)
-    lines = []
-    for line in pegasus.generate(flow).split("\n"):
+    clustered = _clustered(flow, fats, executed)
+    labels, lines = clustered.labels, []
+    for line in pegasus.generate(clustered.flow).split("\n"):
         row = json.loads(line[2:]) if line.startswith('- {"type"') else None
         if row is None or row["id"] not in labels:
             lines.append(line)
@@ -53,20 +101,21 @@ def pegasus_labels(flow: Workflow, fats: Sequence[FatTask]) -> str:
     return "\n".join(lines)
 
 
-def snakemake_groups(flow: Workflow, fats: Sequence[FatTask]) -> str:
+def snakemake_groups(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
     """A Snakefile with a rule for every task, in the group of its fat task, that runs the workflow through marker files.
 
     Groups of several parts need `--group-components`, which a comment at the top spells out.
     """
-    labels, dag = labels_of(flow, fats), flow.dag
-    marks = {name: f".eligo/{number}.done" for number, name in enumerate(dag.tasks)}
+    clustered = _clustered(flow, fats, executed)
+    labels, numbers, dag = clustered.labels, clustered.numbers, clustered.flow.dag
+    marks = {name: f".eligo/{numbers[name]}.done" for name in dag.tasks}
     parts = [(f"fat_{i}", len(dag.subdag(fat.tasks).components())) for i, fat in enumerate(fats, 1)]
     several = " ".join(f"{label}={count}" for label, count in parts if count > 1)
     lines = [f"# snakemake --group-components {several}"] if several else []
     lines += ["rule all:", f"    input: {', '.join(repr(marks[name]) for name in dag.sinks) or '[]'}", ""]
-    for number, name in enumerate(dag.tasks):
+    for name in dag.tasks:
         needs = ", ".join(repr(marks[parent]) for parent in dag.parents(name))
-        lines += [f"rule task_{number}:  # {name}"]
+        lines += [f"rule task_{numbers[name]}:  # {name}"]
         lines += [f"    input: {needs}"] if needs else []
         lines += [f"    output: touch({marks[name]!r})"]
         lines += [f"    group: {labels[name]!r}"] if name in labels else []
@@ -84,11 +133,14 @@ def _line(task: Task) -> str:
     if not task.command:
         return ":"
     if isinstance(task.command, str):
-        return shlex.join(["/bin/sh", "-c", task.command])
-    return shlex.join(task.command)
+        return shlex.join(["/bin/sh", "-c", "--", task.command])
+    if task.command[0].startswith("-"):
+        raise FormatError(f"a script cannot hold the program of task {shorten(task.name)!r}: it would be an option")
+    # By a shell of its own that looks for a program and nothing else: "exit", "cd" or "A=1" would be the script's.
+    return shlex.join(["/bin/sh", "-c", 'exec "$@"', "sh", *task.command])
 
 
-def dagman_nodes(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
+def dagman_nodes(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> dict[str, str]:
     """The files of a DAGMan workflow of fat nodes, by name: `fat.dag`, and a script for every fat node.
 
     A fat node runs its tasks one after another and ends with the first that fails. It asks for the cores and memory of the
@@ -96,24 +148,10 @@ def dagman_nodes(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
     """
     if flow.origin is not None and flow.origin.format == dagman.NAME:
         raise FormatError("the nodes of a DAGMan file name submit descriptions, which one script cannot run")
-    labels = labels_of(flow, fats)
-    nodes = [fat.tasks for fat in fats] + [(name,) for name in flow.dag.tasks if name not in labels]
-    names = [f"fat_{i}" for i in range(1, len(fats) + 1)]
-    names += [f"task_{flow.dag.index[node[0]]}" for node in nodes[len(fats) :]]
-    quotient = _quotient(flow, nodes, names)
-    scripts = {f"{name}.sh": _script(flow, fat.tasks) for name, fat in zip(names, fats, strict=False)}
-    return {"fat.dag": dagman.generate(quotient), **scripts}
-
-
-def _quotient(flow: Workflow, nodes: Sequence[Sequence[str]], names: Sequence[str]) -> Workflow:
-    owner = np.empty(len(flow), np.int32)
-    for number, node in enumerate(nodes):
-        owner[flow.dag.indices(node)] = number
-    tails, heads = owner[flow.dag.tails], owner[flow.dag.child]
-    between = tails != heads
-    dag = Dag.from_arrays(len(nodes), tails[between], heads[between], names)
-    details = {name: _node(flow, name, node) for name, node in zip(names, nodes, strict=True)}
-    return Workflow(dag, details, flow.name)
+    clustered = _clustered(flow, fats, executed)
+    details = {name: _node(flow, name, node) for name, node in clustered.nodes.items()}
+    scripts = {f"fat_{i}.sh": _script(flow, fat.tasks) for i, fat in enumerate(fats, 1)}
+    return {"fat.dag": dagman.generate(Workflow(clustered.dag, details, flow.name)), **scripts}
 
 
 def _node(flow: Workflow, name: str, node: Sequence[str]) -> Task:
@@ -132,13 +170,15 @@ def _script(flow: Workflow, node: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def exported(flow: Workflow, fats: Sequence[FatTask], format: str) -> Mapping[str, str]:
-    """The files of an export by name; a single one is named "" and may go anywhere."""
+def exported(
+    flow: Workflow, fats: Sequence[FatTask], format: str, executed: Iterable[str] = ()
+) -> Mapping[str, str]:
+    """The files of an export by name, without what is executed; a single one is named "" and may go anywhere."""
     match format:
         case "pegasus":
-            return {"": pegasus_labels(flow, fats)}
+            return {"": pegasus_labels(flow, fats, executed)}
         case "snakemake":
-            return {"": snakemake_groups(flow, fats)}
+            return {"": snakemake_groups(flow, fats, executed)}
         case "dagman":
-            return dagman_nodes(flow, fats)
+            return dagman_nodes(flow, fats, executed)
     raise InputError(f"there is no export {format!r}; there are {', '.join(EXPORTS)}")

@@ -4,7 +4,7 @@ Time is an estimate: a client of size k does k tasks, or k seconds of work, in o
 with it takes a fixed time besides. Dealing single tasks to the same clients, in the order of the plan, is the comparison.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from eligo.clusters.clustering import checked_size
 from eligo.clusters.dealing import Dealer
 from eligo.clusters.fat import FatTask
 from eligo.clusters.ranking import ranked
@@ -43,10 +44,19 @@ class Dealing:
     def __len__(self) -> int:
         return len(self.fat_tasks)
 
+    @cached_property
+    def cuts(self) -> tuple[int, ...]:
+        """Of each fat task, the arcs from what was done of it to all else: the results that went back."""
+        owner = np.full(len(self.dag), -1, np.int32)
+        owner[self.dag.indices(self.order)] = np.repeat(np.arange(len(self)), np.array(self.done, np.int64))
+        tails, heads = owner[self.dag.tails], owner[self.dag.child]
+        counts = np.bincount(tails[(tails >= 0) & (tails != heads)], minlength=len(self))
+        return tuple(counts.tolist())
+
     @property
     def cut_arcs(self) -> int:
         """The arcs cut by all fat tasks together."""
-        return sum(fat.cut_arcs for fat in self.fat_tasks)
+        return sum(self.cuts)
 
     @property
     def cut_arcs_singly(self) -> int:
@@ -84,8 +94,8 @@ class Dealing:
     def document(self) -> dict[str, Any]:
         """The dealing as plain data, fit for JSON."""
         fat = [
-            {"tasks": f.tasks, "cut_arcs": f.cut_arcs, "strategy": f.strategy, "done": done}
-            for f, done in zip(self.fat_tasks, self.done, strict=True)
+            {"tasks": f.tasks, "cut_arcs": cut, "strategy": f.strategy, "done": done}
+            for f, done, cut in zip(self.fat_tasks, self.done, self.cuts, strict=True)
         ]
         last = self.fat_tasks[-1] if self.fat_tasks else None
         return {
@@ -117,8 +127,8 @@ def deal(  # noqa: PLR0913
 ) -> Dealing:
     """Deal a whole dag out to clients of these sizes.
 
-    A sequence of sizes is one of clients that work side by side and come again until nothing is left. An iterator is a
-    stream of clients that come once each, one after another. *returns* says how much of a fat task comes back done; a
+    The sizes are those of clients that work side by side and come again until nothing is left. An iterator, and nothing
+    else, is a stream of clients that come once each, one after another. *returns* says how much of a fat task comes back done; a
     client that brings back nothing does not come again.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
@@ -127,8 +137,8 @@ def deal(  # noqa: PLR0913
     ([('a', 'b', 'c'), ('e', 'f'), ('d',)], 4, 2.0)
     """
     dag = dag_of(flow)
-    dealer = Dealer(flow, goal=goal, strategy=strategy, weight=weight, effort=effort)
     pool = _Pool(sizes, work_of(flow), exchange)
+    dealer = Dealer(flow, goal=goal, strategy=strategy, weight=weight, effort=effort)
     log = list(pool.played(dealer, returns or len))
     sequence = ranked(dag, effort).sequence
     profile = tuple(eligible_counts(dag, sequence).tolist())
@@ -151,9 +161,11 @@ class _Pool:
         if not 0 <= exchange < float("inf"):
             raise InputError(f"an exchange takes some time or none, and {exchange} is neither")
         self.work, self.exchange = work, exchange
-        self.stream = not isinstance(sizes, Sequence)
-        self.sizes = [] if self.stream else list(sizes)
-        self.seats: list[Iterator[int]] = [iter(sizes)] if self.stream else [repeat(size) for size in self.sizes]
+        self.stream = isinstance(sizes, Iterator)
+        self.sizes = [] if self.stream else [checked_size(size) for size in sizes]
+        self.seats: list[Iterator[int]] = (
+            [map(checked_size, sizes)] if self.stream else [repeat(size) for size in self.sizes]
+        )
         if not self.stream and not self.sizes:
             raise InputError("there is no client to deal to")
 

@@ -5,7 +5,8 @@
 >>> facts_in(description_of(Task(name="a", command="ls | wc"))).command
 'ls | wc'
 
-A line for a shell is given to /bin/sh, a program without a folder to /usr/bin/env, which looks for it. Cores are rounded up
+A line for a shell is given to /bin/sh, a program without a folder to /usr/bin/env, which looks for it; names that env would
+take for an option or a setting, such as -x or a=b, are refused. Cores are rounded up
 to whole ones and memory to units of 1024 bytes. What runs is known again from what is written here; of other descriptions
 the executable and its arguments, with macros such as $(JOB) as they stand.
 """
@@ -54,7 +55,7 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
             raise FormatError(f"DAGMan cannot hold the command of task {shorten(task.name)!r}: it has a line break")
     program, *arguments = [word.replace("$", _DOLLAR) for word in words] if literal else words
     if program != program.strip() or program.endswith("\\"):
-        raise FormatError(f"DAGMan cannot hold the program of task {shorten(task.name)!r}: {shorten(ascii(program))}")
+        raise _unholdable(task, program)
     lines = [f"executable = {program}"]
     if program.startswith("/"):
         lines.append("transfer_executable = false")
@@ -67,11 +68,24 @@ def description_of(task: Task, literal: bool = True) -> list[str]:
     return lines
 
 
+def _unholdable(task: Task, program: str) -> FormatError:
+    return FormatError(f"DAGMan cannot hold the program of task {shorten(task.name)!r}: {shorten(ascii(program))}")
+
+
 def _words(task: Task) -> tuple[str, ...]:
     if isinstance(task.command, str):
-        return (SHELL, "-c", task.command)
+        return (SHELL, "-c", *(["--"] if task.command.startswith(("-", "+")) else []), task.command)
     words = task.command or ()
-    return words if "/" in words[0] and words[0] not in {SHELL, SEARCH} else (SEARCH, *words)
+    if "/" in words[0] and words[0] not in {SHELL, SEARCH}:
+        return words
+    if not _is_sought(words[0]):
+        raise _unholdable(task, words[0])
+    return (SEARCH, *words)
+
+
+def _is_sought(word: str) -> bool:
+    """Whether env looks for a program of this name, and does not take it for an option or a setting."""
+    return not word.startswith("-") and "=" not in word
 
 
 def _command(program: str, arguments: str) -> str | tuple[str, ...] | None:
@@ -80,9 +94,11 @@ def _command(program: str, arguments: str) -> str | tuple[str, ...] | None:
     words = (program, *_arguments(arguments))
     if "$(" not in "".join(words).replace(_DOLLAR, ""):
         words = tuple(word.replace(_DOLLAR, "$") for word in words)
-    if words[0] == SEARCH and len(words) > 1:
+    if words[0] == SEARCH and len(words) > 1 and _is_sought(words[1]):
         return words[1:]
-    return words[2] if words[:2] == (SHELL, "-c") and len(words) == 3 and words[2].split() != [words[2]] else words
+    line = words[-1]
+    is_line = words[:-1] in {(SHELL, "-c"), (SHELL, "-c", "--")} and line.split() != [line]
+    return line if is_line else words
 
 
 def _arguments(text: str) -> list[str]:
