@@ -10,12 +10,12 @@ import numpy as np
 from benchmarks.timing import fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.batches import Batches, batch
-from eligo.batches.game import CHOOSERS, Chooser, in_order, play, random_requests
 from eligo.batches.trees import TreeBatches
 from eligo.dag import Dag
 from eligo.execution import Execution
 from eligo.formats import read
 from eligo.planning import plan
+from eligo.simulation import batched, scheduler
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 
@@ -92,8 +92,8 @@ def dense_blocks(seconds: float = 2.0) -> None:
 
 
 def games(means: tuple[float, ...] = (4.0, 16.0, 64.0), runs: int = 5) -> None:
-    """Polls that real workflows take under each rule of choice, as shares of what first come, first served takes."""
-    rules = (*CHOOSERS, "plan")
+    """Polls that real workflows take when batches are chosen whole, as shares of what first come, first served takes."""
+    rules = ("batch-optimal", "fifo", "lifo", "greedy-fifo", "critical-path", "plan", "balanced")
     widths = (36, 7, 8, 8, *(14,) * len(rules))
     heading("Polls, fifo = 1", ("workflow", "tasks", "mean r", "fifo", *rules), widths)
     if not REAL.exists():
@@ -102,12 +102,8 @@ def games(means: tuple[float, ...] = (4.0, 16.0, 64.0), runs: int = 5) -> None:
     for path in [path for path in sorted(REAL.glob("*.json*")) if not path.name.startswith("synthetic")]:
         dag = read(path).dag
         if len(dag) <= 300:
-            choosers: dict[str, Chooser] = {**CHOOSERS, "plan": in_order(plan(dag, "quick").order)}
+            quick = plan(dag, "quick")
             for mean in means:
-                polls = {rule: sum(_polls(dag, choosers[rule], mean, seed) for seed in range(runs)) for rule in rules}
+                polls = {rule: int(batched(scheduler(rule, dag, quick), mean, runs).sum()) for rule in rules}
                 shares = (polls[rule] / polls["fifo"] for rule in rules)
                 row((path.name[:36], len(dag), mean, polls["fifo"], *shares), widths)
-
-
-def _polls(dag: Dag, chooser: Chooser, mean: float, seed: int) -> int:
-    return play(dag, chooser, random_requests(mean, seed)).polls

@@ -1,75 +1,80 @@
 """The batched game, the proof of hardness that runs, and the command."""
 
 import json
-from collections.abc import Callable
-from itertools import combinations, islice
+from collections.abc import Iterable
+from itertools import combinations, cycle, repeat
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from conftest import random_small_dag
-from eligo import Dag, InputError, ScheduleError, families, is_schedule, plan, profile
-from eligo.batches.game import CHOOSERS, batch_optimal, in_order, periodic, play, random_requests
+from eligo import Dag, InputError, families, is_schedule, plan, profile
 from eligo.batches.hardness import reduction, small_union
 from eligo.cli import run
+from eligo.policies import from_order
+from eligo.simulation import Trace, batched, drawn_requests, scheduler, trace
 from eligo.theory.exact import best_batch
 
 # The game
 
+RULES = ("batch-optimal", "fifo", "lifo", "greedy-fifo", "critical-path", "balanced")
 
-@pytest.mark.parametrize("chooser", CHOOSERS)
-def test_every_game_executes_a_schedule_and_hands_out_what_it_can(chooser: str) -> None:
+
+def play(dag: Dag, rule: str, requests: Iterable[int]) -> Trace:
+    return trace(scheduler(rule, dag), requests)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_game_executes_a_schedule_and_hands_out_what_it_can(rule: str) -> None:
     rng = np.random.default_rng(31)
     for seed in range(25):
         dag = random_small_dag(rng, 20)
-        game = play(dag, chooser, random_requests(3.0, seed))
+        asked = drawn_requests(3.0, 0, seed, 60).tolist()
+        game = play(dag, rule, asked)
         assert game.finished
         assert is_schedule(dag, game.order)
-        ready = [len(dag.sources), *game.eligible]
-        asked = list(islice(random_requests(3.0, seed), game.polls))
-        assert list(game.handed) == [min(r, e) for r, e in zip(asked, ready, strict=False)]
+        before = [len(dag.sources), *game.ready]
+        assert list(game.handed) == [min(r, e) for r, e in zip(asked[: game.polls], before, strict=False)]
+
+
+@pytest.mark.parametrize("rule", ["batch-optimal", "balanced", "plan"])  # which have no ties to break at random
+def test_a_trace_takes_as_many_polls_as_the_compiled_game(rule: str) -> None:
+    for seed in range(10):
+        dag = families.random_layered(5, 6, seed)
+        asked = drawn_requests(4.0, 0, seed, 60).tolist()
+        policy = scheduler(rule, dag)
+        assert trace(policy, asked).polls == batched(policy, requests=asked)[0]
 
 
 def test_one_request_a_poll_is_the_plain_game() -> None:
     dag = families.random_layered(4, 5, seed=2)
     order = plan(dag).order
-    game = play(dag, in_order(order), periodic(1))
+    game = trace(from_order(dag, order), repeat(1))
     assert game.order == order
-    assert (len(dag.sources), *game.eligible) == profile(dag, order)
+    assert (len(dag.sources), *game.ready) == profile(dag, order)
 
 
 def test_more_requests_than_tasks_take_as_many_polls_as_there_are_levels() -> None:
     dag = families.random_layered(5, 6, seed=1)
-    assert {play(dag, chooser, periodic(1000)).polls for chooser in CHOOSERS} == {dag.depth}
+    assert {play(dag, rule, repeat(1000)).polls for rule in RULES} == {dag.depth}
 
 
-def test_the_batch_chooser_leaves_the_most_after_each_poll() -> None:
+def test_the_best_batch_leaves_the_most_after_each_poll() -> None:
     rng = np.random.default_rng(32)
     for _ in range(40):
         dag = random_small_dag(rng, 14)
-        game = play(dag, "batch", periodic(2, 3))
+        game = play(dag, "batch-optimal", cycle((2, 3)))
         done = 0
-        for size, after in zip(game.handed, game.eligible, strict=True):
+        for size, after in zip(game.handed, game.ready, strict=True):
             assert best_batch(dag, game.order[:done], size)[1] == after
             done += size
-
-
-def test_first_come_last_come_most_children_longest_path() -> None:
-    """a, b, c are ready: b has the most children, c the longest path below it; executing a renders x last of all."""
-    dag = Dag.from_arcs([("a", "x"), ("b", "u"), ("b", "v"), ("c", "p"), ("p", "q")], tasks="abcxuvpq")
-    first = {chooser: play(dag, chooser, [1, 1]).order for chooser in CHOOSERS}
-    assert first["fifo"] == ("a", "b")
-    assert first["lifo"] == ("c", "p")
-    assert first["greedy"] == ("b", "a")
-    assert first["critical path"] == ("c", "a")
-    assert first["batch"][0] == "b"
 
 
 def test_an_order_may_not_be_eligible_all_at_once() -> None:
     """Both requests could be met by E(0) = 2, but the order's second task needs its first, so the third goes out."""
     dag = Dag.from_arcs([("a", "b")], tasks=["a", "b", "c"])
-    assert play(dag, in_order(["a", "b", "c"]), [2]).order == ("a", "c")
+    assert trace(from_order(dag, ["a", "b", "c"]), [2]).order == ("a", "c")
 
 
 def test_requests_that_end_end_the_game() -> None:
@@ -78,33 +83,12 @@ def test_requests_that_end_end_the_game() -> None:
 
 
 def test_an_empty_dag_needs_no_poll() -> None:
-    assert play(Dag.from_arcs([]), "batch", periodic(1)).polls == 0
+    assert play(Dag.from_arcs([]), "batch-optimal", repeat(1)).polls == 0
 
 
-def test_a_game_is_the_same_when_played_again() -> None:
-    dag = families.random_layered(6, 9, seed=4)
-    assert play(dag, batch_optimal(), random_requests(4.0, 1)) == play(dag, "batch", random_requests(4.0, 1))
-
-
-@pytest.mark.parametrize(
-    ("game", "message"),
-    [
-        (lambda dag: play(dag, "fifo", [-1]), "-1 is no number of requests"),
-        (lambda dag: play(dag, "magic", [1]), "there is no chooser 'magic'"),
-        (lambda dag: periodic(0, 0), "never more than 0"),
-        (lambda dag: periodic(), "never more than 0"),
-        (lambda dag: random_requests(0.0, 1), "the mean number of requests"),
-        (lambda dag: random_requests(float("inf"), 1), "the mean number of requests"),
-    ],
-)
-def test_what_is_no_game(game: Callable[[Dag], object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        game(families.out_mesh(3))
-
-
-def test_what_is_no_order() -> None:
-    with pytest.raises(ScheduleError):
-        play(Dag.from_arcs([("a", "b")]), in_order(["b", "a"]), [1])
+def test_a_negative_number_of_requests() -> None:
+    with pytest.raises(InputError, match="-1 is no number of requests"):
+        play(families.out_mesh(3), "fifo", [-1])
 
 
 # Hardness

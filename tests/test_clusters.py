@@ -266,8 +266,77 @@ def test_a_size_in_seconds_is_kept_within_the_tolerance() -> None:
 
 
 def test_seconds_that_cannot_be_met_are_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="the nearest takes 60 seconds"):
+    with pytest.raises(InputError, match="the nearest found takes 60 seconds"):
         cluster(timed(60.0, 300.0, 700.0), seconds=100, tolerance=0.1)
+
+
+def test_where_every_task_is_too_long_the_shortest_is_told() -> None:
+    with pytest.raises(InputError, match="the nearest found takes 60 seconds"):
+        cluster(timed(60.0, 300.0), seconds=10)
+
+
+def two_pairs(a: float, b: float) -> Workflow:
+    """a before c and b before d, of which the second ones take 9 seconds each."""
+    seconds = {"a": a, "b": b, "c": 9.0, "d": 9.0}
+    dag = Dag.from_arcs([("a", "c"), ("b", "d")])
+    return Workflow(dag, {name: Task(name=name, seconds=s) for name, s in seconds.items()})
+
+
+@pytest.mark.parametrize("goal", ["productive", "communication", "balanced"])
+@pytest.mark.parametrize("strategy", ["auto", "searched"])
+def test_seconds_that_the_beginning_of_the_plan_misses_are_found_elsewhere(goal: str, strategy: str) -> None:
+    assert cluster(two_pairs(2.0, 3.0), None, goal, seconds=3, strategy=strategy).tasks == ("b",)
+
+
+def test_a_set_of_the_seconds_is_found_where_there_is_one() -> None:
+    rng = np.random.default_rng(6)
+    missed = 0
+    for _ in range(60):
+        dag = random_small_dag(rng, 11)
+        seconds = rng.integers(1, 40, len(dag)).tolist()
+        flow = Workflow(dag, {n: Task(name=n, seconds=float(s)) for n, s in zip(dag.tasks, seconds, strict=True)})
+        masks = [mask for layer in exact.down_sets(dag) for mask in layer if mask]
+        sizes = {sum(s for v, s in enumerate(seconds) if mask >> v & 1) for mask in masks}
+        wanted = int(rng.integers(1, sum(seconds) + 1))
+        if wanted in sizes:
+            assert cluster(flow, seconds=wanted, tolerance=0).seconds == wanted
+        else:
+            missed += 1
+            with pytest.raises(InputError, match="the nearest found takes"):
+                cluster(flow, seconds=wanted, tolerance=0)
+    assert 10 < missed < 50
+
+
+def test_in_a_dag_too_large_to_try_all_sets_the_search_goes_on_where_the_plan_misses_the_seconds() -> None:
+    names = [f"t{i}" for i in range(40)]
+    dag = Dag.from_arcs([(name, f"after_{name}") for name in names])
+    first = plan(dag).order[0]
+    seconds = {name: 2.0 if name == first else 3.0 if name == "t7" else 50.0 for name in dag.tasks}
+    flow = Workflow(dag, {name: Task(name=name, seconds=s) for name, s in seconds.items()})
+    assert cluster(flow, seconds=3).tasks == ("t7",)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "direct", "searched"])
+def test_no_tolerance_does_not_mean_no_rounding(strategy: str) -> None:
+    assert len(cluster(timed(0.1, 0.1, 0.1), seconds=0.3, tolerance=0, strategy=strategy)) == 3
+    assert len(cluster(timed(*[0.1] * 10), seconds=1, tolerance=0, strategy=strategy)) == 10
+
+
+@pytest.mark.parametrize("size", [2.5, float("nan"), "2", True, [2]])
+def test_a_size_is_a_whole_number(size: Any) -> None:
+    with pytest.raises(InputError, match="a whole number of tasks"):
+        cluster(MESH, size)
+
+
+@pytest.mark.parametrize("seconds", ["2", True, float("nan"), 0, -1.0, float("inf")])
+def test_seconds_are_a_number(seconds: Any) -> None:
+    with pytest.raises(InputError, match="a fat task takes some (seconds|time), and .*(number|none)"):
+        cluster(timed(1.0, 1.0), seconds=seconds)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert len(cluster(MESH, np.int64(2))) == 2  # type: ignore[arg-type]
+    assert len(cluster(timed(1.0, 1.0, 1.0), seconds=np.float64(2))) == 2
 
 
 def test_seconds_need_runtimes() -> None:

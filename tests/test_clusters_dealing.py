@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, NotSelfContainedError
 from eligo.execution import Execution
 from eligo.formats import dagman, pegasus
+from eligo.planning import plan
 from eligo.theory import exact
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Origin, Task, Workflow
@@ -129,6 +131,109 @@ def test_seconds_size_a_fat_task_and_a_longer_task_goes_alone() -> None:
     assert last.tasks == ("d",)
 
 
+def test_seconds_that_the_beginning_of_the_plan_misses_are_dealt_from_elsewhere() -> None:
+    seconds = {"a": 2.0, "b": 3.0, "c": 9.0, "d": 9.0}
+    dag = Dag.from_arcs([("a", "c"), ("b", "d")])
+    dealer = Dealer(Workflow(dag, {name: Task(name=name, seconds=s) for name, s in seconds.items()}))
+    fats = [dealer.deal(client, seconds=3) for client in ("one", "two")]
+    assert [fat.tasks for fat in fats if fat] == [("b",), ("a",)]
+
+
+def test_in_a_large_dag_too() -> None:
+    dag = families.out_tree(8)
+    seconds = {name: 2.0 for name in dag.tasks} | {"0": 1.0}
+    first = plan(dag).order[1]
+    seconds[first] = 7.0
+    dealer = Dealer(Workflow(dag, {name: Task(name=name, seconds=s) for name, s in seconds.items()}, "tree"))
+    fats = [dealer.deal("one", seconds=1), dealer.take_back("one"), dealer.deal("one", seconds=8)]
+    assert isinstance(fats[2], FatTask)
+    assert fats[2].seconds == 8.0
+
+
+# Beside others
+
+
+TWO_PAIRS = Dag.from_arcs([("a", "c"), ("b", "d")])
+
+
+def test_what_others_bring_back_done_is_noticed() -> None:
+    game = Execution(TWO_PAIRS)
+    game.take("a")
+    dealer = Dealer(TWO_PAIRS, game)
+    first = dealer.deal("p", 4)
+    assert first is not None
+    assert set(first.tasks) == {"b", "d"}
+    dealer.take_back("p")
+    assert dealer.deal("p", 4) is None
+    game.complete("a")
+    last = dealer.deal("p", 4)
+    assert last is not None
+    assert last.tasks == ("c",)
+    dealer.take_back("p")
+    assert game.finished
+
+
+def test_what_others_release_is_dealt_and_what_failed_is_not() -> None:
+    game = Execution(TWO_PAIRS)
+    game.take("a", "b")
+    game.fail("b")
+    dealer = Dealer(TWO_PAIRS, game)
+    assert dealer.deal("p", 4) is None
+    game.fail("a")
+    game.release("b")
+    fat = dealer.deal("p", 4)
+    assert fat is not None
+    assert (fat.tasks, dealer.left) == (("b", "d"), 1)
+
+
+def test_what_others_take_meanwhile_is_not_dealt() -> None:
+    game = Execution(TWO_PAIRS)
+    dealer = Dealer(TWO_PAIRS, game)
+    game.take("a")
+    game.execute("b")
+    fat = dealer.deal("p", 4)
+    assert fat is not None
+    assert (fat.tasks, dealer.left) == (("d",), 1)
+
+
+@pytest.mark.parametrize("goal", ["productive", "communication"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_dealer_and_others_finish_an_execution_together(goal: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        dag = random_small_dag(rng, 14)
+        game = Execution(dag)
+        dealer = Dealer(dag, game, goal=goal)
+        theirs: list[str] = []
+        while not game.finished:
+            theirs = moved_by_others(game, theirs, rng)
+            held = dealer.held.get("p")
+            if held is None and dealer.deal("p", 3) is None and not theirs:
+                game.release(next(iter(game.failed)))
+            elif held is not None:
+                dealer.take_back("p", held.tasks[: int(rng.integers(0, len(held) + 1))])
+            assert dealer.left == sum(t not in game.executed and t not in game.failed for t in dag.tasks) - out(
+                dealer, theirs
+            )
+        assert dealer.left == 0
+
+
+def out(dealer: Dealer, theirs: list[str]) -> int:
+    return len(theirs) + sum(map(len, dealer.held.values()))
+
+
+def moved_by_others(game: Execution, theirs: list[str], rng: np.random.Generator) -> list[str]:
+    """Others take a task, and do whatever may be done with one that they have; returns what they have then."""
+    if game.eligible and rng.random() < 0.5:
+        theirs = [*theirs, str(rng.choice(list(game.eligible)))]
+        game.take(theirs[-1])
+    if theirs and rng.random() < 0.7:
+        move = [game.complete, game.release, game.fail][int(rng.integers(3))]
+        move(theirs[0])
+        theirs = theirs[1:]
+    return theirs
+
+
 # A whole dag
 
 
@@ -155,6 +260,27 @@ def test_dealing_survives_clients_that_bring_back_a_part_or_nothing() -> None:
         check_schedule(dag, dealing.order)
 
 
+def test_what_went_back_and_out_again_is_counted() -> None:
+    dealing = deal(Dag.from_arcs([("a", "b")]), [2], returns=lambda fat: 1)
+    assert (dealing.cut_arcs, [fat["cut_arcs"] for fat in dealing.document()["fat_tasks"]]) == (1, [1, 0])
+
+
+def test_the_arcs_cut_are_those_between_what_was_done_at_different_times() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        dag = random_small_dag(rng, 12)
+        dealing = deal(dag, [3] * 30, returns=lambda fat: int(rng.integers(0, len(fat) + 1)))
+        parts = [set(f.tasks[:done]) for f, done in zip(dealing.fat_tasks, dealing.done, strict=True)]
+        expected = [sum(u in part and v not in part for u, v in dag.arcs()) for part in parts]
+        assert [fat["cut_arcs"] for fat in dealing.document()["fat_tasks"]] == expected
+        assert dealing.cut_arcs == sum(expected)
+
+
+def test_a_dealing_of_nothing_cuts_nothing() -> None:
+    dealing = deal(FORK, iter(()))
+    assert (dealing.cut_arcs, dealing.document()["fat_tasks"]) == (0, [])
+
+
 def test_when_every_client_is_gone_the_rest_is_never_done() -> None:
     dealing = deal(FORK, [2, 2], returns=lambda fat: 0)
     assert not dealing.finished
@@ -165,6 +291,29 @@ def test_a_stream_of_clients_comes_once_each() -> None:
     dealing = deal(families.out_mesh(4), iter([3, 3, 2]))
     assert [len(fat) for fat in dealing.fat_tasks] == [3, 3, 2]
     assert not dealing.finished
+
+
+@pytest.mark.parametrize("sizes", [np.array([2, 1]), {2, 1}, (2, 1), dict.fromkeys([2, 1]), range(1, 3)])
+def test_whatever_is_no_iterator_is_clients_that_come_again(sizes: Iterable[int]) -> None:
+    dealing = deal(families.out_mesh(4), sizes)
+    assert dealing.finished
+    assert max(map(len, dealing.fat_tasks)) == 2
+
+
+@pytest.mark.parametrize("size", [2.5, float("nan"), "2", True])
+def test_sizes_are_whole_numbers_for_sequences_streams_and_dealers(size: Any) -> None:
+    for attempt in (
+        lambda: deal(FORK, [1, size]),
+        lambda: deal(FORK, iter([1, size, 1])),
+        lambda: Dealer(FORK).deal("one", size),
+    ):
+        with pytest.raises(InputError, match="a whole number of tasks, and .* is no such number"):
+            attempt()
+
+
+def test_a_strategy_that_there_is_not_is_refused_before_anything_is_dealt() -> None:
+    with pytest.raises(InputError, match="there is no strategy 'zz'"):
+        Dealer(FORK, strategy="zz")
 
 
 def test_dealt_directly_one_by_one_nothing_is_lost() -> None:
@@ -239,6 +388,88 @@ def test_a_line_for_a_shell_cannot_leave_the_script(tmp_path: Path) -> None:
     assert done.stdout.strip() == os.path.realpath(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("exit", "0"),
+        ("set", "+e"),
+        ("exec", "true"),
+        ("PATH=/nowhere",),
+        ("if", "x"),
+        ("{",),
+        ("return",),
+        ("eval", "exit 0"),
+        (".", "/dev/null"),
+        ("trap", "exit 0", "EXIT"),
+    ],
+    ids=" ".join,
+)
+def test_words_of_the_shell_are_no_programs(command: tuple[str, ...], tmp_path: Path) -> None:
+    details = {"a": Task(name="a", command=command), "b": Task(name="b", command=("touch", "reached"))}
+    flow = Workflow(Dag.from_arcs([("a", "b")]), details)
+    script = dagman_nodes(flow, [cluster(flow, 2)])["fat_1.sh"]
+    done = subprocess.run(["/bin/sh", "-c", script], check=False, capture_output=True, cwd=tmp_path)
+    assert done.returncode != 0
+    assert not (tmp_path / "reached").exists()
+
+
+def test_a_program_of_the_name_of_a_word_of_the_shell_is_run(tmp_path: Path) -> None:
+    for name in ("cd", "exit", "if", "A=1"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $1"\n', "utf-8")
+        (tmp_path / name).chmod(0o755)
+    names = ["cd", "exit", "if", "A=1"]
+    dag = Dag.from_arcs(pairwise(names), tasks=names)
+    flow = Workflow(dag, {name: Task(name=name, command=(name, "$0 *")) for name in names})
+    script = dagman_nodes(flow, [cluster(flow, 4)])["fat_1.sh"]
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True, env=path)
+    assert done.stdout.splitlines() == [f"{name} $0 *" for name in names]
+
+
+@pytest.mark.parametrize("sign", ["-", "+"])
+def test_a_line_that_looks_like_an_option_is_a_line(sign: str, tmp_path: Path) -> None:
+    program = tmp_path / f"{sign}e"
+    program.write_text("#!/bin/sh\necho run $1\n", "utf-8")
+    program.chmod(0o755)
+    flow = Workflow(Dag.from_arcs([], ["a"]), {"a": Task(name="a", command=f"{sign}e 1 && echo too")})
+    script = dagman_nodes(flow, [cluster(flow, 1)])["fat_1.sh"]
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True, env=path)
+    assert done.stdout == "run 1\ntoo\n"
+    text = dagman.generate(flow)
+    assert f"-c -- '{sign}e 1" in text
+    assert dagman.parse(text).task("a").command == flow.task("a").command
+
+
+def test_a_program_that_looks_like_an_option_is_refused() -> None:
+    flow = Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", command=("-a", "x", "true"))})
+    for export in (dagman_nodes, snakemake_groups):
+        with pytest.raises(FormatError, match="cannot hold the program of task 'a'"):
+            export(flow, [cluster(flow, 2)])
+
+
+@pytest.mark.parametrize("program", ["-weird", "--", "A=1", "a=b=c"])
+def test_a_program_that_env_would_not_look_for_is_refused(program: str) -> None:
+    flow = Workflow(Dag.from_arcs([], ["a"]), {"a": Task(name="a", command=(program, "x"))})
+    with pytest.raises(FormatError, match="DAGMan cannot hold the program of task 'a': "):
+        dagman.generate(flow)
+
+
+@pytest.mark.parametrize(
+    "command", [("./-weird", "a=b"), ("/opt/a=b/run",), ("/usr/bin/env", "A=1", "-x"), ("x", "-a")]
+)
+def test_with_a_folder_or_behind_it_such_words_are_kept(command: tuple[str, ...]) -> None:
+    flow = Workflow(Dag.from_arcs([], ["a"]), {"a": Task(name="a", command=command)})
+    assert dagman.parse(dagman.generate(flow)).task("a").command == command
+
+
+def test_what_env_is_told_in_a_description_stays_its_own() -> None:
+    text = 'JOB a {\n    executable = /usr/bin/env\n    arguments = "A=1 run"\n}\n'
+    flow = dagman.parse(text)
+    assert flow.task("a").command == ("/usr/bin/env", "A=1", "run")
+    assert dagman.parse(dagman.generate(flow)).task("a").command == flow.task("a").command
+
+
 def test_a_fat_node_ends_with_the_first_task_that_fails(tmp_path: Path) -> None:
     flow = printing(tmp_path)
     failing = Workflow(flow.dag, {**flow.details, "t1": Task(name="t1", command="false")})
@@ -298,6 +529,40 @@ def test_a_task_in_two_fat_tasks_cannot_be_exported() -> None:
     flow = Workflow(FORK)
     with pytest.raises(InputError, match="'a' is in two fat tasks"):
         pegasus_labels(flow, [fat_task(flow, ["a"]), fat_task(flow, ["a", "b"])])
+
+
+EXPORTERS: list[Callable[..., object]] = [pegasus_labels, snakemake_groups, dagman_nodes]
+
+
+@pytest.mark.parametrize("export", EXPORTERS)
+def test_clusters_that_wait_for_one_another_cannot_be_exported(export: Callable[..., object]) -> None:
+    flow = Workflow(Dag.from_arcs([("a", "b"), ("c", "d"), ("a", "d"), ("c", "b")]))
+    fats = [fat_task(flow, ["a", "b"], executed=["c"]), fat_task(flow, ["c", "d"], executed=["a"])]
+    with pytest.raises(InputError, match="wait for one another.*fat_1 -> fat_2 -> fat_1|fat_2 -> fat_1 -> fat_2"):
+        export(flow, fats)
+
+
+def test_what_is_executed_is_left_out_of_an_export() -> None:
+    flow = Workflow(FORK, {name: Task(name=name, command=("touch", name)) for name in FORK.tasks})
+    fats = [cluster(flow, 2, executed=["a"])]
+    assert fats[0].tasks == ("b", "c")
+    assert set(pegasus.parse(pegasus_labels(flow, fats, ["a"])).dag.arcs()) == {("b", "d"), ("c", "d")}
+    nodes = dagman.parse(dagman_nodes(flow, fats, ["a"])["fat.dag"])
+    assert list(nodes.dag.arcs()) == [("fat_1", "task_3")]
+    text = snakemake_groups(flow, fats, ["a"])
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("rule task")] == [
+        "task_1:",
+        "task_2:",
+        "task_3:",
+    ]
+    assert ".eligo/0.done" not in text
+
+
+@pytest.mark.parametrize("export", EXPORTERS)
+def test_an_executed_task_in_a_cluster_cannot_be_exported(export: Callable[..., object]) -> None:
+    flow = Workflow(FORK)
+    with pytest.raises(InputError, match="'a' is executed, and in a fat task too"):
+        export(flow, [cluster(flow, 2)], ["a"])
 
 
 # Pictures and the command
@@ -383,6 +648,18 @@ def test_the_command_writes_scripts_that_can_be_run(mesh_file: str, tmp_path: Pa
     assert run(["cluster", mesh_file, "--sizes", "5", "--export", "dagman", "-o", str(tmp_path / "deal.dag")]) == 0
     assert os.access(tmp_path / "fat_1.sh", os.X_OK)
     assert len(dagman.parse((tmp_path / "deal.dag").read_text("utf-8"))) == 2
+
+
+def test_the_command_leaves_out_what_is_executed(mesh_file: str, tmp_path: Path) -> None:
+    done, target = tmp_path / "done", tmp_path / "rest.dag"
+    done.write_text("0\n1\n", "utf-8")
+    assert (
+        run(["cluster", mesh_file, "--size", "3", "--executed", str(done), "--export", "dagman", "-o", str(target)])
+        == 0
+    )
+    nodes = dagman.parse(target.read_text("utf-8")).dag.tasks
+    assert len(nodes) == 1 + 10 - 3 - 2
+    assert not {"task_0", "task_1"} & set(nodes)
 
 
 def test_a_set_given_by_hand_is_read_from_a_file(

@@ -10,8 +10,6 @@ import pytest
 
 from conftest import random_small_dag
 from eligo import policies, simulation
-from eligo.batches.game import in_order, periodic
-from eligo.batches.game import play as batch_play
 from eligo.dag import Dag
 from eligo.errors import InputError, ScheduleError
 from eligo.families import out_mesh
@@ -66,17 +64,6 @@ def test_batched_game_equals_its_twin(case: int) -> None:
         for run, seed in enumerate(run_seeds(3, case)):
             requests = iter(drawn_requests(mean, run, case, 200).tolist())
             assert polls[run] == slow_polls(policy, seed, requests)
-
-
-@pytest.mark.parametrize("case", range(20))
-def test_batched_game_equals_that_of_the_batches(case: int) -> None:
-    """An order, played by the other implementation of the game."""
-    rng = np.random.default_rng(case)
-    dag = random_small_dag(rng, 14)
-    size = int(rng.integers(1, 5))
-    names = dag.named(dag.order)
-    polls = simulation.batched(policies.from_order(dag, names), requests=[size] * 20)
-    assert polls.tolist() == [batch_play(dag, in_order(names), periodic(size)).polls]
 
 
 def test_polls_counted_by_hand() -> None:

@@ -9,7 +9,7 @@
 | large components: orders and exchanges, search, integer program | `greedy`, `packing`, `milp` |
 | expansive dags within a factor of 2 or 3 | `expansive` |
 | all of it wired together | `choosing` |
-| the batched game | `game` |
+| the batched game | `eligo.simulation.batched` |
 | why it is NP-hard, as code | `hardness` |
 """
 

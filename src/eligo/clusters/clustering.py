@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from numbers import Real
 from operator import index
+from typing import SupportsIndex
 
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.goals import Goal
@@ -89,7 +90,7 @@ def budget_of(
     return _budget_of_seconds(flow, state, checked_seconds(seconds), tolerance)
 
 
-def checked_size(size: object) -> int:
+def checked_size(size: SupportsIndex) -> int:
     """A size in tasks, if it is one.
 
     >>> checked_size(2.5)
@@ -97,7 +98,7 @@ def checked_size(size: object) -> int:
     eligo.errors.InputError: a fat task has a whole number of tasks, and 2.5 is no such number
     """
     try:
-        whole = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
+        whole = None if isinstance(size, bool) else index(size)
     except TypeError:
         whole = None
     if whole is None:

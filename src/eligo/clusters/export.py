@@ -170,9 +170,7 @@ def _script(flow: Workflow, node: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def exported(
-    flow: Workflow, fats: Sequence[FatTask], format: str, executed: Iterable[str] = ()
-) -> Mapping[str, str]:
+def exported(flow: Workflow, fats: Sequence[FatTask], format: str, executed: Iterable[str] = ()) -> Mapping[str, str]:
     """The files of an export by name, without what is executed; a single one is named "" and may go anywhere."""
     match format:
         case "pegasus":

@@ -128,8 +128,8 @@ def deal(  # noqa: PLR0913
     """Deal a whole dag out to clients of these sizes.
 
     The sizes are those of clients that work side by side and come again until nothing is left. An iterator, and nothing
-    else, is a stream of clients that come once each, one after another. *returns* says how much of a fat task comes back done; a
-    client that brings back nothing does not come again.
+    else, is a stream of clients that come once each, one after another. *returns* says how much of a fat task comes back
+    done; a client that brings back nothing does not come again.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
     >>> dealing = deal(mesh, [3, 1])

@@ -10,7 +10,8 @@ whatever the policy.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,8 @@ def batched(
     given = _checked(mean, requests)
     seeds = run_seeds(runs, seed)
     if policy.whole:
-        polls = [_whole_batches(policy, _asked(run, mean) if requests is None else given) for run in seeds]
+        played = [trace(policy, _asked(run, mean) if requests is None else given) for run in seeds]
+        polls = [one.polls if one.finished else -1 for one in played]
     else:
         board, batch = policy.board(), np.empty(len(policy.dag), np.int32)
         rate = mean if requests is None else 0.0
@@ -64,18 +66,66 @@ def _asked(run: int, mean: float) -> Iterator[int]:
         yield max(1, math.ceil(mean * stream.exponential()))
 
 
-def _whole_batches(policy: Policy, requests: Iterable[int]) -> int:
-    """The polls of a game in which each batch is chosen as a whole, or -1 where the requests end before."""
-    game, polls = Execution(policy.dag), -1
-    batches = Batches(game)
-    for polls, wanted in enumerate(requests):
+@dataclass(frozen=True)
+class Trace:
+    """A game told poll by poll: how many tasks each poll handed out, and how many were ready after it."""
+
+    handed: tuple[int, ...]
+    ready: tuple[int, ...]
+    order: tuple[str, ...]
+    finished: bool
+
+    @property
+    def polls(self) -> int:
+        """How many polls it took, or there were."""
+        return len(self.handed)
+
+
+def trace(policy: Policy, requests: Iterable[int], seed: int = 0) -> Trace:
+    """One game against these requests, until every task is executed or they end.
+
+    >>> from eligo import Dag, policies
+    >>> dag = Dag.from_arcs([("a", "c"), ("x", "y"), ("x", "z"), ("b", "c")], tasks="abxcyz")
+    >>> trace(policies.balanced(dag), [1, 2]).ready, trace(policies.from_order(dag, "abxcyz"), [1, 2]).ready
+    ((4, 3), (2, 3))
+    """
+    game = Execution(policy.dag)
+    rule = _whole(game) if policy.whole else _one_by_one(policy, game, seed)
+    handed: list[int] = []
+    ready: list[int] = []
+    for wanted in requests if not game.finished else ():
+        handed.append(rule(int(_checked(1.0, [wanted])[0])))
+        ready.append(len(game.eligible))
         if game.finished:
-            return polls
-        tasks = batches.best(int(wanted), seconds=SECONDS).tasks
+            break
+    return Trace(tuple(handed), tuple(ready), tuple(game.executed), game.finished)
+
+
+def _whole(game: Execution) -> Callable[[int], int]:
+    """Polls at which the tasks are chosen together."""
+    batches = Batches(game)
+
+    def poll(wanted: int) -> int:
+        tasks = batches.best(wanted, seconds=SECONDS).tasks
         game.take(*tasks)
         for task in tasks:
             game.complete(task)
-    return polls + 1 if game.finished else -1
+        return len(tasks)
+
+    return poll
+
+
+def _one_by_one(policy: Policy, game: Execution, seed: int) -> Callable[[int], int]:
+    """Polls at which a policy takes one task after another."""
+    chooser = policy.chooser(game, seed)
+
+    def poll(wanted: int) -> int:
+        tasks = [task for _ in range(min(wanted, len(game.eligible))) if (task := chooser.take()) is not None]
+        for task in tasks:
+            chooser.complete(task)
+        return len(tasks)
+
+    return poll
 
 
 def _checked(mean: float, requests: Sequence[int] | None) -> Longs:

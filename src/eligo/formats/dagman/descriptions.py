@@ -6,9 +6,9 @@
 'ls | wc'
 
 A line for a shell is given to /bin/sh, a program without a folder to /usr/bin/env, which looks for it; names that env would
-take for an option or a setting, such as -x or a=b, are refused. Cores are rounded up
-to whole ones and memory to units of 1024 bytes. What runs is known again from what is written here; of other descriptions
-the executable and its arguments, with macros such as $(JOB) as they stand.
+take for an option or a setting, such as -x or a=b, are refused. Cores are rounded up to whole ones and memory to units of
+1024 bytes. What runs is known again from what is written here; of other descriptions the executable and its arguments, with
+macros such as $(JOB) as they stand.
 """
 
 import math
