@@ -330,7 +330,7 @@ def test_a_size_is_a_whole_number(size: Any) -> None:
 
 @pytest.mark.parametrize("seconds", ["2", True, float("nan"), 0, -1.0, float("inf")])
 def test_seconds_are_a_number(seconds: Any) -> None:
-    with pytest.raises(InputError, match="a fat task takes some (seconds|time), and .*(number|none)"):
+    with pytest.raises(InputError, match=r"a fat task takes some (seconds|time), and .*(number|none)"):
         cluster(timed(1.0, 1.0), seconds=seconds)
 
 

@@ -141,13 +141,13 @@ def test_seconds_that_the_beginning_of_the_plan_misses_are_dealt_from_elsewhere(
 
 def test_in_a_large_dag_too() -> None:
     dag = families.out_tree(8)
-    seconds = {name: 2.0 for name in dag.tasks} | {"0": 1.0}
-    first = plan(dag).order[1]
-    seconds[first] = 7.0
-    dealer = Dealer(Workflow(dag, {name: Task(name=name, seconds=s) for name, s in seconds.items()}, "tree"))
-    fats = [dealer.deal("one", seconds=1), dealer.take_back("one"), dealer.deal("one", seconds=8)]
-    assert isinstance(fats[2], FatTask)
-    assert fats[2].seconds == 8.0
+    seconds = dict.fromkeys(dag.tasks, 2.0) | {"0": 1.0, plan(dag).order[1]: 7.0}
+    dealer = Dealer(Workflow(dag, {name: Task(name=name, seconds=s) for name, s in seconds.items()}))
+    dealer.deal("one", seconds=1)
+    dealer.take_back("one")
+    fat = dealer.deal("one", seconds=8)
+    assert fat is not None
+    assert fat.seconds == 8.0
 
 
 # Beside others
@@ -208,18 +208,15 @@ def test_a_dealer_and_others_finish_an_execution_together(goal: str, seed: int) 
         while not game.finished:
             theirs = moved_by_others(game, theirs, rng)
             held = dealer.held.get("p")
-            if held is None and dealer.deal("p", 3) is None and not theirs:
-                game.release(next(iter(game.failed)))
-            elif held is not None:
+            if held is not None:
                 dealer.take_back("p", held.tasks[: int(rng.integers(0, len(held) + 1))])
-            assert dealer.left == sum(t not in game.executed and t not in game.failed for t in dag.tasks) - out(
-                dealer, theirs
-            )
+            elif dealer.deal("p", 3) is None and not theirs:
+                assert game.failed or game.finished
+                for task in tuple(game.failed):
+                    game.release(task)
+            dealt = [task for fat in dealer.held.values() for task in fat.tasks]
+            assert dealer.left == len(dag) - len({*game.executed, *game.failed, *theirs, *dealt})
         assert dealer.left == 0
-
-
-def out(dealer: Dealer, theirs: list[str]) -> int:
-    return len(theirs) + sum(map(len, dealer.held.values()))
 
 
 def moved_by_others(game: Execution, theirs: list[str], rng: np.random.Generator) -> list[str]:
@@ -307,7 +304,7 @@ def test_sizes_are_whole_numbers_for_sequences_streams_and_dealers(size: Any) ->
         lambda: deal(FORK, iter([1, size, 1])),
         lambda: Dealer(FORK).deal("one", size),
     ):
-        with pytest.raises(InputError, match="a whole number of tasks, and .* is no such number"):
+        with pytest.raises(InputError, match=r"a whole number of tasks, and .* is no such number"):
             attempt()
 
 
@@ -538,7 +535,7 @@ EXPORTERS: list[Callable[..., object]] = [pegasus_labels, snakemake_groups, dagm
 def test_clusters_that_wait_for_one_another_cannot_be_exported(export: Callable[..., object]) -> None:
     flow = Workflow(Dag.from_arcs([("a", "b"), ("c", "d"), ("a", "d"), ("c", "b")]))
     fats = [fat_task(flow, ["a", "b"], executed=["c"]), fat_task(flow, ["c", "d"], executed=["a"])]
-    with pytest.raises(InputError, match="wait for one another.*fat_1 -> fat_2 -> fat_1|fat_2 -> fat_1 -> fat_2"):
+    with pytest.raises(InputError, match=r"wait for one another.* fat_[12] -> fat_[12] -> fat_[12]"):
         export(flow, fats)
 
 

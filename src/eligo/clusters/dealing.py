@@ -62,8 +62,10 @@ class Dealer:
         #: each client's fat task that is out
         self.held: dict[str, FatTask] = {}
         self._goal, self._files = Goal(goal, weight), Files.of(flow)
-        #: the tasks that clients hold, those that others have or that failed, and how many were executed when last seen
+        #: the tasks that clients hold, and how many of them the execution has handed out, the others being those that wait
         self._dealt: set[str] = set()
+        self._taken = 0
+        #: the tasks that others have or that failed, and how many were executed when last seen
         self._away = dict.fromkeys((*self.execution.allocated, *self.execution.failed))
         self._seen = len(self.execution.executed)
         self._state = State(dag, dag.indices(tuple(self.execution.executed)), dag.indices(tuple(self._away)))
@@ -90,6 +92,7 @@ class Dealer:
         for task in fat.tasks:
             if task in self.execution.eligible:
                 self.execution.take(task)
+                self._taken += 1
         self.held[client] = fat
         self._dealt.update(fat.tasks)
         return fat
@@ -104,9 +107,11 @@ class Dealer:
             raise InputError(f"no client {client!r} has a fat task")
         finished, rest = (list(fat.tasks), []) if done is None else _parted(fat, set(done))
         self._notice()
+        taken = sum(task in self.execution.allocated for task in fat.tasks)
         fresh = self._moved(finished, rest)
         del self.held[client]
         self._dealt.difference_update(fat.tasks)
+        self._taken -= taken
         self._seen += len(finished)
         self._state.bring_back([fat.dag.index[task] for task in (*finished, *rest)], len(finished))
         if rest:
@@ -137,8 +142,9 @@ class Dealer:
         for task in released:
             del self._away[task]
         state.bring_back([number[task] for task in released], 0)
-        for task in (*game.allocated, *game.failed):
-            self._leaves(task)
+        if len(game.allocated) + len(game.failed) > self._taken + len(self._away):
+            for task in (*game.allocated, *game.failed):
+                self._leaves(task)
         if released:
             self._chooser = self._fresh()
 
