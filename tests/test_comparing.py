@@ -168,6 +168,7 @@ def test_an_empty_workflow_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "there are no tasks to play with" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(bool(os.environ.get("ELIGO_PURE")), reason="interpreted, no cell ends before it is interrupted")
 @pytest.mark.skipif(os.name == "nt", reason="no such signals")
 def test_ctrl_c_leaves_what_is_finished(tmp_path: Path) -> None:
     """The command is interrupted in the middle; its table can be read, and the same command goes on from there."""
@@ -175,11 +176,11 @@ def test_ctrl_c_leaves_what_is_finished(tmp_path: Path) -> None:
     file.write_text(EXPERIMENT.replace("[4, 6]", "[40, 60]").replace("runs: 3", "runs: 20000"))
     command = [sys.executable, "-c", "from eligo.cli import main; main()", "compare", str(file)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    patience = time.monotonic() + 20
+    patience = time.monotonic() + 60
     while not table.exists() and process.poll() is None and time.monotonic() < patience:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command goes on from there" in told
     assert "Traceback" not in told
