@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import fastest, heading, row, shuffled, verdict
+from benchmarks.timing import REAL, fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.batches import Batches, batch
 from eligo.batches.trees import TreeBatches
@@ -16,8 +15,6 @@ from eligo.execution import Execution
 from eligo.formats import read
 from eligo.planning import plan
 from eligo.simulation import batched, scheduler
-
-REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 
 
 def run() -> None:

@@ -3,16 +3,14 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-from benchmarks.timing import fastest, heading, row, shuffled, verdict
+from benchmarks.timing import REAL, fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.clusters import Dealer, cluster, deal
 from eligo.dag import Dag
 from eligo.formats import read
 from eligo.planning import plan
 
-REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 LARGE: dict[str, Callable[[], Dag]] = {
     "out-mesh": lambda: families.out_mesh(447),
     "butterfly": lambda: families.butterfly(13),

@@ -14,7 +14,7 @@ import numpy as np
 import rustworkx
 
 from benchmarks.foundation import kahn
-from benchmarks.timing import command_seconds, fastest, heading, row, shuffled, verdict
+from benchmarks.timing import REAL, command_seconds, fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.dag import Dag
 from eligo.formats import read
@@ -23,7 +23,6 @@ from eligo.theory.eligibility import eligible_counts
 from eligo.theory.orders import outdegree_order
 from eligo.theory.skeleton import shortcut_mask
 
-REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 SIZED: dict[str, Callable[[int], Dag]] = {  # families by their number of tasks, about
     "out-mesh": lambda n: families.out_mesh(round((2 * n) ** 0.5)),
     "in-mesh": lambda n: families.in_mesh(round((2 * n) ** 0.5)),

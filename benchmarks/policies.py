@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby, pairwise
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.timing import fastest, heading, row, verdict
+from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families, policies, simulation
 from eligo.dag import Dag
 from eligo.formats import read
@@ -27,7 +26,6 @@ from eligo.theory.eligibility import area
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow, dag_of
 
-REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 COMPETITORS = ("fifo", "lifo", "greedy", "critical-path", "plan")
 MEANS = (2, 4, 8, 16, 32, 64, 128, 256)
 SEED = 2026

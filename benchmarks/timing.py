@@ -10,6 +10,9 @@ import numpy as np
 
 from eligo.dag import Dag
 
+#: the real workflows, where they lie beside the checkout
+REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
+
 
 def fastest(*contestants: Callable[[], Any], rounds: int = 5) -> list[float]:
     """The least seconds of each contestant over that many interleaved rounds."""

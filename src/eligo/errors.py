@@ -30,6 +30,11 @@ class InputError(EligoError, ValueError):
             return message if self.line is None else f"line {self.line}: {message}"
         return f"{self.path}:{self.line}: {message}" if self.line else f"{self.path}: {message}"
 
+    def at(self, line: int | None) -> "InputError":
+        """The same error, saying the line where it knows none yet."""
+        self.line = line if self.line is None else self.line
+        return self
+
     def located(self, path: str, line: int | None = None) -> "InputError":
         """The same error, saying in which file it was found."""
         self.path, self.line = path, self.line if line is None else line

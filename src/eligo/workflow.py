@@ -8,6 +8,8 @@ from typing import Any
 from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
 
+MEGABYTE = 2**20  # as the engines count memory
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:

@@ -1,10 +1,9 @@
 """Batches as people ask for them and see them."""
 
 from eligo.batches import Batch, batch
-from eligo.cli.plans import working
+from eligo.cli.plans import listed_names, working
 from eligo.cli.printing import print_facts
-from eligo.errors import InputError, UnknownTaskError
-from eligo.formats import read_order
+from eligo.errors import InputError
 from eligo.workflow import Workflow
 
 
@@ -22,18 +21,10 @@ def ask_batch(  # noqa: PLR0913 - what the command's options say
     from_stdin = flow.origin is not None and flow.origin.path is None
     if [executed, allocated, eligible].count("-") + from_stdin > 1:
         raise InputError("standard input can be read only once")
-    ready = None if eligible is None else _names(flow, eligible)
-    done, out = _names(flow, executed), _names(flow, allocated)
+    ready = None if eligible is None else listed_names(flow, eligible)
+    done, out = listed_names(flow, executed), listed_names(flow, allocated)
     with working(f"choosing {requests:,} tasks"):
         return batch(flow, done, requests, allocated=out, eligible=ready, method=method, seconds=seconds)
-
-
-def _names(flow: Workflow, path: str | None) -> tuple[str, ...]:
-    names = () if path is None else read_order(path)
-    for name in names:
-        if name not in flow.dag:
-            raise UnknownTaskError(name).located(str(path))
-    return names
 
 
 def print_batch(found: Batch) -> None:

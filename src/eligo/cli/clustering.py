@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eligo.cli.plans import tell, working
+from eligo.cli.plans import listed_names, tell, working
 from eligo.cli.printing import print_facts, print_json, sparkline
 from eligo.clusters import Dealing, FatTask, cluster, deal, fat_task
 from eligo.clusters.chains import told
 from eligo.clusters.export import EXPORTS, exported
-from eligo.errors import InputError, UnknownTaskError
-from eligo.formats import read_order
+from eligo.errors import InputError
 from eligo.formats.files import save
 from eligo.workflow import Workflow
 
@@ -52,7 +51,7 @@ def answer(flow: Workflow, request: Request, output: str | None, export: str | N
     if export is not None and export not in EXPORTS:
         raise InputError(f"there is no export {export!r}; there are {', '.join(EXPORTS)}")
     with working(f"clustering {len(flow):,} tasks"):
-        executed = _names(flow, request.executed)
+        executed = listed_names(flow, request.executed)
         found = _found(flow, request, executed)
     _write(flow, found, executed, output, export)
     if json:
@@ -63,7 +62,7 @@ def answer(flow: Workflow, request: Request, output: str | None, export: str | N
 
 def _found(flow: Workflow, request: Request, executed: Sequence[str]) -> FatTask | Dealing:
     if request.tasks is not None:
-        return fat_task(flow, _names(flow, request.tasks), executed, request.effort)
+        return fat_task(flow, listed_names(flow, request.tasks), executed, request.effort)
     if request.sizes is not None:
         if executed:
             raise InputError("--sizes deals the whole workflow out: leave --executed out")
@@ -86,14 +85,6 @@ def _found(flow: Workflow, request: Request, executed: Sequence[str]) -> FatTask
         weight=request.weight,
         effort=request.effort,
     )
-
-
-def _names(flow: Workflow, path: str | None) -> tuple[str, ...]:
-    names = () if path is None else read_order(path)
-    for name in names:
-        if name not in flow.dag:
-            raise UnknownTaskError(name).located(str(path))
-    return names
 
 
 def _sizes(text: str) -> list[int]:

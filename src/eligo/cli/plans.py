@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from eligo.cli.printing import chart, print_facts, print_json, sparkline
-from eligo.errors import InputError, ScheduleError
+from eligo.errors import InputError, ScheduleError, UnknownTaskError
 from eligo.planning import Plan, judge
 from eligo.theory.clock import Clock
 from eligo.theory.eligibility import eligible_counts
@@ -40,6 +40,17 @@ def read_told(file: str, format: str | None, allow_outside: bool) -> Workflow:
         flow = read(file, format, allow_outside=allow_outside)
     tell(flow.origin.remarks if flow.origin else ())
     return flow
+
+
+def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
+    """The tasks that a file lists, or none without a file."""
+    from eligo.formats import read_order
+
+    names = () if path is None else read_order(path)
+    for name in names:
+        if name not in flow.dag:
+            raise UnknownTaskError(name).located(str(path))
+    return names
 
 
 def tell(lines: Sequence[str]) -> None:

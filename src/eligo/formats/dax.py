@@ -47,7 +47,6 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
  xsi:schemaLocation="http://pegasus.isi.edu/schema/DAX http://pegasus.isi.edu/schema/dax-3.6.xsd"\
  version="3.6" name={name}>
 """
-_LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
 
 
 def sniff(text: str) -> bool:
@@ -95,11 +94,11 @@ class _Reader:
             raise FormatError("there is no <adag>, so this is no DAX", line=element.line)
         name = element.needed("id")
         if name in self.tasks:
-            raise _at(DuplicateTaskError(name), element.line)
+            raise DuplicateTaskError(name).at(element.line)
         try:
             self.tasks[name] = _task(name, element, self.sizes)
         except InputError as error:
-            raise _at(error, element.line) from None
+            raise error.at(element.line) from None
 
     def child(self, element: Element) -> None:
         """Take the arcs to one child."""
@@ -115,13 +114,7 @@ class _Reader:
             return data_arcs.columns([(index[parent], index[child]) for parent, child, _ in self.arcs])
         except KeyError as error:
             name = error.args[0]
-            raise _at(UnknownTaskError(name), next(arc[2] for arc in self.arcs if name in arc[:2])) from None
-
-
-def _at(error: InputError, line: int) -> InputError:
-    if error.line is None:
-        error.line = line
-    return error
+            raise UnknownTaskError(name).at(next(arc[2] for arc in self.arcs if name in arc[:2])) from None
 
 
 def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
@@ -180,10 +173,10 @@ def _known(
 def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:
     attributes = element.attributes
     file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
-    if link not in _LINKS:
-        message = f"the link of file {shorten(file)!r} should be one of {', '.join(_LINKS)}"
+    if link not in pegasus_jobs.LINKS:
+        message = f"the link of file {shorten(file)!r} should be one of {', '.join(pegasus_jobs.LINKS)}"
         raise FormatError(message, line=element.line)
-    for way in _LINKS[link]:
+    for way in pegasus_jobs.LINKS[link]:
         files[way][file] = None
     size = pegasus_jobs.bytes_of(attributes["size"]) if "size" in attributes else None
     if size is not None:

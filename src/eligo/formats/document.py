@@ -215,6 +215,13 @@ def _known(value: object, what: str, keys: Collection[str]) -> dict[str, Any]:
     return value
 
 
+def mapping(value: object, what: str) -> Mapping[str, Any]:
+    """The value, if it is an object."""
+    if not isinstance(value, dict):
+        raise MisfitError(f"{what} is {kind(value)}, and should be an object")
+    return value
+
+
 def array(value: object, what: str) -> list[Any]:
     """The value as a list; None is an empty one."""
     if value is None:

@@ -110,7 +110,7 @@ class _Reader:
         """Take a node."""
         name = element.needed("id")
         if name in self.nodes:
-            raise _at(DuplicateTaskError(name), element.line)
+            raise DuplicateTaskError(name).at(element.line)
         if next(element.children("graph"), None):
             message = f"node {shorten(name)!r} holds a graph of its own, which is not read: dissolve the group"
             raise FormatError(message, line=element.line)
@@ -162,14 +162,8 @@ class _Reader:
         for source, target, line in self.edges:
             for name in (source, target):
                 if name not in index:
-                    raise _at(UnknownTaskError(name), line)
+                    raise UnknownTaskError(name).at(line)
             yield index[source], index[target]
-
-
-def _at(error: InputError, line: int) -> InputError:
-    if error.line is None:
-        error.line = line
-    return error
 
 
 def _task(name: str, data: Mapping[str, str], line: int) -> Task:
@@ -183,7 +177,7 @@ def _task(name: str, data: Mapping[str, str], line: int) -> Task:
     except MisfitError as error:
         raise FormatError(error.message, line=line) from None
     except InputError as error:
-        raise _at(error, line) from None
+        raise error.at(line) from None
 
 
 def _list(text: str, name: str, key: str) -> tuple[str, ...]:

@@ -26,15 +26,14 @@ from typing import Any
 
 from eligo.errors import FormatError, shorten
 from eligo.formats import json_text, jx_text
-from eligo.formats.document import MisfitError, array, kind, size, string
+from eligo.formats.document import MisfitError, array, kind, mapping, size, string
 from eligo.formats.rules import Rule, rules_of, workflow_of
-from eligo.workflow import Origin, Workflow
+from eligo.workflow import MEGABYTE, Origin, Workflow
 
 NAME = "jx"
 PRIORITIES = False
 CANNOT = ("name", "seconds", "priority")
 
-MEGABYTE = 2**20
 #: Makeflow reads no longer string than this, in bytes
 LONGEST = 65_000
 
@@ -61,19 +60,19 @@ def parse(text: str) -> Workflow:
 
 
 def _workflow(document: object) -> Workflow:
-    top = _object(document, "the document")
+    top = mapping(document, "the document")
     if top.get("rules") is None:
         raise FormatError('there are no rules: a Makeflow document lists them under "rules"')
     categories = {
         name: _resources(row, f"category {shorten(name)!r}")
-        for name, row in _object(top.get("categories") or {}, '"categories"').items()
+        for name, row in mapping(top.get("categories") or {}, '"categories"').items()
     }
     usual = top.get("default_category", "default")
     everywhere = categories.get(usual, {}) if isinstance(usual, str) else {}
     sizes: dict[str, int] = {}
     rules = []
     for number, row in enumerate(_list(top["rules"], '"rules"', top), 1):
-        rule = _rule(_object(row, f"rule {number}"), f"rule {number}", sizes)
+        rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         rules.append(rule)
     return workflow_of(rules, sizes, Origin(format=NAME))
@@ -107,8 +106,8 @@ def _files(row: Row, key: str, what: str, sizes: dict[str, int]) -> tuple[str, .
 
 def _resources(row: object, what: str) -> dict[str, Any]:
     """The cores and the memory that a rule or a category asks for."""
-    owner = _object(row, what)
-    resources = _object(owner.get("resources") or {}, f'"resources" of {what}')
+    owner = mapping(row, what)
+    resources = mapping(owner.get("resources") or {}, f'"resources" of {what}')
     found = {}
     for key, unit in (("cores", 1), ("memory", MEGABYTE)):
         amount = resources.get(key)
@@ -132,12 +131,6 @@ def _list(value: object, what: str, row: Row) -> list[Any]:
         return array(value, what)
     except MisfitError as error:
         raise FormatError(error.message, line=_line(row)) from None
-
-
-def _object(value: object, what: str) -> Row:
-    if not isinstance(value, dict):
-        raise FormatError(f"{what} is {kind(value)}, and should be an object")
-    return value
 
 
 def _line(row: Row) -> int | None:

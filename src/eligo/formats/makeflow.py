@@ -37,13 +37,12 @@ from eligo.errors import FormatError, shorten
 from eligo.formats import makeflow_text
 from eligo.formats.makeflow_text import Budget, Sign
 from eligo.formats.rules import Rule, rules_of, workflow_of
-from eligo.workflow import Origin, Workflow
+from eligo.workflow import MEGABYTE, Origin, Workflow
 
 NAME = "makeflow"
 PRIORITIES = False
 CANNOT = ("name", "seconds", "priority")
 
-MEGABYTE = 2**20
 
 _RULE = re.compile(
     r"^(?![ \t\n#=@])(?:[^:=\n\\]|\\.)*+:(?:[^=\n\\]|\\.)*+\n(?:(?:[#@.A-Z]|[ \t]*$)[^\n]*\n)*+[ \t]+[^ \t\n]",

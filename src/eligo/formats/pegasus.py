@@ -32,8 +32,8 @@ from itertools import repeat
 from typing import Any
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats import data_arcs, json_text, pegasus_jobs, yaml_words
-from eligo.formats.document import MisfitError, array, children, kind, misfits_in, string, strings
+from eligo.formats import data_arcs, json_text, pegasus_jobs, yaml_format
+from eligo.formats.document import MisfitError, array, children, mapping, misfits_in, string, strings
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -47,8 +47,6 @@ _KEYS = [
     re.compile(rf"^\s{{0,4}}[\"']?{key}[\"']?[ \t]*:{value}", re.MULTILINE)
     for key, value in (("(?:x-)?pegasus", ""), ("jobs", r"[ \t]*(?:\[|#|\r?$)"))
 ]
-#: What a use of a file is to the task: read, written, or both
-_LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
 
 
 def sniff(text: str) -> bool:
@@ -62,8 +60,8 @@ def sniff(text: str) -> bool:
 def parse(text: str) -> Workflow:
     """The workflow that a Pegasus text describes."""
     with misfits_in(text):
-        top = _object(yaml_words.load(text), "the document")
-        jobs = [_object(row, f"job {i}") for i, row in enumerate(_jobs(top), 1)]
+        top = mapping(yaml_format.load(text, words=True), "the document")
+        jobs = [mapping(row, f"job {i}") for i, row in enumerate(_jobs(top), 1)]
         tasks = {}
         sizes: dict[str, int] = {}
         for number, row in enumerate(jobs, 1):
@@ -90,7 +88,7 @@ def _stated(top: Row, names: tuple[str, ...]) -> tuple[Ints, Ints]:
     index = {name: i for i, name in enumerate(names)}
     ends: list[tuple[int, int]] = []
     for number, item in enumerate(array(top.get("jobDependencies"), '"jobDependencies"'), 1):
-        row = _object(item, f"dependency {number}")
+        row = mapping(item, f"dependency {number}")
         parent = string(row.get("id"), f"the id of dependency {number}")
         below = strings(row.get("children"), parent, "children")
         try:
@@ -131,14 +129,14 @@ def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], 
     inputs: dict[str, None] = {}
     outputs: dict[str, None] = {}
     for item in array(row.get("uses"), f'"uses" of {shorten(name)!r}'):
-        use = _object(item, f'an item of "uses" of {shorten(name)!r}')
+        use = mapping(item, f'an item of "uses" of {shorten(name)!r}')
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
         link = use.get("type")
-        if not isinstance(link, str) or link not in _LINKS:
-            raise MisfitError(f'"type" of file {shorten(file)!r} should be one of {", ".join(_LINKS)}')
-        if "i" in _LINKS[link]:
+        if not isinstance(link, str) or link not in pegasus_jobs.LINKS:
+            raise MisfitError(f'"type" of file {shorten(file)!r} should be one of {", ".join(pegasus_jobs.LINKS)}')
+        if "i" in pegasus_jobs.LINKS[link]:
             inputs[file] = None
-        if "o" in _LINKS[link]:
+        if "o" in pegasus_jobs.LINKS[link]:
             outputs[file] = None
         size = pegasus_jobs.bytes_of(use.get("size"))
         if size is not None:
@@ -147,7 +145,7 @@ def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], 
 
 
 def _profiles(row: Row, name: str) -> Iterator[tuple[str, str, object]]:
-    for space, keys in _object(row.get("profiles") or {}, f'"profiles" of {shorten(name)!r}').items():
+    for space, keys in mapping(row.get("profiles") or {}, f'"profiles" of {shorten(name)!r}').items():
         for key, value in keys.items() if isinstance(keys, dict) else ():
             yield space, key, value
 
@@ -155,12 +153,6 @@ def _profiles(row: Row, name: str) -> Iterator[tuple[str, str, object]]:
 def _lfn(value: object, what: str) -> str:
     """A string, or the name of a file given as an object with an lfn."""
     return string(value.get("lfn") if isinstance(value, dict) else value, what)
-
-
-def _object(value: object, what: str) -> Row:
-    if not isinstance(value, dict):
-        raise MisfitError(f"{what} is {kind(value)}, and should be an object")
-    return value
 
 
 # Writing

@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.document import short
-from eligo.workflow import Task
+from eligo.workflow import MEGABYTE, Task
 
-MEGABYTE = 2**20
+#: What a use of a file is to the task: read, written, or both.
+LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
 
 #: What runs a workflow inside of a workflow, by its kind
 RUNNERS = {"pegasusWorkflow": "pegasus-plan", "condorWorkflow": "condor_submit_dag"}

@@ -49,7 +49,7 @@ def workflow_of(rules: Sequence[Rule], sizes: Mapping[str, int], origin: Origin)
     seen: set[str] = set()
     for name, rule in zip(names, rules, strict=True):
         if name in seen:
-            raise _at(DuplicateTaskError(name), rule.line)
+            raise DuplicateTaskError(name).at(rule.line)
         seen.add(name)
     pairs = [(writer[file], i) for i, rule in enumerate(rules) for file in rule.inputs if file in writer]
     dag = data_arcs.dag_of(names, data_arcs.columns(pairs))
@@ -89,12 +89,7 @@ def _task(name: str, rule: Rule, marks: set[str]) -> Task:
     try:
         return Task(name=name, command=command, inputs=inputs, outputs=outputs, **rule.more)
     except InputError as error:
-        raise _at(error, rule.line) from None
-
-
-def _at(error: InputError, line: int | None) -> InputError:
-    error.line = error.line or line
-    return error
+        raise error.at(rule.line) from None
 
 
 # Writing

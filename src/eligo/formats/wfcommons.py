@@ -47,8 +47,8 @@ from eligo.formats.document import (
     Reader,
     array,
     children,
-    kind,
     lists,
+    mapping,
     misfits_in,
     number,
     parents,
@@ -87,8 +87,8 @@ def sniff(text: str) -> bool:
 def parse(text: str) -> Workflow:
     """The workflow that a WfFormat text describes."""
     with misfits_in(text):
-        top = _object(json_text.load(text), "the document")
-        flow = _object(top.get("workflow"), '"workflow"')
+        top = mapping(json_text.load(text), "the document")
+        flow = mapping(top.get("workflow"), '"workflow"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
         origin = Origin(format=NAME, version=_version(top))
         if "specification" in flow:
@@ -103,12 +103,12 @@ Parts = tuple[Dag, Described, dict[str, int]]
 
 def _specified(flow: Row) -> Parts:
     """The parts of a workflow in the layout of 1.5."""
-    specification = _object(flow["specification"], '"specification"')
+    specification = mapping(flow["specification"], '"specification"')
     tasks = _table(_tasks(specification, "tasks"), _TASK)
     names = _ids(tasks, "the id of task {}")
     refer = _Referee(tasks, names)
     dag = _dag(names, *_references(tasks, names, refer))
-    execution = _object(flow.get("execution") or {}, '"execution"')
+    execution = mapping(flow.get("execution") or {}, '"execution"')
     runs = _runs(execution, names, refer)
     inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
     files = _table(_objects(specification, "files"), _FILE)
@@ -281,7 +281,7 @@ def _memory(runs: Table, names: Sequence[str]) -> Column:
 def _command(command: object, name: str, _key: str) -> str | tuple[str, ...] | None:
     if not command:
         return None
-    row = _object(command, f"the command of {shorten(name)!r}")
+    row = mapping(command, f"the command of {shorten(name)!r}")
     if not row.get("program"):
         return None
     program = string(row["program"], f"the program of {shorten(name)!r}")
@@ -341,12 +341,6 @@ def _rounded(value: object, name: str, key: str) -> int:
     return size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
 
 
-def _object(value: object, what: str) -> Row:
-    if not isinstance(value, dict):
-        raise MisfitError(f"{what} is {kind(value)}, and should be an object")
-    return value
-
-
 def _tasks(row: Row, key: str) -> list[Row]:
     if row.get(key) is None:
         raise MisfitError(
@@ -359,7 +353,7 @@ def _objects(row: Row, key: str) -> list[Row]:
     found = array(row.get(key), f'"{key}"')
     if not set(map(type, found)) <= {dict}:
         for item in found:
-            _object(item, f'an item of "{key}"')
+            mapping(item, f'an item of "{key}"')
     return found
 
 

@@ -59,12 +59,16 @@ def sniff(text: str) -> bool:
 # Reading: the parser's events, taken one by one, so that nothing is built of what is refused
 
 
-def load(text: str) -> object:
-    """The value that a YAML text describes."""
+def load(text: str, words: bool = False) -> object:
+    """The value that a YAML text describes; where *words*, 010 and true are the strings they look like.
+
+    >>> load("{size: 010, kept: true, gone: ~}", words=True)
+    {'size': '010', 'kept': 'true', 'gone': None}
+    """
     import yaml
 
     try:
-        return _document(_loader()(text))
+        return _document((_word_loader() if words else _loader())(text))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise FormatError(f"not valid YAML: {error.problem}", line=line) from None
@@ -83,6 +87,18 @@ def _loader() -> Any:
     number = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
     Loader.add_implicit_resolver(_tag("float"), number, list("-+.0123456789"))
     return Loader
+
+
+@cache
+def _word_loader() -> Any:
+    """The same for formats where the place tells what is meant: scalars are strings or None."""
+
+    class Words(_loader()):  # type: ignore[misc]
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+            null = _tag("null")
+            return null if super().resolve(kind, value, implicit) == null else _tag("str")
+
+    return Words
 
 
 def _document(loader: Any) -> object:

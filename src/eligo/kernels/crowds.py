@@ -87,15 +87,6 @@ class Crowd:
         self.began = array("d", bytes(8 * n))
         self.copies = array("i", bytes(4 * n))  # clients that the server believes have a task
         self.holders = array("i", bytes(4 * n))  # clients that have it
-        self.now = 0.0
-        self.asked = 0
-        self.total_work = 0.0
-        self.total_time = 0.0
-        self.finished = 0
-        self.useful = 0.0
-        self.wasted = 0.0
-        self.stalled = 0.0
-        self.here = 0.0
 
     def play(self, seed: int, seconds: Floats, drawn: bool, expected: Floats, outcome: Floats) -> int:
         """Play until every task is executed; *outcome* gets the makespan and the clients' time here, of use, waiting, wasted.
