@@ -17,10 +17,10 @@ from benchmarks.foundation import kahn
 from benchmarks.timing import REAL, command_seconds, fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.dag import Dag
+from eligo.deciding.orders import outdegree_order
 from eligo.formats import read
 from eligo.planning import Plan, plan
 from eligo.theory.eligibility import eligible_counts
-from eligo.theory.orders import outdegree_order
 from eligo.theory.skeleton import shortcut_mask
 
 SIZED: dict[str, Callable[[int], Dag]] = {  # families by their number of tasks, about
@@ -148,7 +148,7 @@ print(time.perf_counter() - begin, peak_kilobytes() - before)
 
 
 #: dask.order gives no bound either
-ORDER_ALONE = "from eligo.theory.orders import best_heuristic; from eligo.theory.skeleton import skeleton"
+ORDER_ALONE = "from eligo.deciding.orders import best_heuristic; from eligo.theory.skeleton import skeleton"
 
 
 def dask_case(name: str) -> Dag:

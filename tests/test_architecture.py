@@ -11,15 +11,18 @@ import eligo
 
 ROOT = Path(eligo.__file__).parent
 LEVELS = {
-    "version": 0, "errors": 0, "kernels": 0, "rows": 0, "dag": 0, "workflow": 0, "execution": 0,
-    "families": 1, "formats": 1, "theory": 1,
-    "planning": 2, "verifying": 2, "batches": 2, "policies": 2,
-    "clusters": 3,  # the direct strategy is the beginning of a plan, and a residual's verdict is a plan's
-    "simulation": 4, "engines": 4, "server": 4,
-    "plotting": 5, "explaining": 5, "reproducing": 5,
-    "cli": 6,
+    "version": 0, "errors": 0, "kernels": 0, "rows": 0, "dag": 0, "workflow": 0,
+    "families": 1, "formats": 1, "interop": 1, "theory": 1,
+    "border": 2,
+    "execution": 3, "deciding": 3, "verifying": 3,
+    "planning": 4,
+    "batches": 5, "clusters": 5, "policies": 5,
+    "allocating": 6, "priorities": 6,
+    "simulation": 7,
+    "plotting": 8, "explaining": 8, "reproducing": 8,
+    "cli": 9,
 }  # fmt: skip
-FOUNDATION = ["version", "errors", "kernels", "rows", "dag", "workflow", "execution"]
+FOUNDATION = ["version", "errors", "kernels", "rows", "dag", "workflow"]
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -22,9 +22,9 @@ from eligo.batches.shares import share_bound
 from eligo.batches.solving import solve
 from eligo.batches.states import batch
 from eligo.batches.trees import TreeBatches
-from eligo.theory.bounds import best_shares
-from eligo.theory.clock import Clock
-from eligo.theory.orders import nonsinks_of, release_order
+from eligo.deciding.bounds import best_shares
+from eligo.deciding.clock import Clock
+from eligo.deciding.orders import nonsinks_of, release_order
 from eligo.theory.priority import Kind
 from eligo.theory.trees import tree_maxima
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.formats import arcs, json_format, wfcommons, words
-from eligo.formats.columns import Described, Table
+from eligo.formats import arcs, json_format, wfcommons
+from eligo.formats.shared import words
+from eligo.formats.shared.columns import Described, Table
 from eligo.workflow import Task
 
 

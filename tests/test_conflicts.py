@@ -4,10 +4,10 @@ import pytest
 
 import eligo
 from eligo.dag import Dag
+from eligo.deciding.clock import Clock
+from eligo.deciding.conflicts import Conflict, find_conflict
 from eligo.families import random_dag, random_layered
 from eligo.rows import Ints
-from eligo.theory.clock import Clock
-from eligo.theory.conflicts import Conflict, find_conflict
 from eligo.theory.exact import down_sets, max_profile
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets

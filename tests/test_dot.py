@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError
-from eligo.formats import dot, drawing
+from eligo.formats import dot
 from eligo.formats.dot import generate, parse, sniff
+from eligo.formats.shared import drawing
 from eligo.workflow import Workflow
 from format_cases import accepts_or_refuses
 

@@ -12,8 +12,8 @@ import pytest
 from eligo import formats
 from eligo.dag import Dag
 from eligo.errors import FormatError
-from eligo.formats import files
-from eligo.formats.files import Beside, load, load_any, plain_name, save
+from eligo.formats.shared import files
+from eligo.formats.shared.files import Beside, load, load_any, plain_name, save
 
 zstd = files._zstd()
 
@@ -237,7 +237,7 @@ def test_only_what_is_there_is_lost() -> None:
 def test_what_grows_without_measure_is_refused_before_it_is_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr("eligo.formats.files.LARGEST_GROWN", 10_000)
+    monkeypatch.setattr("eligo.formats.shared.files.LARGEST_GROWN", 10_000)
     path = tmp_path / f"f.arcs{suffix}"
     formats.write(Dag.from_arcs([("a", "b")]), path)
     assert list(formats.read(path).dag.arcs()) == [("a", "b")]

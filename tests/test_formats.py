@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from eligo import formats
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
-from eligo.formats import arcs, detect, document, dot, files, generate, json_format, orders, parse, yaml_format
+from eligo.formats import arcs, detect, dot, generate, json_format, orders, parse, yaml_format
+from eligo.formats.shared import document, files, yaml_text
 from eligo.workflow import Task, Workflow
 
 READABLE = ["json", "yaml", "arcs"]
@@ -33,9 +34,9 @@ def yaml_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     elif not hasattr(yaml, "CSafeLoader"):
         pytest.skip("PyYAML was built without libyaml")
-    yaml_format._loader.cache_clear()
+    yaml_text._loader.cache_clear()
     yield
-    yaml_format._loader.cache_clear()
+    yaml_text._loader.cache_clear()
 
 
 # Random workflows with nasty names

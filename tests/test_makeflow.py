@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError
-from eligo.formats import jx, makeflow, rules
+from eligo.formats import jx, makeflow
+from eligo.formats.shared import rules
 from eligo.workflow import Task, Workflow
 from format_cases import MEGABYTE, accepts_or_refuses, damaged, names, workflows
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError
-from eligo.formats import drawing
 from eligo.formats.mermaid import generate, parse, sniff
+from eligo.formats.shared import drawing
 from eligo.workflow import Workflow
 from format_cases import accepts_or_refuses
 

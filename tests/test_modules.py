@@ -9,18 +9,18 @@ import eligo
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
+from eligo.deciding.bounds import best_shares
+from eligo.deciding.clock import Clock
+from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.deciding.modules import module_dag
+from eligo.deciding.moves import frontier, guided, largest_area
+from eligo.deciding.outcomes import cumulative
+from eligo.deciding.symmetry import interchangeable, is_automorphism
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact
-from eligo.theory.bounds import best_shares
-from eligo.theory.clock import Clock
-from eligo.theory.elimination import Elimination, TooWideError, eliminate, exact_maxima
-from eligo.theory.modules import module_dag
-from eligo.theory.moves import frontier, guided, largest_area
-from eligo.theory.outcomes import cumulative
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
-from eligo.theory.symmetry import interchangeable, is_automorphism
 
 
 def dags(seed: int, count: int, most: int = 12) -> list[Dag]:
@@ -170,8 +170,8 @@ def test_modules_bound_the_area_and_decide_with_the_maxima() -> None:
 
 @pytest.fixture
 def no_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.theory.deciding.MOST_ITEMS_FOR_AREA", -1)
-    monkeypatch.setattr("eligo.theory.modules.MOST_ITEMS_FOR_AREA", -1)
+    monkeypatch.setattr("eligo.deciding.solving.MOST_ITEMS_FOR_AREA", -1)
+    monkeypatch.setattr("eligo.deciding.modules.MOST_ITEMS_FOR_AREA", -1)
 
 
 @pytest.mark.usefixtures("no_enumeration")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
-from eligo.formats import data_arcs, dax, pegasus, pegasus_jobs
+from eligo.formats import dax, pegasus
+from eligo.formats.shared import data_arcs, pegasus_jobs
 from eligo.workflow import Task, Workflow
 from format_cases import MEGABYTE, accepts_or_refuses, damaged, names, plain_names, workflows
 

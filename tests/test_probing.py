@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from eligo.dag import Dag
+from eligo.deciding.bounds import best_shares
+from eligo.deciding.clock import Clock
+from eligo.deciding.elimination import exact_maxima
+from eligo.deciding.probing import probe_task, probed
 from eligo.families import random_dag, random_layered
-from eligo.theory.bounds import best_shares
-from eligo.theory.clock import Clock
-from eligo.theory.elimination import exact_maxima
-from eligo.theory.probing import probe_task, probed
 from eligo.theory.skeleton import skeleton
 
 DAGS = [skeleton(random_layered(3, 4, seed, 3)) for seed in range(60)]

@@ -10,12 +10,12 @@ import pytest
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
+from eligo.deciding.bounds import Shares, best_shares
+from eligo.deciding.modules import module_dag
+from eligo.deciding.outcomes import cumulative
+from eligo.deciding.seriesparallel import BESIDE, Tree, largest_area_order, series_parallel
 from eligo.theory import exact
-from eligo.theory.bounds import Shares, best_shares
 from eligo.theory.eligibility import area
-from eligo.theory.modules import module_dag
-from eligo.theory.outcomes import cumulative
-from eligo.theory.seriesparallel import BESIDE, Tree, largest_area_order, series_parallel
 from eligo.theory.skeleton import skeleton
 
 N = Dag.from_arcs([("a", "c"), ("a", "d"), ("b", "d")])

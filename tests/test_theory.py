@@ -10,6 +10,10 @@ import pytest
 import eligo
 from conftest import GOLDEN, golden_dag, random_small_dag
 from eligo.dag import Dag
+from eligo.deciding.bounds import best_shares, block_bound
+from eligo.deciding.canonical import canonical_order
+from eligo.deciding.orders import candidate_orders
+from eligo.deciding.outcomes import cumulative
 from eligo.families import (
     bipartite_tree,
     butterfly,
@@ -26,11 +30,7 @@ from eligo.families import (
 )
 from eligo.theory import exact
 from eligo.theory.blocks import decompose
-from eligo.theory.bounds import best_shares, block_bound
-from eligo.theory.canonical import canonical_order
 from eligo.theory.duality import dual_schedule
-from eligo.theory.orders import candidate_orders
-from eligo.theory.outcomes import cumulative
 from eligo.theory.series import segments
 from eligo.theory.skeleton import is_skeleton, shortcut_mask, skeleton
 from eligo.theory.solutions import solve_blocks, solve_one
@@ -302,7 +302,7 @@ def test_the_shares_are_the_concave_hull_of_the_truth() -> None:
 
 
 def test_large_blocks_bound_by_hulls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.theory.bounds.LARGEST_CONVOLUTION", 0)
+    monkeypatch.setattr("eligo.deciding.bounds.LARGEST_CONVOLUTION", 0)
     for dag in map(skeleton, small_dags(13, 100)):
         if dag.arc_count:
             assert (block_bound(solve_blocks(decompose(dag))) >= np.array(maxima(dag))).all()

@@ -717,6 +717,6 @@ def test_modules_that_are_not_closed_are_refused() -> None:
 
 
 def test_a_bound_that_ran_out_of_time_still_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.theory.deciding.SHARES_SECONDS", 0.0)
+    monkeypatch.setattr("eligo.deciding.solving.SHARES_SECONDS", 0.0)
     for seed in range(4):
         assert_holds(f.random_layered(8, 12, seed=seed))

@@ -8,13 +8,13 @@ import pytest
 
 from eligo import families
 from eligo.dag import Dag
+from eligo.deciding.bounds import best_shares
+from eligo.deciding.elimination import exact_maxima
+from eligo.deciding.outcomes import cumulative
+from eligo.deciding.probing import probe_task, probes_proof
+from eligo.deciding.seriesparallel import largest_area_order
 from eligo.planning import plan
-from eligo.theory.bounds import best_shares
-from eligo.theory.elimination import exact_maxima
 from eligo.theory.exact import max_area_schedule
-from eligo.theory.outcomes import cumulative
-from eligo.theory.probing import probe_task, probes_proof
-from eligo.theory.seriesparallel import largest_area_order
 from eligo.theory.skeleton import skeleton
 from eligo.verifying import strings, verify
 from eligo.verifying.refuting import Refuted

@@ -11,14 +11,14 @@ import pytest
 from conftest import random_small_dag
 from eligo import families as f
 from eligo.dag import Dag, sum_of
+from eligo.deciding import bounds, elimination
+from eligo.deciding.clock import FOREVER
+from eligo.deciding.outcomes import cumulative
+from eligo.deciding.symmetry import interchangeable
 from eligo.planning import plan
-from eligo.theory import bounds, elimination
-from eligo.theory.clock import FOREVER
-from eligo.theory.outcomes import cumulative
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
-from eligo.theory.symmetry import interchangeable
 from eligo.verifying import _Part, blocks, modules, positions, verify
 from test_verifying import Document, at, edits, harmless, parts_of, rejected, with_change
 
@@ -105,7 +105,7 @@ def answer(search: Callable[..., int], *details: Any) -> int | None:
 
 def refuted_alone(monkeypatch: pytest.MonkeyPatch, seed: int = 4, columns: int = 12) -> tuple[Dag, Document]:
     """A plan with a module that is refuted, and no claim of a largest area."""
-    monkeypatch.setattr("eligo.theory.modules.MOST_FOR_AREA", 0)
+    monkeypatch.setattr("eligo.deciding.modules.MOST_FOR_AREA", 0)
     dag = f.random_layered(4, columns, seed=seed)
     return dag, json.loads(json.dumps(plan(dag).document()))
 
@@ -325,7 +325,7 @@ def random_blocks(count: int, seed: int) -> Dag:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No time for shares: only then can the bound by hulls be lower than theirs."""
-    monkeypatch.setattr("eligo.theory.deciding.SHARES_SECONDS", 0.0)
+    monkeypatch.setattr("eligo.deciding.solving.SHARES_SECONDS", 0.0)
     return monkeypatch
 
 

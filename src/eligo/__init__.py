@@ -15,6 +15,7 @@ from eligo.version import __version__
 
 if TYPE_CHECKING:
     from eligo.batches import Batch, Batches, batch
+    from eligo.border import as_workflow
     from eligo.clusters import Dealer, Dealing, FatTask, cluster, deal, fat_task
     from eligo.dag import Composition, Dag, compose, sum_of
     from eligo.errors import (
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from eligo.execution import Execution
     from eligo.explaining import explain
     from eligo.formats import read, write
-    from eligo.formats.objects import as_workflow
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.theory.eligibility import (
         area,
@@ -62,7 +62,7 @@ _HOMES = {
     "eligo.execution": ("Execution",),
     "eligo.explaining": ("explain",),
     "eligo.formats": ("read", "write"),
-    "eligo.formats.objects": ("as_workflow",),
+    "eligo.border": ("as_workflow",),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.theory.eligibility": (
         "area",

@@ -1,16 +1,18 @@
 """The dag: named tasks, and arcs from each task to those that need it.
 
 Inside, tasks are the integers 0..n-1 in order of appearance and arcs are compressed rows in both directions: the children
-of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise its parents. Names are for the border.
+of task u are `child[child_ptr[u]:child_ptr[u + 1]]`, ascending, and likewise its parents. Names are for the border: a task
+is called what whoever made the dag calls it, which may be any hashable object, and has a *label*, a text, for people and
+files.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from unicodedata import category
 
 import numpy as np
@@ -18,14 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
 from eligo.kernels import graph
-from eligo.rows import Ints, find_cycle, pointers, rows
+from eligo.rows import Ints, find_cycle, gathered, places, rows
 
-if TYPE_CHECKING:
-    import networkx
-    import rustworkx
-
+#: what a task is called: any hashable object; a string where the dag was read from a file
+Name = Any
 #: the names, or what gives them when asked, or None: each task is named by its number
-Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
+Names = tuple[Name, ...] | Callable[[], tuple[Name, ...]] | None
 
 LONGEST_NAME = 10_000
 
@@ -57,7 +57,7 @@ class Dag:
     # How a dag is made
 
     @classmethod
-    def from_arcs(cls, arcs: Iterable[tuple[str, str]], tasks: Iterable[str] | None = None) -> "Dag":
+    def from_arcs(cls, arcs: Iterable[tuple[Name, Name]], tasks: Iterable[Name] | None = None) -> "Dag":
         """The dag with these arcs (parent, child). Where *tasks* is given it lists every task, also those without arcs.
 
         >>> Dag.from_arcs([("a", "b"), ("b", "a")])
@@ -65,16 +65,18 @@ class Dag:
         eligo.errors.CycleError: a cycle, so no order exists: a -> b -> a
         """
         flat = list(chain.from_iterable(arcs))
-        names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)
-        index = {name: i for i, name in enumerate(names)}
         try:
+            names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)
+            index = {name: i for i, name in enumerate(names)}
             ends = np.fromiter(map(index.__getitem__, flat), np.int32, len(flat))
         except KeyError as error:
             raise UnknownTaskError(error.args[0]) from None
+        except TypeError as error:
+            raise InputError(f"a task's name can be looked up in a dict, and one of these cannot: {error}") from None
         return cls.from_arrays(len(names), ends[0::2], ends[1::2], names)
 
     @classmethod
-    def from_parents(cls, parents: Mapping[str, Iterable[str]]) -> "Dag":
+    def from_parents(cls, parents: Mapping[Name, Iterable[Name]]) -> "Dag":
         """The dag whose tasks are the keys, each with the tasks it needs.
 
         >>> Dag.from_parents({"boil": [], "peel": [], "mash": ["boil", "peel"]}).sinks
@@ -83,7 +85,7 @@ class Dag:
         return cls.from_arcs(((p, task) for task, needs in parents.items() for p in needs), tasks=parents)
 
     @classmethod
-    def from_arrays(cls, n: int, tails: ArrayLike, heads: ArrayLike, names: Sequence[str] | None = None) -> "Dag":
+    def from_arrays(cls, n: int, tails: ArrayLike, heads: ArrayLike, names: Sequence[Name] | None = None) -> "Dag":
         """The dag of n tasks with an arc from tails[i] to heads[i]; without *names*, a task is named by its number.
 
         >>> Dag.from_arrays(3, [0, 0], [1, 2]).children("0")
@@ -102,27 +104,6 @@ class Dag:
         """The same from what is known to be right: int32 ends within 0..n-1, and names that were names before."""
         child_ptr, child, parent_ptr, parent, dropped = rows(n, tails, heads)
         return cls._of_rows(child_ptr, child, parent_ptr, parent, names, dropped)
-
-    @classmethod
-    def from_networkx(cls, digraph: "networkx.DiGraph[Any]") -> "Dag":
-        """The dag of a networkx DiGraph or MultiDiGraph; its nodes are named by `str`."""
-        if not digraph.is_directed():
-            raise InputError("an undirected graph has no parents and children: give a DiGraph")
-        index = {node: i for i, node in enumerate(digraph)}
-        ends = [(index[u], index[v]) for u, v in digraph.edges()]
-        tails, heads = zip(*ends, strict=True) if ends else ((), ())
-        return cls.from_arrays(len(index), tails, heads, [str(node) for node in index])
-
-    @classmethod
-    def from_rustworkx(cls, digraph: "rustworkx.PyDiGraph[Any, Any]") -> "Dag":
-        """The dag of a rustworkx PyDiGraph or PyDAG; a task is named by its payload where all are strings, else by index."""
-        indices = list(digraph.node_indices())
-        payloads = digraph.nodes()
-        names = payloads if all(isinstance(p, str) for p in payloads) else [str(i) for i in indices]
-        place = np.zeros(max(indices, default=-1) + 1, np.int32)
-        place[indices] = np.arange(len(indices))
-        ends = np.array(digraph.edge_list(), np.int64).reshape(-1, 2)
-        return cls.from_arrays(len(indices), place[ends[:, 0]], place[ends[:, 1]], cast(list[str], names))
 
     @classmethod
     def _of_rows(  # noqa: PLR0913, PLR0917
@@ -166,29 +147,46 @@ class Dag:
         return hash((len(self), self.child.tobytes()))
 
     @cached_property
-    def tasks(self) -> tuple[str, ...]:
+    def tasks(self) -> tuple[Name, ...]:
         """The names, in order of appearance."""
         if self.names is None:
             return tuple(map(str, range(len(self))))
         return self.names() if callable(self.names) else self.names
 
     @cached_property
-    def index(self) -> dict[str, int]:
+    def labels(self) -> tuple[str, ...]:
+        """The names as text, all different: themselves where they are strings, else as Python prints them.
+
+        >>> Dag.from_arcs([(("x", 0), "sum"), (("x", 1), "sum")]).labels
+        ("('x', 0)", 'sum', "('x', 1)")
+        """
+        if set(map(type, self.tasks)) <= {str}:
+            return self.tasks
+        labels = tuple(map(str, self.tasks))
+        plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
+        return labels if plain else _numbered(map(repr, self.tasks))
+
+    def labelled(self) -> "Dag":
+        """The same dag with every task named by its label: what is printed, written and proved about."""
+        return self if self.labels is self.tasks else replace(self, names=self.labels)
+
+    @cached_property
+    def index(self) -> dict[Name, int]:
         """The number of each name."""
         return {name: i for i, name in enumerate(self.tasks)}
 
-    def indices(self, tasks: Iterable[str] | Ints) -> Ints:
+    def indices(self, tasks: Iterable[Name] | Ints) -> Ints:
         """The numbers of these names (or these numbers), each of which must be known and appear once."""
         try:
             found = tasks if isinstance(tasks, np.ndarray) else np.array([self.index[t] for t in tasks], np.int32)
-        except KeyError as error:
+        except (KeyError, TypeError) as error:
             raise UnknownTaskError(error.args[0]) from None
         times = np.bincount(_ends(len(self), found), minlength=len(self))
         if times.max(initial=0) > 1:
             raise DuplicateTaskError(self.tasks[times.argmax()])
         return found
 
-    def named(self, indices: Iterable[int] | Ints) -> tuple[str, ...]:
+    def named(self, indices: Iterable[int] | Ints) -> tuple[Name, ...]:
         """The names of these numbers."""
         numbers = indices.tolist() if isinstance(indices, np.ndarray) else indices
         return tuple(map(self.tasks.__getitem__, numbers))
@@ -203,25 +201,40 @@ class Dag:
         """The parent's number of every arc; `child` holds the child's."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.child_ptr))
 
-    def arcs(self) -> Iterator[tuple[str, str]]:
+    def children_of(self, v: int) -> Ints:
+        """The children of task number v, by number."""
+        return self.child[self.child_ptr[v] : self.child_ptr[v + 1]]
+
+    def parents_of(self, v: int) -> Ints:
+        """The parents of task number v, by number."""
+        return self.parent[self.parent_ptr[v] : self.parent_ptr[v + 1]]
+
+    def arcs(self) -> Iterator[tuple[Name, Name]]:
         """Every arc as (parent, child), sorted by order of appearance."""
         return zip(self.named(self.tails), self.named(self.child), strict=True)
 
-    def children(self, task: str) -> tuple[str, ...]:
-        """The tasks that need this one."""
-        return self.named(self.child[slice(*self.child_ptr[self._number(task) :][:2])])
+    def number(self, task: Name) -> int:
+        """The number of a task."""
+        try:
+            return self.index[task]
+        except (KeyError, TypeError):
+            raise UnknownTaskError(task) from None
 
-    def parents(self, task: str) -> tuple[str, ...]:
+    def children(self, task: Name) -> tuple[Name, ...]:
+        """The tasks that need this one."""
+        return self.named(self.children_of(self.number(task)))
+
+    def parents(self, task: Name) -> tuple[Name, ...]:
         """The tasks that this one needs."""
-        return self.named(self.parent[slice(*self.parent_ptr[self._number(task) :][:2])])
+        return self.named(self.parents_of(self.number(task)))
 
     @property
-    def sources(self) -> tuple[str, ...]:
+    def sources(self) -> tuple[Name, ...]:
         """The tasks without parents."""
         return self.named(np.flatnonzero(self.indegree == 0))
 
     @property
-    def sinks(self) -> tuple[str, ...]:
+    def sinks(self) -> tuple[Name, ...]:
         """The tasks without children."""
         return self.named(np.flatnonzero(self.outdegree == 0))
 
@@ -259,7 +272,7 @@ class Dag:
         graph.join(self.tails, self.child, root)
         return root
 
-    def components(self) -> list[tuple[str, ...]]:
+    def components(self) -> list[tuple[Name, ...]]:
         """The tasks grouped into connected parts, both in order of appearance.
 
         >>> Dag.from_arcs([("a", "b"), ("c", "d")], tasks="abcde").components()
@@ -272,7 +285,7 @@ class Dag:
 
     def fingerprint(self) -> str:
         """A short text that equal dags share and others do not."""
-        digest = sha256("\n".join(self.tasks).encode())
+        digest = sha256("\n".join(self.labels).encode())
         for array in (self.child_ptr, self.child):
             digest.update(array.astype("<i4").tobytes())
         return digest.hexdigest()[:32]
@@ -287,15 +300,14 @@ class Dag:
         """
         return Dag._of_rows(self.parent_ptr, self.parent, self.child_ptr, self.child, self.names)
 
-    def subdag(self, tasks: Iterable[str]) -> "Dag":
+    def subdag(self, tasks: Iterable[Name]) -> "Dag":
         """The dag induced by *tasks*: those tasks and the arcs between them, in this dag's order of appearance."""
         return self.induced(self.indices(tasks))
 
     def induced(self, chosen: Ints) -> "Dag":
         """The same, by numbers."""
         kept = np.sort(chosen)
-        place = np.full(len(self), -1, np.int32)
-        place[kept] = np.arange(len(kept))
+        place = places(len(self), kept)
         tails, heads = place[self.tails], place[self.child]
         inside = (tails >= 0) & (heads >= 0)
         return Dag.from_checked(len(kept), tails[inside], heads[inside], lambda: self.named(kept))
@@ -305,23 +317,13 @@ class Dag:
 
         Numbered along a topological order, a large dag is walked several times faster: neighbours lie close in memory.
         """
-        n = len(self)
-        place = np.empty(n, np.int32)
-        place[sequence] = np.arange(n, dtype=np.int32)
-        degree = self.outdegree[sequence]
-        shift = self.child_ptr[:-1][sequence] - pointers(degree)[:-1]
-        arcs = np.arange(self.arc_count, dtype=np.int32) + np.repeat(shift, degree)
+        n, place = len(self), places(len(self), sequence)
+        heads, degree = gathered(self.child_ptr, self.child, sequence)
         tails = np.repeat(np.arange(n, dtype=np.int32), degree)
-        return Dag.from_checked(n, tails, place[self.child[arcs]], lambda: self.named(sequence))
+        return Dag.from_checked(n, tails, place[heads], lambda: self.named(sequence))
 
     def __add__(self, other: "Dag") -> "Dag":
         return sum_of(self, other).dag
-
-    def _number(self, task: str) -> int:
-        try:
-            return self.index[task]
-        except KeyError:
-            raise UnknownTaskError(task) from None
 
 
 class Composition(NamedTuple):
@@ -345,7 +347,7 @@ def sum_of(*parts: Dag) -> Composition:
     return Composition(_glued(int(starts[-1]), parts, images), images)
 
 
-def compose(first: Dag, second: Dag, merge: Mapping[str, str]) -> Composition:
+def compose(first: Dag, second: Dag, merge: Mapping[Name, Name]) -> Composition:
     """The composition of two dags: each chosen sink of *first* becomes one task with a chosen source of *second*.
 
     *merge* says which: sink -> source, one to one. A merged task keeps its name in *first*.
@@ -377,7 +379,7 @@ def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
     """The union of the parts' arcs under their images."""
     tails = np.concatenate([np.empty(0, np.int32), *(im[p.tails] for p, im in zip(parts, images, strict=True))])
     heads = np.concatenate([np.empty(0, np.int32), *(im[p.child] for p, im in zip(parts, images, strict=True))])
-    owner: dict[int, tuple[int, str]] = {}
+    owner: dict[int, tuple[int, Name]] = {}
     for k, (part, image) in enumerate(zip(parts, images, strict=True)):
         for i, name in zip(image.tolist(), part.tasks, strict=True):
             owner.setdefault(i, (k, name))
@@ -388,19 +390,19 @@ def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
     )
 
 
-def _names(tasks: Iterable[str]) -> tuple[str, ...]:
-    """The names as a tuple, each a printable string that appears once."""
+def _names(tasks: Iterable[Name]) -> tuple[Name, ...]:
+    """The names as a tuple: each hashable, printable where it is a string, and there once."""
     names = tuple(tasks)
     if not _are_plain(names):
         for name in names:
             _check_name(name)
     if len(set(names)) < len(names):
-        raise DuplicateTaskError(_repeated(names))
+        raise DuplicateTaskError(Counter(names).most_common(1)[0][0])
     return names
 
 
-def _are_plain(names: tuple[str, ...]) -> bool:
-    """Whether nothing is wrong with any name, told of all at once."""
+def _are_plain(names: tuple[Name, ...]) -> bool:
+    """Whether all names are strings and nothing is wrong with any, told of all at once."""
     try:
         return "".join(names).isprintable() and max(map(len, names), default=0) <= LONGEST_NAME
     except TypeError:  # not a string
@@ -409,15 +411,30 @@ def _are_plain(names: tuple[str, ...]) -> bool:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str):
-        raise InputError(f"a task's name is a string, and {shorten(repr(name))} is not")
+        _check_hashable(name)
+        return
     if len(name) > LONGEST_NAME:
         raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
     if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
         raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
 
 
-def _repeated(names: Sequence[str]) -> str:
-    return Counter(names).most_common(1)[0][0]
+def _check_hashable(name: object) -> None:
+    try:
+        hash(name)
+    except TypeError:
+        raise InputError(f"a task is called by something hashable, and {shorten(name)} is not") from None
+
+
+def _numbered(labels: Iterable[str]) -> tuple[str, ...]:
+    """The labels, with a number behind each that another has too."""
+    labels, seen = list(labels), Counter[str]()
+    times = Counter(labels)
+    for i, label in enumerate(labels):
+        if times[label] > 1:
+            seen[label] += 1
+            labels[i] = f"{label}#{seen[label]}"
+    return tuple(labels)
 
 
 def _ends(n: int, ends: ArrayLike) -> Ints:

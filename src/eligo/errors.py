@@ -12,6 +12,7 @@ EligoError
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class EligoError(Exception):
@@ -52,7 +53,7 @@ class FormatError(InputError):
 class CycleError(InputError):
     """The arcs go round in a circle; `cycle` lists its tasks, the first one repeated at the end."""
 
-    def __init__(self, cycle: Sequence[str]) -> None:
+    def __init__(self, cycle: Sequence[object]) -> None:
         self.cycle = tuple(cycle)
         shown = self.cycle if len(self.cycle) <= 9 else (*self.cycle[:5], "...", *self.cycle[-3:])
         what = "a task that must come before itself" if len(self.cycle) == 2 else "a cycle, so no order exists"
@@ -62,7 +63,7 @@ class CycleError(InputError):
 class UnknownTaskError(InputError):
     """A name that no task has."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: object) -> None:
         self.name = name
         super().__init__(f"there is no task named {shorten(name)!r}")
 
@@ -70,7 +71,7 @@ class UnknownTaskError(InputError):
 class DuplicateTaskError(InputError):
     """A name given to two tasks, or listed twice where once is meant."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: object) -> None:
         self.name = name
         super().__init__(f"the task {shorten(name)!r} is named twice")
 
@@ -78,7 +79,7 @@ class DuplicateTaskError(InputError):
 class NotSelfContainedError(InputError):
     """A set that is no fat task: `task` needs `parent`, which it lacks, or is executed already (`parent` is None)."""
 
-    def __init__(self, task: str, parent: str | None = None) -> None:
+    def __init__(self, task: Any, parent: Any = None) -> None:
         self.task, self.parent = task, parent
         lacks = f"needs {shorten(parent)!r}, which is neither in the fat task nor executed" if parent else "is executed"
         super().__init__(f"not self-contained: {shorten(task)!r} {lacks}")
@@ -87,7 +88,7 @@ class NotSelfContainedError(InputError):
 class ScheduleError(EligoError):
     """An order that is no schedule: `task` comes before its `parent`, or is left out (`parent` is None)."""
 
-    def __init__(self, task: str, parent: str | None = None) -> None:
+    def __init__(self, task: Any, parent: Any = None) -> None:
         self.task, self.parent = task, parent
         if parent is None:
             super().__init__(f"not a schedule: {shorten(task)!r} is left out")
@@ -98,11 +99,12 @@ class ScheduleError(EligoError):
 class MoveError(EligoError):
     """A move that the state of `task` does not allow."""
 
-    def __init__(self, move: str, task: str, state: str) -> None:
+    def __init__(self, move: str, task: Any, state: str) -> None:
         self.move, self.task, self.state = move, task, state
         super().__init__(f"cannot {move} {task!r}: it is {state}")
 
 
-def shorten(text: str, limit: int = 60) -> str:
-    """*text*, cut in the middle where it is too long to print."""
+def shorten(name: object, limit: int = 60) -> str:
+    """A text, or a task's name as text, cut in the middle where it is too long to print."""
+    text = str(name)
     return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-10:]}"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
+from eligo.deciding.conflicts import Conflict
 from eligo.planning import Plan
 from eligo.theory.blocks import Blocks, decompose
-from eligo.theory.conflicts import Conflict
 from eligo.theory.priority import Kind
 from eligo.theory.series import segments
 from eligo.theory.skeleton import skeleton

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from eligo.border import as_workflow
 from eligo.dag import Dag
+from eligo.deciding.clock import Clock
+from eligo.deciding.conflicts import Conflict, conflict_of
+from eligo.deciding.effort import EFFORTS, Effort
+from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, Outcome
+from eligo.deciding.preferences import preferred
+from eligo.deciding.solving import solve
 from eligo.errors import InputError
-from eligo.formats.objects import as_workflow
 from eligo.rows import Ints
-from eligo.theory.clock import Clock
-from eligo.theory.conflicts import Conflict, conflict_of
-from eligo.theory.deciding import solve
 from eligo.theory.eligibility import Counts, eligible_counts
-from eligo.theory.modules import EFFORTS, Effort
-from eligo.theory.outcomes import BOUNDED, IMPOSSIBLE, Outcome
-from eligo.theory.preferences import preferred
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow, dag_of

@@ -268,7 +268,7 @@ def critical_path(dag: Dag, seconds: Floats | None = None) -> Policy:
         return Policy("critical-path", dag, _levels(dag), ties="first")
     length = np.array(seconds, np.float64)
     for v in dag.order[::-1].tolist():
-        below = length[dag.child[dag.child_ptr[v] : dag.child_ptr[v + 1]]]
+        below = length[dag.children_of(v)]
         length[v] += below.max(initial=0.0)
     return Policy("critical-path-seconds", dag, length, ties="first")
 

@@ -17,6 +17,24 @@ def pointers(counts: NDArray[np.integer[Any]]) -> Ints:
     return ptr
 
 
+def places(n: int, sequence: NDArray[np.integer[Any]] | list[int], elsewhere: int = -1) -> Ints:
+    """The place that each of 0..n-1 has in a sequence, *elsewhere* where it has none: the inverse of a permutation.
+
+    >>> places(4, np.array([2, 0, 1])).tolist()
+    [1, 2, 0, -1]
+    """
+    place = np.full(n, elsewhere, np.int32)
+    place[sequence] = np.arange(len(sequence), dtype=np.int32)
+    return place
+
+
+def gathered(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
+    """The rows of several tasks one after another, and the length of each."""
+    length = ptr[1:][tasks] - ptr[:-1][tasks]
+    shift = np.repeat(ptr[:-1][tasks] - pointers(length)[:-1], length)
+    return rows[np.arange(len(shift), dtype=np.int32) + shift], length
+
+
 def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
     """Sorted rows of children and of parents, without repetitions, and the number of repetitions: three linear passes."""
     ptr = pointers(np.bincount(head, minlength=n))

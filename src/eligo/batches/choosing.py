@@ -17,8 +17,8 @@ from eligo.batches.residual import Residual
 from eligo.batches.shares import share_bound
 from eligo.batches.solving import filled
 from eligo.dag import Dag
+from eligo.deciding.clock import Clock
 from eligo.rows import Ints
-from eligo.theory.clock import Clock
 from eligo.theory.profiles import Profile
 
 MOST_ARCS_FOR_CUTS = 100_000  # minimum cuts take about half a second there

@@ -13,10 +13,10 @@ import numpy as np
 
 from eligo.batches.solving import LARGEST_TREE, Solution, solve
 from eligo.dag import Dag
+from eligo.deciding.clock import Clock
 from eligo.kernels import walks
-from eligo.rows import Ints, pointers
+from eligo.rows import Ints, gathered
 from eligo.theory.blocks import Blocks, decompose
-from eligo.theory.clock import Clock
 from eligo.theory.priority import Kind
 from eligo.theory.solutions import WALK, recognise
 
@@ -122,7 +122,7 @@ class _Arcs:
         place = np.empty(len(residual), np.int32)
         for ptr, tasks in (blocks.source_rows, blocks.sink_rows):
             place[tasks] = np.arange(len(tasks)) - np.repeat(ptr[:-1], np.diff(ptr))
-        children, degree = row_of(residual.child_ptr, residual.child, sources)
+        children, degree = gathered(residual.child_ptr, residual.child, sources)
         self.tails, self.heads = np.repeat(place[sources], degree), place[children]
         self.ptr = np.concatenate([[0], np.cumsum(blocks.arc_counts)]).tolist()
         self.sizes = np.stack([np.diff(source_ptr), np.diff(sink_ptr)], axis=1).tolist()
@@ -132,10 +132,3 @@ class _Arcs:
         span = slice(self.ptr[block], self.ptr[block + 1])
         sources, sinks = self.sizes[block]
         return sources, sinks, self.tails[span].tobytes() + self.heads[span].tobytes()
-
-
-def row_of(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
-    """The rows of several tasks one after another, and the length of each."""
-    length = ptr[1:][tasks] - ptr[:-1][tasks]
-    shift = np.repeat(ptr[:-1][tasks] - pointers(length)[:-1], length)
-    return rows[np.arange(len(shift), dtype=np.int32) + shift], length

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from eligo.batches.expansive import largest, private_children
 from eligo.batches.shares import share_bound
 from eligo.dag import Dag
+from eligo.deciding.bounds import best_shares
+from eligo.deciding.clock import Clock
+from eligo.deciding.orders import RELEASES, nonsinks_of, release_order
 from eligo.kernels import graph
-from eligo.rows import Ints
-from eligo.theory.bounds import best_shares
-from eligo.theory.clock import Clock
-from eligo.theory.orders import RELEASES, nonsinks_of, release_order
+from eligo.rows import Ints, places
 from eligo.theory.profiles import Profile
 
 FEW = 16  # one in so many sources, or fewer, are picked one by one
@@ -78,8 +78,7 @@ def rendered_along(residual: Dag, order: Ints) -> Profile:
     >>> rendered_along(Dag.from_arrays(4, [0, 1, 1], [2, 2, 3]), np.array([1, 0], np.int32)).tolist()
     [0, 1, 2]
     """
-    position = np.full(len(residual), len(order), np.int32)
-    position[order] = np.arange(len(order))
+    position = places(len(residual), order, elsewhere=len(order))
     step = np.empty(len(residual), np.int32)
     graph.eligible_steps(residual.parent_ptr, residual.parent, position, step)
     return np.cumsum(np.bincount(step[residual.indegree > 0], minlength=len(order) + 1)[: len(order) + 1])
@@ -111,11 +110,11 @@ def _picked(residual: Dag, size: int, score: NDArray[np.float64], missing: Ints,
         if u in picked or -key < score[u]:
             continue
         picked[u] = None
-        for v in residual.child[residual.child_ptr[u] : residual.child_ptr[u + 1]].tolist():
+        for v in residual.children_of(u).tolist():
             missing[v] -= 1
             rise = worth[missing[v]] - worth[missing[v] + 1]
             if rise and missing[v]:
-                for w in residual.parent[residual.parent_ptr[v] : residual.parent_ptr[v + 1]].tolist():
+                for w in residual.parents_of(v).tolist():
                     if w not in picked:
                         score[w] += rise
                         heappush(heap, (-float(score[w]), w))

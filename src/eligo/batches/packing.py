@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eligo.batches.milp import Program
-from eligo.theory.clock import Clock
+from eligo.deciding.clock import Clock
 
 
 class Searched(NamedTuple):

@@ -10,9 +10,9 @@ section 4; being a composition is not needed. Tasks that somebody has, or that f
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.components import Component, Key, Shape, components, row_of
+from eligo.batches.components import Component, Key, Shape, components
 from eligo.dag import Dag
-from eligo.rows import Ints
+from eligo.rows import Ints, gathered
 
 WAITING, ELIGIBLE, OUT, EXECUTED = range(4)
 NONE = np.empty(0, np.int32)
@@ -55,7 +55,7 @@ class Residual:
 
         Returns it with the tasks that its sources, numbered first, stand for.
         """
-        children, degree = row_of(self.dag.child_ptr, self.dag.child, sources)
+        children, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
         live = self._is_sink(children)
         tails = np.repeat(np.arange(len(sources), dtype=np.int32), degree)[live]
         busy = np.bincount(tails, minlength=len(sources)) > 0
@@ -66,7 +66,7 @@ class Residual:
 
     def rendered(self, tasks: Ints) -> int:
         """How many tasks become eligible when these eligible ones are executed."""
-        children, _ = row_of(self.dag.child_ptr, self.dag.child, tasks)
+        children, _ = gathered(self.dag.child_ptr, self.dag.child, tasks)
         touched, times = np.unique(children, return_counts=True)
         return int((times == self._missing[touched]).sum())
 
@@ -75,7 +75,7 @@ class Residual:
         return sinks
 
     def _advance(self, executed: Ints, taken: Ints, returned: Ints, sources: Ints) -> None:
-        children, _ = row_of(self.dag.child_ptr, self.dag.child, executed)
+        children, _ = gathered(self.dag.child_ptr, self.dag.child, executed)
         np.subtract.at(self._missing, children, 1)
         ready = np.concatenate([sources, children[self._missing[children] == 0]])
         changed = _distinct(len(self.dag), np.concatenate([executed, taken, returned, ready]))
@@ -84,7 +84,7 @@ class Residual:
         self.status[taken] = OUT
         self.status[executed] = EXECUTED
         step = before.astype(np.int32) - self._is_open(changed)
-        children, degree = row_of(self.dag.child_ptr, self.dag.child, changed)
+        children, degree = gathered(self.dag.child_ptr, self.dag.child, changed)
         np.add.at(self._blocked, children, np.repeat(step, degree))
         self._regroup(changed, children[self._is_sink(children)])
 
@@ -95,7 +95,7 @@ class Residual:
 
     def _regroup(self, changed: Ints, sinks: Ints) -> None:
         """Take the components apart that the changed tasks were in or that these sinks join, and put them together anew."""
-        parents, _ = row_of(self.dag.parent_ptr, self.dag.parent, _distinct(len(self.dag), sinks))
+        parents, _ = gathered(self.dag.parent_ptr, self.dag.parent, _distinct(len(self.dag), sinks))
         near = np.concatenate([changed, parents])
         owners = self._owner[near]
         members = [self._remove(number) for number in _distinct(self._numbers, owners[owners >= 0]).tolist()]

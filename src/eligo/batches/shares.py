@@ -2,7 +2,7 @@
 
 Whatever the shares, k sources render no more sinks than the k largest sums of shares. Equal shares are a beginning; a few
 rounds in which every sink gives less to its richer sources bring the bound close to the least, which minimum cuts would find
-(`eligo.theory.bounds`).
+(`eligo.deciding.bounds`).
 """
 
 import numpy as np

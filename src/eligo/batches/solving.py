@@ -11,7 +11,7 @@ import numpy as np
 
 from eligo.batches.trees import TreeBatches
 from eligo.dag import Dag
-from eligo.theory.clock import Clock
+from eligo.deciding.clock import Clock
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import Subsets
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from eligo.batches.choosing import SOLVERS, choose
 from eligo.batches.residual import Residual
+from eligo.border import as_workflow
 from eligo.dag import Dag
+from eligo.deciding.clock import Clock
 from eligo.errors import InputError, shorten
 from eligo.execution import Execution
-from eligo.formats.objects import as_workflow
 from eligo.rows import Ints
-from eligo.theory.clock import Clock
 from eligo.workflow import Workflow, dag_of
 
 #: how long to look where nothing is said, by method; the others take no longer anyway

@@ -10,7 +10,7 @@ from eligo.clusters import Dealing, FatTask, cluster, deal, fat_task
 from eligo.clusters.chains import told
 from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
-from eligo.formats.files import save
+from eligo.formats.shared.files import save
 from eligo.workflow import Workflow
 
 PICTURES = (".svg", ".png")

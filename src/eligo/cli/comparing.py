@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
 from eligo.errors import InputError
-from eligo.formats.files import load_bytes
+from eligo.formats.shared.files import load_bytes
 from eligo.simulation.comparing import comparison, contests_of
 from eligo.simulation.experiments import Progress, run, with_absolute_paths
 from eligo.simulation.reports import Finding, Report, Table

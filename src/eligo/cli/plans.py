@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Any
 
 from eligo.cli.printing import chart, print_facts, print_json, sparkline
+from eligo.deciding.clock import Clock
 from eligo.errors import InputError, ScheduleError, UnknownTaskError
 from eligo.planning import Plan, judge
-from eligo.theory.clock import Clock
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 

@@ -15,7 +15,8 @@ import numpy as np
 from eligo.clusters.fat import FatTask
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError, shorten
-from eligo.formats import dagman, json_text, pegasus
+from eligo.formats import dagman, pegasus
+from eligo.formats.shared import json_text
 from eligo.workflow import Task, Workflow
 
 EXPORTS = ("pegasus", "snakemake", "dagman")

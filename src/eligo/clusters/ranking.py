@@ -10,10 +10,10 @@ import numpy as np
 
 from eligo.clusters.chains import Chain, chain_of
 from eligo.dag import Dag
+from eligo.deciding.orders import release_order
+from eligo.deciding.outcomes import BOUNDED, OPTIMAL
 from eligo.planning import Plan, plan
 from eligo.rows import Ints
-from eligo.theory.orders import release_order
-from eligo.theory.outcomes import BOUNDED, OPTIMAL
 from eligo.theory.skeleton import skeleton
 
 LARGEST_PLANNED = 20_000  # tasks

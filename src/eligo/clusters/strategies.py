@@ -22,8 +22,8 @@ from eligo.clusters.ranking import Ranking, verdict_of
 from eligo.clusters.staggering import keeps_chain, staggered
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
+from eligo.deciding.outcomes import OPTIMAL
 from eligo.errors import InputError
-from eligo.theory.outcomes import OPTIMAL
 
 STRATEGIES = ("auto", "direct", "staggered", "donor", "searched")
 SEEDS = 24  # places from which the search grows

@@ -42,9 +42,9 @@ from typing import Any, Protocol, cast
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError
 from eligo.formats import orders
-from eligo.formats.files import LARGEST_FILE, Beside, load, load_any, not_utf_8, plain_name, save, shown
-from eligo.formats.json_text import line_of, quote
-from eligo.formats.json_text import load as load_json
+from eligo.formats.shared.files import LARGEST_FILE, Beside, load, load_any, not_utf_8, plain_name, save, shown
+from eligo.formats.shared.json_text import line_of, quote
+from eligo.formats.shared.json_text import load as load_json
 from eligo.workflow import Origin, Task, Workflow, with_priorities
 
 __all__ = [
@@ -325,7 +325,7 @@ def _located(error: InputError, path: str, text: str) -> InputError:
     """The same error, saying the file and, where it is known, the line."""
     if error.path is not None:
         return error
-    words = (quote(error.name), error.name) if isinstance(error, UnknownTaskError) else ()
+    words = (quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
     line = next((found for word in words if (found := line_of(text, word))), None)
     return error.located(shown(path), line)
 

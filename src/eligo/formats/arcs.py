@@ -23,8 +23,9 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError
-from eligo.formats import json_text
-from eligo.formats.words import numbered_pairs
+from eligo.formats.shared import json_text
+from eligo.formats.shared.arc_lists import shown_in_order
+from eligo.formats.shared.words import numbered_pairs
 from eligo.workflow import Origin, Workflow
 
 NAME = "arcs"
@@ -111,9 +112,3 @@ def _bare(word: str, number: int) -> str | None:
 def _quoted(name: str) -> str:
     bare = name.split() == [name] and "->" not in name and name[0] not in '"#\ufeff'
     return name if bare else json_text.quote(name)
-
-
-def shown_in_order(dag: Dag) -> int | None:
-    """How many tasks the arcs show, if they show them first to last and leave only the last ones out."""
-    shown, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
-    return len(shown) if np.array_equal(shown[np.argsort(first)], np.arange(len(shown))) else None

@@ -28,7 +28,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError
-from eligo.formats.arcs import shown_in_order
+from eligo.formats.shared.arc_lists import shown_in_order
 from eligo.workflow import Origin, Workflow
 
 NAME = "csv"

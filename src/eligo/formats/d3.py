@@ -4,7 +4,7 @@
      "edges": [{"u": 1, "v": 0}, ...]}
 
 An arc goes from u to v, or from source to target; the list may also be called links. Nodes are called by strings or whole
-numbers. Of what tasks are called, see `eligo.formats.drawing`; the rule is the category.
+numbers. Of what tasks are called, see `eligo.formats.shared.drawing`; the rule is the category.
 
 Snakemake lists jobs that need not run among the others, without the arcs from them: nothing tells them apart, so they stay.
 
@@ -30,9 +30,9 @@ from dataclasses import replace
 from typing import Any
 
 from eligo.errors import UnknownTaskError, shorten
-from eligo.formats import json_text
-from eligo.formats.document import MisfitError, array, kind, misfits_in, string
-from eligo.formats.drawing import Drawing, Label
+from eligo.formats.shared import json_text
+from eligo.formats.shared.document import MisfitError, array, kind, misfits_in, string
+from eligo.formats.shared.drawing import Drawing, Label
 from eligo.workflow import Task, Workflow
 
 NAME = "d3dag"

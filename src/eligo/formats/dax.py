@@ -10,7 +10,7 @@
       <child ref="ID2"><parent ref="ID1"/></child>
     </adag>
 
-A task is named by the job's id; `eligo.formats.pegasus_jobs` says what becomes of the rest. Files of DAX 2 have `file` for
+A task is named by the job's id; `shared.pegasus_jobs` says what becomes of the rest. Files of DAX 2 have `file` for
 `name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is read too.
 Arguments are words as a shell parts them.
 
@@ -29,9 +29,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats import data_arcs, pegasus_jobs, xml_text
-from eligo.formats.document import parents
-from eligo.formats.xml_text import Element, escaped, quoted
+from eligo.formats.shared import data_arcs, pegasus_jobs, xml_text
+from eligo.formats.shared.document import parents
+from eligo.formats.shared.xml_text import Element, escaped, quoted
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 

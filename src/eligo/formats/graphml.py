@@ -31,9 +31,9 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats import json_text, xml_text
-from eligo.formats.document import MisfitError, short, size, strings
-from eligo.formats.xml_text import Element, escaped
+from eligo.formats.shared import json_text, xml_text
+from eligo.formats.shared.document import MisfitError, short, size, strings
+from eligo.formats.shared.xml_text import Element, escaped
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "graphml"

@@ -5,7 +5,7 @@ out where each has an arc and the order of appearance will do:
 
     {"arcs": [["a", "b"]], "nodes": ["a", "b", "c"]}
 
-The larger one is a list of tasks: see `eligo.formats.document`, which YAML shares.
+The larger one is a list of tasks: see `eligo.formats.shared.document`, which YAML shares.
 
 >>> flow = parse('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
 >>> flow.dag.parents("b"), flow.task("a").seconds
@@ -21,8 +21,8 @@ The larger one is a list of tasks: see `eligo.formats.document`, which YAML shar
 
 import re
 
-from eligo.formats import json_text
-from eligo.formats.document import document_of, workflow_of
+from eligo.formats.shared import json_text
+from eligo.formats.shared.document import document_of, workflow_of
 from eligo.workflow import Workflow
 
 NAME = "json"

@@ -12,8 +12,8 @@ True
 from collections.abc import Sequence
 
 from eligo.errors import FormatError
-from eligo.formats import json_text
-from eligo.formats.document import array, misfits_in, string
+from eligo.formats.shared import json_text
+from eligo.formats.shared.document import array, misfits_in, string
 
 
 def parse(text: str) -> tuple[str, ...]:

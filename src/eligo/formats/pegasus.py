@@ -9,7 +9,7 @@
     jobDependencies:
     - {id: ID1, children: [ID2]}
 
-A task is named by the job's id; `eligo.formats.pegasus_jobs` says what becomes of the rest. There is an arc for every
+A task is named by the job's id; `eligo.formats.shared.pegasus_jobs` says what becomes of the rest. There is an arc for every
 dependency, and as Pegasus itself does, one to every job from the job that writes a file that it reads. Catalogs and
 hooks are passed over.
 
@@ -32,8 +32,8 @@ from itertools import repeat
 from typing import Any
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats import data_arcs, json_text, pegasus_jobs, yaml_format
-from eligo.formats.document import MisfitError, array, children, mapping, misfits_in, string, strings
+from eligo.formats.shared import data_arcs, json_text, pegasus_jobs, yaml_text
+from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, string, strings
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -60,7 +60,7 @@ def sniff(text: str) -> bool:
 def parse(text: str) -> Workflow:
     """The workflow that a Pegasus text describes."""
     with misfits_in(text):
-        top = mapping(yaml_format.load(text, words=True), "the document")
+        top = mapping(yaml_text.load(text, words=True), "the document")
         jobs = [mapping(row, f"job {i}") for i, row in enumerate(_jobs(top), 1)]
         tasks = {}
         sizes: dict[str, int] = {}

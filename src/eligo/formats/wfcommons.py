@@ -40,9 +40,9 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
-from eligo.formats import json_text
-from eligo.formats.columns import Column, Described, Table
-from eligo.formats.document import (
+from eligo.formats.shared import json_text
+from eligo.formats.shared.columns import Column, Described, Table
+from eligo.formats.shared.document import (
     MisfitError,
     Reader,
     array,

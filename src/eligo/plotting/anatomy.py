@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.planning import Plan
-from eligo.rows import Ints
+from eligo.rows import Ints, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.skeleton import shortcut_mask, skeleton
 from eligo.theory.solutions import recognise
@@ -32,9 +32,7 @@ class Anatomy:
     @cached_property
     def position(self) -> Ints:
         """The place of every task in the plan, from 0."""
-        position = np.empty(len(self.dag), np.int32)
-        position[self.dag.indices(self.plan.order)] = np.arange(len(self.dag), dtype=np.int32)
-        return position
+        return places(len(self.dag), self.plan.sequence)
 
     @cached_property
     def shortcuts(self) -> NDArray[np.bool_]:
@@ -66,9 +64,7 @@ class Anatomy:
         """Each block's place, from 1, in the order in which the plan starts them."""
         ptr, sources = self.blocks.source_rows
         begin = np.minimum.reduceat(self.position[sources], ptr[:-1]) if len(self.blocks) else sources
-        turn = np.empty(len(self.blocks), np.int32)
-        turn[np.argsort(begin)] = np.arange(1, len(self.blocks) + 1)
-        return turn
+        return places(len(self.blocks), np.argsort(begin)) + np.int32(1)
 
     @cached_property
     def colours(self) -> Ints:

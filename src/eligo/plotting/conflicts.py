@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.deciding.conflicts import Conflict
 from eligo.plotting.anatomy import NEUTRAL
 from eligo.plotting.labels import counted
 from eligo.plotting.sketches import ROOMS, Sketch, fitting_names, sizes_by_level
 from eligo.rows import Ints
-from eligo.theory.conflicts import Conflict
 
 FIRST, SECOND = 0, 1  # colours
 Mask = NDArray[np.bool_]

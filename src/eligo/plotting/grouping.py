@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.rows import Ints
+from eligo.rows import Ints, places
 
 MIXED = -1
 
@@ -54,9 +54,7 @@ class Groups:
     def merged(self, label: Ints) -> "Groups":
         """The groups with equal labels joined; numbered by their first members."""
         _, first, which = np.unique(label, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.int32)
-        rank[np.argsort(first)] = np.arange(len(first))
-        label = rank[which]
+        label = places(len(first), np.argsort(first))[which]
         tails, heads = label[self.dag.tails], label[self.dag.child]
         kept = tails != heads
         small = Dag.from_arrays(len(first), tails[kept], heads[kept])

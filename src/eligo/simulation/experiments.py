@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.deciding.outcomes import OPTIMAL
 from eligo.errors import EligoError, InputError
 from eligo.formats import read_order
 from eligo.planning import Plan, plan
@@ -25,7 +26,6 @@ from eligo.simulation.settings import Cell, Experiment, Game, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
 from eligo.simulation.tables import Key, Record, Results
 from eligo.theory.eligibility import check_schedule, eligible_counts
-from eligo.theory.outcomes import OPTIMAL
 from eligo.workflow import Workflow
 
 #: what is measured in each game, the first one is what it is about

@@ -66,7 +66,7 @@ def _planned(flow: Flow, plan: Plan | None) -> Plan:
 
 
 def _dask(flow: Flow, bare: Dag, plan: Plan | None) -> Policy:
-    from eligo.simulation.dask import dask_rank
+    from eligo.interop.dask import dask_rank
 
     return Policy("dask", bare, np.zeros(len(bare)), rank=dask_rank(bare))
 

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 from eligo.errors import FormatError, InputError, shorten
 from eligo.families import FAMILIES
 from eligo.formats import read
-from eligo.formats.document import MisfitError, kind, misfits_in
-from eligo.formats.files import load
-from eligo.formats.yaml_format import load as load_yaml
+from eligo.formats.shared.document import MisfitError, kind, misfits_in
+from eligo.formats.shared.files import load
+from eligo.formats.shared.yaml_text import load as load_yaml
 from eligo.simulation import PRUDENT, SCHEDULERS, Clients, Rules
 from eligo.workflow import Workflow
 

@@ -29,7 +29,7 @@ def workers(processes: int = 1, on: str | None = None) -> Iterator[Executor | No
     if on is not None:
         if not on.startswith(ON_DASK):
             raise InputError(f"a cluster is given as {ON_DASK}HOST:PORT, and {on!r} is not")
-        from eligo.simulation.dask_cluster import cluster
+        from eligo.interop.distributed import cluster
 
         with cluster(on.removeprefix(ON_DASK)) as executor:
             yield executor

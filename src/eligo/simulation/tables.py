@@ -161,18 +161,18 @@ def _csv(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _check_parquet() -> None:
-    from eligo.simulation.pyarrow_table import check_pyarrow
+    from eligo.interop.pyarrow import check_pyarrow
 
     check_pyarrow()
 
 
 def _read_parquet(path: str) -> list[Record]:
-    from eligo.simulation.pyarrow_table import read_rows
+    from eligo.interop.pyarrow import read_rows
 
     return [Record(**row) for row in read_rows(path, COLUMNS)]
 
 
 def _write_parquet(path: str, records: Sequence[Record]) -> None:
-    from eligo.simulation.pyarrow_table import table_bytes
+    from eligo.interop.pyarrow import table_bytes
 
     replace_file(path, table_bytes({name: [getattr(record, name) for record in records] for name in COLUMNS}))

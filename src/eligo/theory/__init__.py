@@ -12,11 +12,6 @@
 | ▷-linear composition (Theorem 2.1) | `composition` |
 | Sweep, and sums as building blocks | `sweep`, `regimen` |
 | duality | `duality` |
-| bounds for every dag | `bounds`, `probing` |
-| series-parallel dags: largest area, shares without cuts | `seriesparallel` |
-| exact M(t) by elimination, with symmetry | `elimination`, `symmetry` |
-| modules and canonical moves | `modules`, `moves` |
-| why no schedule is best at every step | `conflicts` |
-| heuristics, ties | `orders`, `preferences`, `canonical` |
-| all of it wired together | `deciding`, which gives `outcomes` within a `clock` |
+
+The search that puts it to work is in `eligo.deciding`.
 """

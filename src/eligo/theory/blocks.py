@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import CycleError
 from eligo.kernels import graph
-from eligo.rows import Ints, rows
+from eligo.rows import Ints, gathered, places, rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +69,10 @@ class Blocks:
         """One block as a dag by itself: its sources, numbered first, then those sinks that are no sources of it."""
         sources = self.sources(block)
         pure = self.sinks(block)[self.source_of[self.sinks(block)] != block]
-        place = np.full(len(self.dag), -1, np.int32)
         tasks = np.concatenate([sources, pure])
-        place[tasks] = np.arange(len(tasks))
-        ptr = self.dag.child_ptr
-        heads = np.concatenate([self.dag.child[ptr[u] : ptr[u + 1]] for u in sources])
-        tails = np.repeat(sources, self.dag.outdegree[sources])
+        place = places(len(self.dag), tasks)
+        heads, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
+        tails = np.repeat(sources, degree)
         return Dag.from_arrays(len(tasks), place[tails], place[heads])
 
 
@@ -90,9 +88,8 @@ def decompose(dag: Dag) -> Blocks:
     role = np.arange(2 * n, dtype=np.int32)  # v: the out-role of task v; n + v: its in-role
     graph.join(dag.tails, dag.child + np.int32(n), role)
     parents, children = dag.outdegree > 0, dag.indegree > 0
-    number = np.full(n, -1, np.int32)
     firsts = np.flatnonzero(parents & (role[:n] == np.arange(n)))
-    number[firsts] = np.arange(len(firsts))
+    number = places(n, firsts)
     source_of = np.where(parents, number[role[:n]], -1).astype(np.int32)
     sink_of = np.full(n, -1, np.int32)
     sink_of[children] = number[role[n:][children]]
@@ -130,9 +127,7 @@ def _strong_labels(count: int, tails: Ints, heads: Ints) -> tuple[Ints, int]:
     scratch = (np.empty(count, np.int32) for _ in range(3))
     merged = graph.strong_components(child_ptr, child, index, low, *scratch)
     _, first = np.unique(low, return_index=True)
-    rank = np.empty(merged, np.int32)
-    rank[np.argsort(first)] = np.arange(merged)
-    return rank[low], merged
+    return places(merged, np.argsort(first))[low], merged
 
 
 def _grouped(owner: Ints, count: int) -> tuple[Ints, Ints]:

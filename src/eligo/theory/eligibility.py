@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import ScheduleError
 from eligo.kernels import graph
-from eligo.rows import Ints
+from eligo.rows import Ints, places
 from eligo.workflow import Workflow, dag_of
 
 Order = Sequence[str] | Ints
@@ -34,8 +34,7 @@ def order_indices(dag: Dag, order: Order) -> Ints:
 def eligible_steps(dag: Dag, order: Order) -> Ints:
     """For every task, the number of executed tasks at which it becomes eligible: 0 for sources."""
     numbers = order_indices(dag, order)
-    position = np.empty(len(dag), np.int32)
-    position[numbers] = np.arange(len(dag), dtype=np.int32)
+    position = places(len(dag), numbers)
     step = np.empty(len(dag), np.int32)
     offender = graph.eligible_steps(dag.parent_ptr, dag.parent, position, step)
     if offender >= 0:

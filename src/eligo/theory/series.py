@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.kernels import graph
-from eligo.rows import Ints
+from eligo.rows import Ints, gathered, places
 
 
 def segments(dag: Dag) -> Ints:
@@ -40,8 +40,7 @@ def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]
     All after: nobody but it is eligible when it is executed. All before: each has a working child no later than it.
     """
     k = len(sequence)
-    position = np.full(len(dag), k, np.int32)
-    position[sequence] = np.arange(k, dtype=np.int32)
+    position = places(len(dag), sequence, elsewhere=k)
     step, soonest = np.empty(len(dag), np.int32), np.empty(len(dag), np.int32)
     graph.eligible_steps(dag.parent_ptr, dag.parent, position, step)
     graph.soonest(dag.child_ptr, dag.child, position, soonest, k)
@@ -53,11 +52,10 @@ def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]
 
 def segment_dag(dag: Dag, tasks: Ints) -> Dag:
     """The tasks of a segment, numbered first, with their children as sinks."""
-    place = np.full(len(dag), -1, np.int32)
-    place[tasks] = np.arange(len(tasks))
-    heads = np.concatenate([dag.child[dag.child_ptr[u] : dag.child_ptr[u + 1]] for u in tasks.tolist()])
+    place = places(len(dag), tasks)
+    heads, degree = gathered(dag.child_ptr, dag.child, tasks)
     outside = np.unique(heads[place[heads] < 0])
     place[outside] = len(tasks) + np.arange(len(outside))
-    tails = np.repeat(place[tasks], dag.outdegree[tasks])
+    tails = np.repeat(place[tasks], degree)
     members = np.concatenate([tasks, outside])
     return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))

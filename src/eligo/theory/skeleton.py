@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.kernels import skeleton as kernel
-from eligo.rows import Ints
+from eligo.rows import Ints, places
 
 WORDS = 8  # of 64 bits, one line of the cache: so many tails are swept at once
 LEAST_BUDGET = 30  # arcs that a search from both ends may look at, in a small dag, before a sweep is cheaper
@@ -45,8 +45,7 @@ def shortcut_mask(dag: Dag) -> NDArray[np.bool_]:
 
 def _swept(dag: Dag, tails: Ints, heads: Ints) -> NDArray[np.bool_]:
     """Which of some arcs are shortcuts, by sweeps for 512 of their tails at a time."""
-    place = np.empty(len(dag), np.int32)
-    place[dag.order] = np.arange(len(dag), dtype=np.int32)
+    place = places(len(dag), dag.order)
     different, which = np.unique(place[tails], return_inverse=True)
     found = np.zeros(len(tails), np.bool_)
     for first in range(0, len(different), 64 * WORDS):

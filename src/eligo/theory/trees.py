@@ -80,7 +80,7 @@ def planar_order(tree: Dag) -> list[int] | None:
     sinks = np.flatnonzero(tree.outdegree == 0)
     spans = []
     for w in sinks:
-        at = [place[u] for u in tree.parent[tree.parent_ptr[w] : tree.parent_ptr[w + 1]].tolist()]
+        at = [place[u] for u in tree.parents_of(int(w)).tolist()]
         spans.append((min(at), max(at)))
     solved = _solve_row(len(row), spans)
     return None if solved is None else [row[i] for i in solved]

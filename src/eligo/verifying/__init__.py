@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
+from eligo.rows import places
 from eligo.verifying import modules, positions, strings
 from eligo.verifying.blocks import (
     MOST_ITEMS_IN_ORDER,
@@ -167,8 +168,7 @@ def _check(value: Any, kind: Any, what: str) -> None:
 
 def _eligible(dag: Dag, order: Numbers) -> Profile:
     """E(0..n) of a schedule."""
-    place, step = np.full(len(dag), -1), np.zeros(len(dag), np.int64)
-    place[order] = np.arange(len(order))
+    place, step = places(len(dag), order), np.zeros(len(dag), np.int64)
     for v in np.flatnonzero(place < 0):
         raise ScheduleError(dag.tasks[v])
     for arc in np.flatnonzero(place[dag.tails] > place[dag.child]):
@@ -198,8 +198,7 @@ class _Part:
     """Some nonsinks of a dag without shortcuts, numbered 0..k-1 in the order under judgement; then their other children."""
 
     def __init__(self, dag: Dag, nonsinks: Numbers) -> None:
-        place, sizes = np.full(len(dag), -1, np.int32), dag.outdegree[nonsinks].astype(np.int64)
-        place[nonsinks] = np.arange(len(nonsinks))
+        place, sizes = places(len(dag), nonsinks), dag.outdegree[nonsinks].astype(np.int64)
         heads = dag.child[np.arange(sizes.sum()) + np.repeat(dag.child_ptr[nonsinks] - np.cumsum(sizes) + sizes, sizes)]
         outside = np.unique(heads[place[heads] < 0])
         place[outside] = len(nonsinks) + np.arange(len(outside))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.rows import places
 
 Numbers = NDArray[np.integer[Any]]
 Flags = NDArray[np.bool_]
@@ -49,11 +50,10 @@ class _Game:
 
     def __init__(self, dag: Dag) -> None:
         working = np.flatnonzero(dag.outdegree)
-        place = np.full(len(dag), -1)
-        place[working] = np.arange(len(working))
+        place = places(len(dag), working)
         groups: dict[tuple[int, ...], list[int]] = {}
         for v in np.flatnonzero(dag.indegree).tolist():
-            parents = place[dag.parent[dag.parent_ptr[v] : dag.parent_ptr[v + 1]]].tolist()
+            parents = place[dag.parents_of(v)].tolist()
             groups.setdefault(tuple(sorted(parents)), []).append(v)
         self.k, self.left = len(working), MOST_CELLS
         self.count = np.array([len(members) for members in groups.values()], np.int64)

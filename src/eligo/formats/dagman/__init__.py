@@ -29,7 +29,7 @@ import re
 from eligo.formats.dagman.priorities import advice, write_in_place, write_wrapper
 from eligo.formats.dagman.reading import workflow_of
 from eligo.formats.dagman.writing import generate, lost
-from eligo.formats.files import Beside
+from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
 __all__ = [

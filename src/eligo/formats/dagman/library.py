@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eligo.errors import FormatError, InputError
 from eligo.formats.dagman.scripts import Script, Splice, Statement, at, script_of
-from eligo.formats.files import Beside
+from eligo.formats.shared.files import Beside
 
 #: How deep files may name one another.
 DEEPEST = 100

@@ -20,7 +20,7 @@ from eligo.formats.dagman.lexing import BLANK, Lines, keyword, tokens
 from eligo.formats.dagman.reading import rescue_file
 from eligo.formats.dagman.scripts import script_of
 from eligo.formats.dagman.writing import priority_line
-from eligo.formats.files import Beside, load_any, load_bytes, plain_name, save_bytes
+from eligo.formats.shared.files import Beside, load_any, load_bytes, plain_name, save_bytes
 from eligo.workflow import Origin, Workflow
 
 _SETTING = re.compile(r"^[ \t]*(?:config|env|set[-_]job[-_]attr)[ \t]", re.IGNORECASE | re.MULTILINE)

@@ -13,7 +13,7 @@ from eligo.formats.dagman.descriptions import Facts
 from eligo.formats.dagman.joining import Joiner, Piece
 from eligo.formats.dagman.library import Library
 from eligo.formats.dagman.scripts import Known, Script, at, script_of
-from eligo.formats.files import Beside
+from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
 from eligo.workflow import LazyDetails, Origin, Task, Workflow
 

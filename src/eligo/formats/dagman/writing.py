@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from eligo.errors import FormatError, shorten
 from eligo.formats.dagman.descriptions import description_of
 from eligo.formats.dagman.lexing import RESERVED
-from eligo.formats.document import children
+from eligo.formats.shared.document import children
 from eligo.workflow import Task, Workflow
 
 _SUBMIT_FILE = re.compile(r"[^\s\"'{}@]+\.(?:sub|submit|submission|condor|cmd|jdl|job)", re.IGNORECASE)

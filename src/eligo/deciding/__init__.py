@@ -1,0 +1,13 @@
+"""The search for a best order: every dag gets an order, a bound and a verdict, each with what proves it.
+
+| notion | where |
+|---|---|
+| all of it wired together, segment by segment | `solving`, which gives `outcomes` |
+| how long to look | `effort`, `clock` |
+| bounds for every dag | `bounds`, `probing` |
+| modules between strict corners | `modules` |
+| exact M(t) by elimination, with symmetry | `elimination`, `symmetry`, `canonical` |
+| orders by canonical moves, by heuristics, ties | `moves`, `orders`, `preferences` |
+| series-parallel dags: largest area, shares without cuts | `seriesparallel` |
+| why no schedule is best at every step | `conflicts` |
+"""

@@ -1,0 +1,204 @@
+"""Upper bounds of M(t), the largest cumulative profile, for every dag.
+
+**Shares.** Let every nonsource hand one unit of worth to its parents, who may pass worth on to their own parents. What task
+u keeps is its share. Executing a set renders only tasks all of whose worth was kept inside that set, so no t executions
+render more than the t largest shares together. The best shares follow from minimum cuts: repeatedly the densest closed set
+of what is left, a *module*, in which all shares are equal; their sums are the least concave function above M(t).
+
+**Blocks.** Forgetting that a task must be rendered before it is executed leaves the blocks independent, so M(t) is at most
+the max-plus convolution of their maxima, which ▷-linear compositions and sweeps attain.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.rows import Ints, places
+from eligo.theory.priority import precedes
+from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
+from eligo.theory.solutions import Solutions
+
+LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A densest closed set of what earlier modules left: its nonsinks, what they render, and each one's share p / q."""
+
+    tasks: Ints
+    renders: Ints
+    p: int
+    q: int
+
+    @property
+    def ceiling(self) -> Profile:
+        """floor(t p / q) for t = 0..: what t of its tasks can render at most."""
+        return np.minimum(np.arange(len(self.tasks) + 1, dtype=np.int64) * self.p // self.q, len(self.renders))
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Modules by falling share, and the worth that flows along each arc from child to parent, in units of 1 / q."""
+
+    modules: list[Module]
+    flow: NDArray[np.int64]
+
+    @property
+    def bound(self) -> Profile:
+        """The sum of the t largest shares, rounded down, for t = 0..number of nonsinks."""
+        pieces, base = [np.zeros(1, np.int64)], 0
+        for module in self.modules:
+            pieces.append(base + module.ceiling[1:])
+            base += len(module.renders)
+        return np.concatenate(pieces)
+
+
+def best_shares(dag: Dag, seconds: float = math.inf) -> Shares:
+    """The shares that give the least bound, by one minimum cut for each module and each split.
+
+    >>> shares = best_shares(Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("b", "z")]))
+    >>> [(m.tasks.tolist(), m.p, m.q) for m in shares.modules], shares.bound.tolist()
+    ([([2], 2, 1), ([0], 1, 1)], [0, 2, 3])
+
+    After *seconds* what is not yet split is left as it is, and the bound is valid but not least.
+    """
+    deadline = time.monotonic() + seconds
+    flow = np.zeros(dag.arc_count, np.int64)
+    modules: list[Module] = []
+    nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
+    parts = [(nonsinks.astype(np.int32), nonsources.astype(np.int32))]
+    while parts:
+        tasks, renders = parts.pop()
+        if not len(tasks):
+            continue
+        network = _Network(dag, tasks, renders)
+        cut = network.solve()
+        if cut is None:
+            modules.append(network.module(flow))
+        elif time.monotonic() > deadline:
+            _close(dag, modules, [*parts, (tasks, renders)], flow)
+            break
+        else:
+            parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
+    return Shares(modules, flow)
+
+
+class _Network:
+    """Worth flowing from nonsources to nonsinks: q units into each nonsource, p units out of each nonsink."""
+
+    def __init__(self, dag: Dag, tasks: Ints, renders: Ints) -> None:
+        self.dag, self.tasks, self.renders = dag, tasks, renders
+        common = math.gcd(len(tasks), len(renders))
+        self.p, self.q = len(renders) // common, len(tasks) // common
+        task_at, render_at = places(len(dag), tasks), places(len(dag), renders)
+        self.arcs = self._inner_arcs(task_at, render_at)
+        k, r = len(tasks), len(renders)
+        up = tasks[render_at[tasks] >= 0]  # tasks that are rendered here too and may pass worth on
+        self.source, self.sink = k + r, k + r + 1
+        self.tails = np.concatenate(
+            [np.full(r, self.source), k + render_at[dag.child[self.arcs]], task_at[up], np.arange(k)]
+        )
+        self.heads = np.concatenate(
+            [k + np.arange(r), task_at[dag.tails[self.arcs]], k + render_at[up], np.full(k, self.sink)]
+        )
+        free = np.full(len(self.arcs) + len(up), self.q * r, np.int64)
+        self.capacities = np.concatenate([np.full(r, self.q), free, np.full(k, self.p)])
+
+    def _inner_arcs(self, task_at: Ints, render_at: Ints) -> NDArray[np.intp]:
+        if len(self.tasks) * 4 > len(self.dag):
+            return np.flatnonzero((task_at[self.dag.tails] >= 0) & (render_at[self.dag.child] >= 0))
+        ptr = self.dag.child_ptr
+        spans = [np.arange(ptr[u], ptr[u + 1]) for u in self.tasks.tolist()]
+        arcs = np.concatenate(spans)
+        inner: NDArray[np.intp] = arcs[render_at[self.dag.child[arcs]] >= 0]
+        return inner
+
+    def solve(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """None where all worth fits; else a denser closed set: which tasks, and which it renders."""
+        from ortools.graph.python import max_flow
+
+        solver = max_flow.SimpleMaxFlow()
+        numbers = solver.add_arcs_with_capacity(self.tails, self.heads, self.capacities)
+        if solver.solve(self.source, self.sink) != solver.OPTIMAL:  # pragma: no cover - sizes are far below its limits
+            raise ArithmeticError("the maximum flow was not found")
+        self.flows = solver.flows(numbers)
+        if solver.optimal_flow() == self.q * len(self.renders):
+            return None
+        side = np.zeros(self.sink + 1, np.bool_)
+        side[solver.get_source_side_min_cut()] = True
+        return side[: len(self.tasks)], side[len(self.tasks) : self.source]
+
+    def module(self, flow: NDArray[np.int64]) -> Module:
+        """The whole set as one module, where all its worth fits."""
+        r, inner = len(self.renders), len(self.arcs)
+        flow[self.arcs] = self.flows[r : r + inner]
+        return Module(self.tasks, self.renders, self.p, self.q)
+
+    def coarse(self, flow: NDArray[np.int64]) -> Module:
+        """Each nonsource hands all its worth to its first parent here; the largest share stands for all."""
+        _, first = np.unique(self.dag.child[self.arcs], return_index=True)
+        flow[self.arcs] = 0
+        flow[self.arcs[first]] = 1
+        kept = np.bincount(self.dag.tails[self.arcs[first]])
+        return Module(self.tasks, self.renders, int(kept.max()), 1)
+
+
+def _close(dag: Dag, modules: list[Module], parts: list[tuple[Ints, Ints]], flow: NDArray[np.int64]) -> None:
+    """End with one last module of all that is left, and of modules before it whose share is not larger than its own."""
+    tasks, renders = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    while True:
+        last = _Network(dag, tasks, renders).coarse(flow)
+        if not modules or modules[-1].p * last.q > last.p * modules[-1].q:
+            modules.append(last)
+            return
+        before = modules.pop()
+        tasks, renders = np.concatenate([before.tasks, tasks]), np.concatenate([before.renders, renders])
+
+
+def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
+    """The shares as plain data: modules and the worth that flows."""
+    used = np.flatnonzero(shares.flow)
+    parents, children = dag.named(dag.tails[used]), dag.named(dag.child[used])
+    return {
+        "modules": [
+            {"tasks": dag.named(m.tasks), "renders": dag.named(m.renders), "p": m.p, "q": m.q} for m in shares.modules
+        ],
+        "flow": list(zip(children, parents, shares.flow[used].tolist(), strict=True)),
+    }
+
+
+def block_bound(solutions: Solutions) -> Profile:
+    """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long."""
+    counts = np.bincount(solutions.type_of, minlength=len(solutions.types)).tolist()
+    total = sum(count * (len(t.maxima) - 1) for t, count in zip(solutions.types, counts, strict=True))
+    if total * total > LARGEST_CONVOLUTION:
+        return _hull_bound([(t.maxima, count) for t, count in zip(solutions.types, counts, strict=True)])
+    bound = np.zeros(1, np.int64)
+    for solution, count in zip(solutions.types, counts, strict=True):
+        own = solution.kind or solution.maxima
+        together = repeated(solution.maxima, count) if precedes(own, own) else _power(solution.maxima, count)
+        bound = convolved(bound, together)
+    return bound
+
+
+def _power(profile: Profile, times: int) -> Profile:
+    """The convolution of that many copies, by doubling."""
+    result, square = np.zeros(1, np.int64), profile
+    while times:
+        if times & 1:
+            result = convolved(result, square)
+        times >>= 1
+        square = convolved(square, square) if times else square
+    return result
+
+
+def _hull_bound(profiles: list[tuple[Profile, int]]) -> Profile:
+    """The convolution of the concave hulls: all their steps, the steepest first."""
+    steps = [np.repeat(np.diff(concave_hull(profile)), count) for profile, count in profiles]
+    falling = np.sort(np.concatenate(steps))[::-1]
+    return np.concatenate([[0], np.floor(np.cumsum(falling) + 1e-6)]).astype(np.int64)

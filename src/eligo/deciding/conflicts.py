@@ -1,0 +1,142 @@
+"""Why no schedule is best at every step: two steps, and what would have to be executed by each.
+
+In a small part all sets are compared: no best set of the one step lies inside a best set of the other. In a larger one the
+positions that stay best are followed, rise by rise, until none can go on; a best set of the step where they stop is then
+looked for by itself, by play that keeps the positions that have rendered most.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.deciding.bounds import Module
+from eligo.deciding.clock import Clock
+from eligo.deciding.effort import EFFORTS
+from eligo.deciding.modules import maxima_within, module_dag
+from eligo.deciding.moves import Position, frontier, members, minimal_moves
+from eligo.rows import Ints
+from eligo.theory.profiles import Profile
+from eligo.theory.series import segment_dag
+from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+
+WIDTHS = (30, 3_000, 30_000)
+SECONDS = 10.0
+BEAMS = (30, 300, 3_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """Two steps that no schedule makes the best of together, and for each some tasks of `part` that are best by then.
+
+    The steps count from the beginning; `before` of them lie before the part. At the `corners`, if any, a best schedule has no
+    choice; only schedules that are best there are excluded. Where not `alone`, it takes the other steps up to the first as
+    well. The second set is empty where it exists but was not found.
+    """
+
+    part: Dag
+    before: int
+    steps: tuple[int, int]
+    sets: tuple[Ints, Ints]
+    alone: bool
+    corners: tuple[int, ...] = ()
+
+
+def conflict_of(bare: Dag, proof: Mapping[str, Any], order: Sequence[str]) -> Conflict | None:
+    """The conflict behind a proof that no IC-optimal schedule exists, in the first part that has one.
+
+    *order* is that of the plan; None where no conflict is found, as in every plan that is optimal.
+    """
+    place = bare.indices(proof.get("order", order))
+    nonsinks = place[bare.outdegree[place] > 0]
+    chained = proof.get("rule") == "chain"
+    for part in proof.get("segments", ()) if chained else (proof,):
+        first, last = part.get("first", 0), part.get("last", len(nonsinks))
+        segment = segment_dag(bare, np.sort(nonsinks[first:last])) if chained else bare
+        found = _in_part(segment, part, first)
+        if found is not None:
+            return found
+    return None
+
+
+def _in_part(segment: Dag, part: Mapping[str, Any], before: int) -> Conflict | None:
+    clock = Clock(SECONDS)
+    for begin, entry in _doubtful_modules(part):
+        tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
+        inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))
+        found = find_conflict(inner, clock, before + begin)
+        if found is not None:
+            ends = {begin, begin + len(tasks)} - {0, int((segment.outdegree > 0).sum())}
+            return replace(found, corners=tuple(sorted(before + end for end in ends)))
+    return None if part["rule"] in ("units", "bound") else find_conflict(segment, clock, before)
+
+
+def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The modules of a proof that may have no optimal order, each with how many tasks come before it."""
+    if part["rule"] != "modules":
+        return
+    begin = 0
+    for entry, solved in zip(part["shares"]["modules"], part["modules"], strict=True):
+        if solved["rule"] == "exact" or solved.get("refuted"):
+            yield begin, entry
+        begin += len(entry["tasks"])
+
+
+def find_conflict(dag: Dag, clock: Clock, before: int = 0) -> Conflict | None:
+    """Two steps of a dag without shortcuts that no schedule makes the best of together, where that can be seen in time.
+
+    >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
+    >>> found = find_conflict(g3, Clock())
+    >>> found.steps, [chosen.tolist() for chosen in found.sets]
+    ((2, 3), [[0, 1], [0, 2, 3]])
+    """
+    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    if subsets is None:
+        return _by_search(dag, clock, before)
+    steps = subsets.conflict()
+    if not steps:
+        return None
+    *_, first, last = steps
+    one, two = (np.array(found, np.int32) for found in (subsets.best_set(*steps[:-1]), subsets.best_set(last)))
+    return Conflict(dag, before, (before + first, before + last), (one, two), len(steps) == 2)
+
+
+def _by_search(dag: Dag, clock: Clock, before: int) -> Conflict | None:
+    maxima, _ = maxima_within(dag, EFFORTS["normal"])
+    if maxima is None:
+        return None
+    for width in WIDTHS:
+        search = frontier(dag, maxima, width, clock)
+        if search.refuted and search.stuck is not None:
+            reached = search.stuck.executed.bit_count()
+            rise = next(t for t in range(reached, len(maxima)) if maxima[t] > search.stuck.rendered)
+            one, two = _tasks(search.stuck.executed), _tasks(best_set(dag, maxima, rise, clock) or 0)
+            return Conflict(dag, before, (before + reached, before + rise), (one, two), False)
+        if search.order is not None:
+            return None
+    return None
+
+
+def _tasks(mask: int) -> Ints:
+    return np.array(list(members(mask)), np.int32)
+
+
+def best_set(dag: Dag, maxima: Profile, step: int, clock: Clock) -> int | None:
+    """Some tasks, at most *step*, that render maxima[step], as a bit mask; None where play does not find them."""
+    for width in BEAMS:
+        layers: list[dict[int, Position]] = [{} for _ in range(step + 1)]
+        layers[0] = {0: Position.start(dag)}
+        for t, layer in enumerate(layers):
+            for position in sorted(layer.values(), key=lambda p: -p.rendered)[:width]:
+                if position.rendered == maxima[step]:
+                    return position.executed
+                if clock.over():
+                    return None
+                for move, _ in minimal_moves(position):
+                    end = t + move.bit_count()
+                    if end <= step and position.executed | move not in layers[end]:
+                        layers[end][position.executed | move] = position.after(move)
+            layer.clear()
+    return None

@@ -1,0 +1,26 @@
+"""How long the search may look, by the name of the effort."""
+
+from dataclasses import dataclass
+
+from eligo.deciding.clock import FOREVER, Clock
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Seconds to look: in all, and for one dynamic program, one search for an order, one for an area, one round of probes."""
+
+    total: float
+    maxima: float
+    search: float
+    area: float
+    probes: float
+    widths: tuple[int, ...] = (30, 3_000)
+    area_widths: tuple[int, ...] = (30, 30_000)
+    clock: Clock = FOREVER
+
+
+EFFORTS = {
+    "quick": Effort(0.0, 0.0, 0.0, 0.0, 0.0),
+    "normal": Effort(8.0, 5.0, 5.0, 4.0, 2.0),
+    "thorough": Effort(600.0, 200.0, 200.0, 200.0, 100.0, (30, 3_000, 300_000), (30, 3_000, 1_000_000)),
+}

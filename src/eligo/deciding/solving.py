@@ -1,0 +1,199 @@
+"""Deciding a dag without shortcuts: ▷-linear segments at once, the others by what fits them.
+
+A segment that is not ▷-linear is tried by the extended regimen, by enumeration, as a sum of its components, and last module
+by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
+from eligo.deciding.canonical import canonical_order
+from eligo.deciding.effort import Effort
+from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_module
+from eligo.deciding.orders import candidate_orders, nonsinks_of
+from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
+from eligo.deciding.probing import probed, probes_proof
+from eligo.deciding.seriesparallel import series_parallel
+from eligo.rows import Ints
+from eligo.theory.blocks import decompose
+from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.profiles import Profile, convolved
+from eligo.theory.regimen import extended_chain, units_order
+from eligo.theory.series import segment_dag, segments
+from eligo.theory.solutions import Solutions, solve_blocks
+from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+from eligo.theory.sweep import sweep
+
+SHARES_SECONDS = 5.0
+MOST_SUMMANDS = 200
+LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
+
+
+def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
+    blocks = decompose(dag)
+    solutions = solve_blocks(blocks)
+    label = segments(dag)
+    count = int(label.max(initial=-1)) + 1
+    ptr, sources = blocks.source_rows
+    line = linearise(solutions, label[sources[ptr[:-1]]], count)
+    order = concatenated_order(solutions, line.sequence)
+    if line.linear.all():
+        return Outcome(order, cumulative(dag, order), OPTIMAL, "▷-linear composition", {"rule": "chain"}), len(blocks)
+    if count == 1:
+        return _solve_segment(dag, solutions, effort), len(blocks)
+    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear), effort), len(blocks)
+
+
+def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], effort: Effort) -> Outcome:
+    """Solve the segments that are not linear, each as a dag by itself, and put them back."""
+    order = order.copy()
+    where = label[order]
+    outcomes = []
+    for segment in hard.tolist():
+        begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
+        tasks = np.sort(order[begin:end])
+        part = segment_dag(dag, tasks)
+        outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
+        order[begin:end] = tasks[outcome.order]
+        outcomes.append((begin, end, outcome))
+    bound = cumulative(dag, order)
+    slack, proofs = 0, []
+    for begin, end, outcome in outcomes:
+        bound[begin : end + 1] = bound[begin] + outcome.bound
+        slack += int(outcome.bound.sum()) - outcome.area_bound
+        proofs.append({"first": begin, "last": end, **outcome.proof})
+    verdict = worst({outcome.verdict for _, _, outcome in outcomes})
+    method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in outcomes))
+    proof = {"rule": "chain", "segments": proofs}
+    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, int(bound.sum()) - slack)
+
+
+def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
+    """A segment whose blocks are not ▷-linear."""
+    units = extended_chain(solutions)
+    if units is not None:
+        order = units_order(solutions, units)
+        sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
+        return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
+    sequence = canonical_order(dag)
+    outcome = _solve_undecided(dag.renumbered(sequence), block_bound(solutions), effort)
+    return replace(outcome, order=sequence[outcome.order])
+
+
+def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
+    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    if subsets is not None:
+        return _enumerated(dag, subsets)
+    labels = dag.component_labels()
+    parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]
+    if 1 < len(parts) <= MOST_SUMMANDS:
+        return _solve_sum(dag, parts, blocks, effort)
+    return by_modules(dag, blocks, effort)
+
+
+def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
+    found, optimal = subsets.best_order()
+    order = np.array(found, np.int32)
+    proof = {"rule": "exact"} | ({} if optimal else {"conflict": subsets.conflict()})
+    area = int(cumulative(dag, order).sum())
+    return Outcome(order, subsets.maxima, OPTIMAL if optimal else IMPOSSIBLE, "enumeration", proof, area)
+
+
+def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
+    """A sum admits exactly when its summands do and Sweep can interleave them."""
+    outcomes = [solve(dag.induced(part), effort)[0] for part in parts]
+    verdict = worst({outcome.verdict for outcome in outcomes})
+    orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
+    proof = {
+        "rule": "sum",
+        "parts": [{"order": dag.named(r), **o.proof} for r, o in zip(orders, outcomes, strict=True)],
+    }
+    if verdict == OPTIMAL:
+        mixed = sweep([outcome.bound for outcome in outcomes])
+        if mixed is not None:
+            order = np.array(mixed.merged([own.tolist() for own in orders]), np.int32)
+            return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
+        verdict = IMPOSSIBLE
+    rough = by_modules(dag, blocks, effort)
+    together = np.zeros(1, np.int64)
+    for outcome in outcomes:
+        together = convolved(together, outcome.bound)
+    bound = np.minimum(rough.bound, together)
+    area_bound = min(rough.area_bound, int(bound.sum()))
+    verdict = IMPOSSIBLE if rough.verdict == IMPOSSIBLE else verdict
+    verdict = OPTIMAL if np.array_equal(cumulative(dag, rough.order), bound) else verdict
+    return replace(rough, bound=bound, verdict=verdict, proof=proof | {"modules": rough.proof}, area_bound=area_bound)
+
+
+def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
+    """Module by module; the verdict follows from the modules and, where it can be had, from M itself.
+
+    *blocks* is the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
+    some t: impossible. The area is at most the sum of what the modules can have.
+    """
+    tree = series_parallel(dag)
+    shares = best_shares(dag, SHARES_SECONDS) if tree is None else tree.shares
+    solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
+    maxima, how = maxima_within(dag, effort)
+    own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
+    name, order = _largest_area(dag, shares, own, effort.clock.over())
+    refuted = any(s.verdict == IMPOSSIBLE for s in solved)
+    exceeded = not refuted and _exceeds(maxima, shares, solved)
+    rough = np.minimum(shares.bound, blocks)
+    exact = maxima is not None and (exceeded or bool((maxima < rough).any()))
+    bound, probes = (maxima, []) if maxima is not None else probed(dag, rough, effort.clock.part(effort.probes))
+    verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
+    proof = {
+        "rule": "modules",
+        "shares": shares_proof(dag, shares),
+        "blocks": not exact and bool((blocks < shares.bound).any()),
+        "modules": _module_proofs(dag, shares, solved),
+    } | (how if exact else {"probes": probes_proof(dag, probes)} if probes else {})
+    optimal = np.array_equal(cumulative(dag, order), bound)
+    area_bound = min(int(bound.sum()), _module_area(shares, solved))
+    return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, area_bound)
+
+
+def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[str, Any]]:
+    """Each module's order and how it is known; of several refutations the first suffices."""
+    proofs = []
+    refuted = False
+    for module, s in zip(shares.modules, solved, strict=True):
+        own = {key: value for key, value in s.proof.items() if key != "refuted" or not refuted}
+        refuted = refuted or s.verdict == IMPOSSIBLE
+        proofs.append({"order": dag.named(module.tasks[s.order]), **own})
+    return proofs
+
+
+def _largest_area(dag: Dag, shares: Shares, own: Ints, hurried: bool) -> tuple[str, Ints]:
+    """The modules' own orders, or a heuristic where that has a larger area."""
+    dual = best_shares(dag.dual(), SHARES_SECONDS).modules if len(dag) <= LARGEST_DUAL else []
+    candidates = [("module by module", own)]
+    candidates += [
+        (name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual, hurried)
+    ]
+    return max(candidates, key=lambda candidate: int(cumulative(dag, candidate[1]).sum()))
+
+
+def _exceeds(maxima: Profile | None, shares: Shares, solved: list[Solved]) -> bool:
+    """Whether M(t) > Mmod(t) for some t: no schedule can then be best there and at the corners."""
+    if maxima is None or not all(s.exact for s in solved):
+        return False
+    pieces = [s.maxima[1:] + base for s, base in zip(solved, _bases(shares), strict=True)]
+    return bool((maxima[1:] > np.concatenate(pieces)).any())
+
+
+def _bases(shares: Shares) -> list[int]:
+    """What is rendered before each module."""
+    return [0, *np.cumsum([len(m.renders) for m in shares.modules])[:-1].tolist()]
+
+
+def _module_area(shares: Shares, solved: list[Solved]) -> int:
+    """The most area that the modules leave: each one's own, on top of what is rendered before it."""
+    return sum(s.area_bound + base * len(s.order) for s, base in zip(solved, _bases(shares), strict=True))

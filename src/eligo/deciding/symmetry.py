@@ -1,0 +1,132 @@
+"""Interchangeable tasks, verified arc by arc.
+
+A set of tasks is *interchangeable* when for any two of them some automorphism of the dag swaps the two and leaves the
+others of the set, and those of earlier such sets, in place. Then some best set of executed tasks has states that never rise
+along a fixed order of the set, for the automorphisms can sort it: of the many combinations of states only the sorted ones
+matter.
+
+Candidates come from colours, and each swap is written out as a map of tasks and checked on every arc, so that nothing rests
+on the colours being right.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.deciding.canonical import colours
+from eligo.deciding.clock import FOREVER, Clock
+from eligo.rows import Ints
+
+LEAST = 3  # members: a pair is not worth the search
+
+
+class Alike(NamedTuple):
+    """Interchangeable tasks in their fixed order, and for each two neighbours the automorphism that swaps them."""
+
+    members: list[int]
+    swaps: list[Ints]
+
+
+def interchangeable(dag: Dag, among: Sequence[int], clock: Clock = FOREVER) -> list[Alike]:
+    """Disjoint sets of interchangeable tasks, found among the given ones: equal colours, every swap verified.
+
+    Once time is up no more are looked for.
+
+    >>> fork = Dag.from_arcs([("a", x) for x in "bcd"] + [(x, "e") for x in "bcd"])
+    >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
+    [('b', 'c', 'd')]
+    """
+    colour = colours(dag)
+    classes: dict[int, list[int]] = defaultdict(list)
+    for v in sorted(among):
+        classes[int(colour[v])].append(v)
+    twins = _Twins(dag, colour, clock)
+    fixed: list[int] = []
+    found: list[Alike] = []
+    for members in sorted(classes.values(), key=len, reverse=True):
+        if len(members) >= LEAST:
+            alike = twins.chain(members, fixed)
+            if len(alike.members) >= LEAST:
+                found.append(alike)
+                fixed += alike.members
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Twins:
+    """Two copies of a dag side by side, to be refined together."""
+
+    dag: Dag
+    colour: NDArray[np.int64]
+    clock: Clock
+
+    @cached_property
+    def twice(self) -> Dag:
+        n = np.int32(len(self.dag))
+        tails, heads = (np.concatenate([ends, ends + n]) for ends in (self.dag.tails, self.dag.child))
+        return Dag.from_checked(2 * len(self.dag), tails, heads, None)
+
+    def chain(self, members: list[int], fixed: list[int]) -> Alike:
+        """The longest run from the first member on in which neighbours can be swapped: such swaps generate all."""
+        alike = Alike(members[:1], [])
+        for v in members[1:]:
+            last = alike.members[-1]
+            others = [m for m in members if m not in (last, v)]
+            image = None if self.clock.over() else swap(self, last, v, [*fixed, *others])
+            if image is not None:
+                alike.members.append(v)
+                alike.swaps.append(image)
+        return alike
+
+
+def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
+    """An automorphism that swaps a and b and leaves the *fixed* tasks in place, as a map of tasks; None where none is found.
+
+    Two copies of the dag are coloured alike but for a and b, which change places in the second, and refined together: tasks
+    of equal colour correspond. What stays ambiguous is settled one pair at a time.
+    """
+    dag, twice, colour = twins.dag, twins.twice, twins.colour
+    n = len(dag)
+    top = int(colour.max(initial=0)) + 1
+    start = np.concatenate([colour, colour])
+    for k, v in enumerate(fixed):
+        start[v] = start[n + v] = top + k
+    start[a] = start[n + b] = top + len(fixed)
+    start[b] = start[n + a] = top + len(fixed) + 1
+    refined = colours(twice, start)
+    same = np.flatnonzero(refined[:n] == refined[n:])
+    refined[same] = refined[n + same] = refined.max() + 1 + np.arange(len(same))
+    refined = colours(twice, refined)
+    image = _read_off(twice, refined, n)
+    return image if image is not None and is_automorphism(dag, image) else None
+
+
+def _read_off(twice: Dag, refined: NDArray[np.int64], n: int) -> Ints | None:
+    """The map from equal colours; where several share one, the first two are paired and the rest refined again."""
+    while True:
+        left, right = np.argsort(refined[:n], kind="stable"), np.argsort(refined[n:], kind="stable")
+        if not np.array_equal(refined[:n][left], refined[n:][right]):
+            return None
+        ranked = refined[:n][left]
+        unclear = np.flatnonzero(ranked[1:] == ranked[:-1])
+        if not len(unclear):
+            image = np.empty(n, np.int32)
+            image[left] = right
+            return image
+        refined[left[unclear[0]]] = refined[n + right[unclear[0]]] = refined.max() + 1
+        refined = colours(twice, refined)
+
+
+def is_automorphism(dag: Dag, image: Ints) -> bool:
+    """Whether the map of tasks takes arcs to arcs, one to one."""
+    if not np.array_equal(np.sort(image), np.arange(len(dag))):
+        return False
+    codes = dag.tails.astype(np.int64) * len(dag) + dag.child
+    moved = image[dag.tails].astype(np.int64) * len(dag) + image[dag.child]
+    return np.array_equal(codes, np.sort(moved))

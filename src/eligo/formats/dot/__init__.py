@@ -1,0 +1,109 @@
+"""The DOT language of Graphviz, all of it: what `dot -Tsvg` draws, `snakemake --dag` and `nextflow -with-dag` print.
+
+    digraph "two steps" {
+      fetch -> {align count} -> report
+      report [label="all of it"]
+    }
+
+An arc goes from the task that comes first to the one that needs it, whatever `dir` says of its head; arcs that are not drawn
+(`style=invis`) are none. A subgraph at the end of an arc stands for all nodes in it. An undirected graph is refused.
+
+Of what tasks are called, see `eligo.formats.shared.drawing`. Besides:
+
+- Snakemake (its graph is called snakemake_dag) draws jobs, and dashed those that need not run: these are left out. The first
+  line of a label is the rule, here the category; the others are wildcards. `--rulegraph` and `--filegraph` are read too.
+- Nextflow (its nodes are v0, v1, ...) draws processes, and as points and small circles channels and operators, which are
+  no tasks: arcs pass through them. The process is the category.
+
+What is written is read back letter by letter. Graphviz takes a backslash in a name for the beginning of an escape when it
+draws the name, so it is doubled; where doubled ones are read, they are halved, if all names still differ then.
+
+>>> flow = parse('digraph { a -> "b \\\\"c\\\\"" }')
+>>> print(generate(flow), end="")
+digraph {
+  "a";
+  "b \\"c\\"";
+  "a" -> "b \\"c\\"";
+}
+"""
+
+import html
+import re
+
+from eligo.formats.dot.graph import Graph, Html, read
+from eligo.formats.shared.drawing import Drawing, Label
+from eligo.workflow import Workflow
+
+NAME = "dot"
+PRIORITIES = False
+CANNOT = ("command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
+
+_BEGINS = re.compile(
+    r"""(?>\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|\#[^\n]*+)*+
+        (?:strict\s++)?+ (?:di)?graph \s*+ (?:[\w.-]++|"(?:[^"\\]++|\\.)*+")?+ \s*+ \{""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_TAG = re.compile(r"<[^>]*+>")
+_NEXTFLOW = re.compile(r"v\d+")
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a DOT text describes."""
+    graph = read(text)
+    ids, title = list(graph.nodes), graph.name
+    labels = [_label(graph.attributes.get(i, {}).get("label"), id, title or "") for i, id in enumerate(ids)]
+    name = None if title is None else title.replace("\\\\", "\\")
+    drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name)
+    if title == "snakemake_dag":
+        drawing.kinds = True
+        drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
+    elif operators := _operators(graph):
+        drawing.kinds, drawing.passed = True, operators
+    return drawing.workflow()
+
+
+def generate(flow: Workflow) -> str:
+    """The DOT text of a workflow: every task, then every arc."""
+    names = [_quoted(name) for name in flow.dag.tasks]
+    arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
+    title = "" if flow.name is None else _quoted(flow.name) + " "
+    nodes = (f"  {name};\n" for name in names)
+    return "".join([f"digraph {title}{{\n", *nodes, *(f"  {names[u]} -> {names[v]};\n" for u, v in arcs), "}\n"])
+
+
+def sniff(text: str) -> bool:
+    """Whether the text begins as a graph in DOT does."""
+    return _BEGINS.match(text) is not None
+
+
+def _quoted(name: str) -> str:
+    """In double quotes; the backslashes are doubled because labels take them for escapes."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _halved(ids: list[str]) -> list[str]:
+    halved = [id.replace("\\\\", "\\") for id in ids]
+    return halved if len(set(halved)) == len(halved) else ids
+
+
+def _operators(graph: Graph) -> set[int]:
+    """The nodes of Nextflow's channels and operators; none where the graph is not Nextflow's."""
+    if not all(map(_NEXTFLOW.fullmatch, graph.nodes)):
+        return set()
+    drawn = {i: (known.get("shape"), known.get("label")) for i, known in graph.attributes.items()}
+    small = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape == "circle" and label == "")}
+    return small if len(small) < len(graph.nodes) else set()
+
+
+def _label(value: str | None, id: str, title: str) -> Label:
+    """The lines of a label; of one in HTML the first that has text; None where there is nothing to read."""
+    if value is None:
+        return None
+    if isinstance(value, Html):
+        texts = (html.unescape(line).strip() for line in _TAG.sub("\n", value).split("\n"))
+        first = next(filter(None, texts), None)
+        return None if first is None else (first,)
+    drawn = {"n": "\n", "l": "\n", "r": "\n", "N": id, "G": title}
+    lines = _ESCAPE.sub(lambda found: drawn.get(found[1], found[1]), value).split("\n")
+    return tuple(line.strip() for line in lines if line.strip()) or None

@@ -1,0 +1,178 @@
+"""Makeflow's workflows as JSON, or as JX, which is JSON with comments and expressions.
+
+    {"categories": {"heavy": {"resources": {"cores": 4, "memory": 1000}}},
+     "rules": [{"command": "./sim < in > out", "inputs": ["sim", "in"], "outputs": ["out"], "category": "heavy"},
+               {"command": "plot o", "inputs": [{"dag_name": "out", "task_name": "o"}], "outputs": ["out.png"]}]}
+
+A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing, here as
+the keys "task" and "mark" of a rule, which Makeflow passes over. A file may be an object: `dag_name` is its name, and `size`
+its size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions of
+JX are refused where they stand: `jx2json` evaluates them.
+
+In writing, a command of words becomes a line for a shell; cores and memory are rounded up, and the workflow's name, run
+times, priorities and the sizes of files that no task uses are left out.
+
+>>> flow = parse('{"rules": [{"command": "ls > a", "outputs": ["a"]}, # first'
+...              '\\n {"command": "wc a > b", "inputs": ["a"], "outputs": ["b"]}]}')
+>>> list(flow.dag.arcs()), flow.task("b").command
+([('a', 'b')], 'wc a > b')
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from eligo.errors import FormatError, shorten
+from eligo.formats.jx import text as jx_text
+from eligo.formats.shared import json_text
+from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
+from eligo.formats.shared.rules import Rule, rules_of, workflow_of
+from eligo.workflow import MEGABYTE, Origin, Workflow
+
+NAME = "jx"
+PRIORITIES = False
+CANNOT = ("name", "seconds", "priority")
+
+#: Makeflow reads no longer string than this, in bytes
+LONGEST = 65_000
+
+Row = Mapping[str, Any]
+
+_KEY = re.compile(r'"rules"\s*:\s*\[')
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def sniff(text: str) -> bool:
+    """Whether the text is an object with a list "rules", which our own JSON has nowhere; comments may come before it."""
+    return '"rules"' in text and re.match(r"(?:\s|#[^\n]*)*+\{", text) is not None and _KEY.search(text) is not None
+
+
+# Reading
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a JX text describes."""
+    try:
+        return _workflow(json_text.load(text))
+    except FormatError:  # no JSON, or wrong: then the slow reader, which knows all of JX and the lines
+        return _workflow(jx_text.load(text))
+
+
+def _workflow(document: object) -> Workflow:
+    top = mapping(document, "the document")
+    if top.get("rules") is None:
+        raise FormatError('there are no rules: a Makeflow document lists them under "rules"')
+    categories = {
+        name: _resources(row, f"category {shorten(name)!r}")
+        for name, row in mapping(top.get("categories") or {}, '"categories"').items()
+    }
+    usual = top.get("default_category", "default")
+    everywhere = categories.get(usual, {}) if isinstance(usual, str) else {}
+    sizes: dict[str, int] = {}
+    rules = []
+    for number, row in enumerate(_list(top["rules"], '"rules"', top), 1):
+        rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
+        rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
+        rules.append(rule)
+    return workflow_of(rules, sizes, Origin(format=NAME))
+
+
+def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
+    outputs, inputs = (_files(row, key, what, sizes) for key in ("outputs", "inputs"))
+    more = _resources(row, what)
+    category, name, mark = (_word(row, key, what) for key in ("category", "task", "mark"))
+    command, workflow = _word(row, "command", what), _word(row, "workflow", what)
+    if (command is None) == (workflow is None):
+        raise FormatError(f'{what} should have either a "command" or a "workflow"', line=_line(row))
+    if category is not None:
+        more["category"] = category
+    run = command if command is not None else f"makeflow {workflow}"
+    return Rule(outputs=outputs, inputs=inputs, command=run, name=name, mark=mark, line=_line(row), more=more)
+
+
+def _files(row: Row, key: str, what: str, sizes: dict[str, int]) -> tuple[str, ...]:
+    names = []
+    for item in _list(row.get(key), f'"{key}" of {what}', row):
+        try:
+            name = string(item.get("dag_name") if isinstance(item, dict) else item, f'a file in "{key}" of {what}')
+            if isinstance(item, dict) and item.get("size") is not None:
+                sizes[name] = size(item["size"], name, "size")
+        except MisfitError as error:
+            raise FormatError(error.message, line=_line(row)) from None
+        names.append(name)
+    return tuple(names)
+
+
+def _resources(row: object, what: str) -> dict[str, Any]:
+    """The cores and the memory that a rule or a category asks for."""
+    owner = mapping(row, what)
+    resources = mapping(owner.get("resources") or {}, f'"resources" of {what}')
+    found = {}
+    for key, unit in (("cores", 1), ("memory", MEGABYTE)):
+        amount = resources.get(key)
+        if amount is not None and (type(amount) is not int or not 0 <= amount < 2**40):
+            message = f'"{key}" of {what} is {kind(amount)}, and should be a whole number that is not too large'
+            raise FormatError(message, line=_line(owner))
+        if amount:
+            found[key] = amount * unit
+    return found
+
+
+def _word(row: Row, key: str, what: str) -> str | None:
+    value = row.get(key)
+    if value is not None and not isinstance(value, str):
+        raise FormatError(f'"{key}" of {what} is {kind(value)}, and should be a string', line=_line(row))
+    return value
+
+
+def _list(value: object, what: str, row: Row) -> list[Any]:
+    try:
+        return array(value, what)
+    except MisfitError as error:
+        raise FormatError(error.message, line=_line(row)) from None
+
+
+def _line(row: Row) -> int | None:
+    return row.line if isinstance(row, jx_text.Object) else None
+
+
+# Writing
+
+
+def generate(flow: Workflow) -> str:
+    """The JSON text of a workflow as Makeflow reads it, one rule a line."""
+    names, rules = flow.dag.tasks, rules_of(flow, "Makeflow")
+    rows = [_written(rule, flow.file_sizes, name) for name, rule in zip(names, rules, strict=True)]
+    return '{"rules": [' + ",".join(f"\n  {row}" for row in rows) + "\n]}\n"
+
+
+def _written(rule: Rule, sizes: Mapping[str, int], task: str) -> str:
+    row: dict[str, Any] = {} if rule.name is None else {"task": rule.name}
+    if rule.mark is not None:
+        row["mark"] = rule.mark
+    row["command"] = rule.command
+    for key, names in (("inputs", rule.inputs), ("outputs", rule.outputs)):
+        row[key] = [{"dag_name": name, "size": sizes[name]} if name in sizes else name for name in names]
+    if "category" in rule.more:
+        row["category"] = rule.more["category"]
+    resources = {
+        key: ceil(rule.more[key] / unit) for key, unit in (("cores", 1), ("memory", MEGABYTE)) if rule.more.get(key)
+    }
+    if resources:
+        row["resources"] = resources
+    for text in (rule.command, *rule.inputs, *rule.outputs, *(str(row.get(key, "")) for key in ("task", "category"))):
+        _check(text, task)
+    return _encode(row)
+
+
+def _check(text: str, task: str) -> None:
+    if len(text) > LONGEST // 4 and len(text.encode()) > LONGEST:
+        raise FormatError(
+            f"Makeflow reads strings of at most {LONGEST:,} bytes, and task {shorten(task)!r} has a longer one"
+        )
+    try:
+        json_text.check_text(text)
+    except FormatError as error:
+        raise FormatError(f"task {shorten(task)!r}: {error.message}") from None

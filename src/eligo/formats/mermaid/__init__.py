@@ -1,0 +1,113 @@
+"""Mermaid flowcharts: what `nextflow -with-dag x.mmd` and `snakemake --dag mermaid-js` print, and people write.
+
+    flowchart TD
+        A[Fetch the data] --> B(Align) & C{Enough?}
+        B -->|all of it| D
+        subgraph late
+            C -. perhaps .-> D
+        end
+
+An arc goes along its arrow; `A & B` are both; a subgraph at the end of an arc stands for all nodes in it. Lines without a
+head are refused, since they do not say which task comes first; invisible ones (`~~~`) are none. Styles, classes, clicks
+and directions say nothing of a workflow. Frontmatter gives its title as the workflow's name.
+
+Of what tasks are called, see `eligo.formats.shared.drawing`. Besides:
+
+- Snakemake (its nodes are id0, id1, ... under the title DAG) draws jobs; those with dashes round them need not run, and
+  are left out. What stands before the first " - " of a label is the rule, here the category.
+- Nextflow (its nodes are v0, v1, ...) draws processes as `([name])`; all else is channels and operators, which are no
+  tasks: arcs pass through them. With `dag.verbose`, operators are drawn as processes are, and are read as such.
+
+>>> flow = parse('flowchart TD; a --> b & c')
+>>> print(generate(flow), end="")
+flowchart TD
+    t0["a"]
+    t1["b"]
+    t2["c"]
+    t0 --> t1
+    t0 --> t2
+"""
+
+import html
+import re
+
+from eligo.formats.mermaid.chart import Chart, begins, read
+from eligo.formats.shared import json_text
+from eligo.formats.shared.drawing import Drawing, Label
+from eligo.workflow import Workflow
+
+NAME = "mermaid"
+PRIORITIES = False
+CANNOT = ("command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
+
+_TITLE = re.compile(r"^title:[ \t]*+(.*)$", re.MULTILINE)
+_BREAK = re.compile(r"<br\s*+/?>|\\n|\n", re.IGNORECASE)
+_CODE = re.compile(r"#(?:(\d{1,7})|([A-Za-z][A-Za-z0-9]{0,30}));")
+_CODED = re.compile(r'["#;<>&\\`%]|^ | $|[^\S ]| (?= )')
+_TOP_DOWN = re.compile(r"^\s*flowchart TB\s", re.MULTILINE)  # as Nextflow writes it
+_NEXTFLOW, _SNAKEMAKE = re.compile(r"v\d+"), re.compile(r"id\d+")
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a flowchart describes."""
+    chart = read(text)
+    ids = list(chart.nodes)
+    labels = [_label(chart.labels.get(i)) for i in range(len(ids))]
+    drawing = Drawing(NAME, ids, labels, chart.arcs, _title(chart.front))
+    if drawing.name == "DAG" and ids and all(map(_SNAKEMAKE.fullmatch, ids)):
+        drawing.kinds, drawing.done, drawing.ids = True, chart.dashed, [id.removeprefix("id") for id in ids]
+        drawing.labels = [label and tuple(label[0].split(" - ")) for label in labels]
+    elif _TOP_DOWN.search(text) and all(map(_NEXTFLOW.fullmatch, ids)) and (others := _others(chart)):
+        drawing.kinds, drawing.passed = True, others
+    return drawing.workflow()
+
+
+def generate(flow: Workflow) -> str:
+    """The flowchart of a workflow: every task, then every arc."""
+    front = "" if flow.name is None else f"---\ntitle: {json_text.quote(flow.name)}\n---\n"
+    nodes = [f'    t{i}["{_coded(name) or " "}"]\n' for i, name in enumerate(flow.dag.tasks)]
+    arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
+    return "".join([front, "flowchart TD\n", *nodes, *(f"    t{u} --> t{v}\n" for u, v in arcs)])
+
+
+def sniff(text: str) -> bool:
+    """Whether the text begins as a flowchart does."""
+    return begins(text)
+
+
+def _coded(name: str) -> str:
+    """The name with codes for what Mermaid takes for something else, and for spaces that it does not keep."""
+    return _CODED.sub(lambda found: f"#{ord(found[0])};", name)
+
+
+def _label(text: str | None) -> Label:
+    """The lines of a label, None where there is none."""
+    if text is None:
+        return None
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] == "`":
+        text = text[1:-1].strip()
+    return tuple(_CODE.sub(_character, line.strip()) for line in _BREAK.split(text))
+
+
+def _character(code: re.Match[str]) -> str:
+    """What a code such as #35; or #quot; stands for."""
+    if code[2]:
+        known = html.unescape(f"&{code[2]};")
+        return code[0] if known.startswith("&") and code[2] != "amp" else known
+    number = int(code[1])
+    return chr(number) if number < 0x110000 else code[0]
+
+
+def _title(front: str) -> str | None:
+    match = _TITLE.search(front)
+    if match is None:
+        return None
+    title = match[1].strip()
+    return json_text.unquote(title, front.count("\n", 0, match.start()) + 1) if title.startswith('"') else title
+
+
+def _others(chart: Chart) -> set[int]:
+    """The nodes of Nextflow's channels and operators; none where the chart is not Nextflow's."""
+    others = {i for i in chart.nodes.values() if chart.shapes.get(i) != "(["}
+    return others if len(others) < len(chart.nodes) else set()

@@ -1,0 +1,154 @@
+"""Drawings: what a picture of a workflow, made by an engine or by hand, says of tasks and arcs.
+
+Names. A task is called what its node is called, unless that says nothing: where every node is called by a number, all behind
+the same few letters (0, v0, id0), or by a single letter, and has a label, the task is called by the label. Labels of
+several lines are put on one; a label that several nodes share has the node's own name after it: `align 2`, `align 4`.
+
+Nodes that are no tasks, such as the channels and operators that Nextflow draws, are left out, and arcs pass through them:
+a task needs another where a path through such nodes leads there. Tasks that are drawn as finished are left out with their
+arcs, and are named in the origin's `done`: what is planned is what is left to do.
+
+>>> drawing = Drawing("dot", ["v0", "v1", "v2"], [("FETCH",), None, ("ALIGN",)], [(0, 1), (1, 2)], passed={1})
+>>> list(drawing.workflow().dag.arcs())
+[('FETCH', 'ALIGN')]
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.errors import FormatError
+from eligo.rows import Ints, places
+from eligo.workflow import Origin, Task, Workflow
+
+#: The lines of a label, None where a node has none.
+Label = tuple[str, ...] | None
+Arcs = Sequence[tuple[int, int]]
+
+#: The most arcs that groups of nodes, or nodes that are no tasks, may stand for.
+MOST_ARCS = 10_000_000
+
+_NUMBERED = re.compile(r"([A-Za-z]{0,4})\d+")
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+@dataclass
+class Group:
+    """Some nodes, and other groups, that together may be the end of an arc."""
+
+    nodes: list[int] = field(default_factory=list)
+    parts: "dict[int, Group]" = field(default_factory=dict)  # by identity
+
+    def members(self) -> list[int]:
+        """The nodes in it and in its parts, each once."""
+        seen, waiting = {id(self)}, [self]  # a group may be a part of itself
+        while waiting:
+            fresh = {key: part for key, part in waiting.pop().parts.items() if key not in seen}
+            seen.update(fresh)
+            waiting += fresh.values()
+            for part in fresh.values():
+                self.nodes += part.nodes
+        self.parts = {}
+        self.nodes = list(dict.fromkeys(self.nodes))
+        return self.nodes
+
+
+@dataclass
+class Drawing:
+    """Nodes in order of appearance, with their labels, and arcs by number."""
+
+    format: str
+    ids: list[str]
+    labels: list[Label]
+    arcs: Arcs
+    name: str | None = None
+    #: the nodes that are no tasks
+    passed: set[int] = field(default_factory=set)
+    #: the nodes whose tasks are finished
+    done: set[int] = field(default_factory=set)
+    #: whether the first line of a label is a kind of task
+    kinds: bool = False
+
+    def workflow(self) -> Workflow:
+        """The workflow that is drawn."""
+        tasks = [i for i in range(len(self.ids)) if i not in self.passed]
+        name = dict(zip(tasks, names([self.ids[i] for i in tasks], [self.labels[i] for i in tasks]), strict=True))
+        kept = [i for i in tasks if i not in self.done]
+        place = places(len(self.ids) + 1, kept)
+        ends = place[np.fromiter(chain.from_iterable(self._bridged()), np.int32).reshape(-1, 2)]
+        tails, heads = _within(ends)
+        dag = Dag.from_arrays(len(kept), tails, heads, [name[i] for i in kept])
+        details = {name[i]: Task(name=name[i], category=label[0]) for i in kept if (label := self.labels[i])}
+        done = tuple(name[i] for i in tasks if i in self.done)
+        origin = Origin(format=self.format, done=done, remarks=tuple(self._remarks()))
+        return Workflow(dag, details if self.kinds else {}, self.name, origin)
+
+    def _bridged(self) -> Arcs:
+        """The arcs between tasks, those through nodes that are no tasks included."""
+        if not self.passed:
+            return self.arcs
+        beyond: dict[int, list[int]] = {i: [] for i in self.passed}
+        for tail, head in self.arcs:
+            if tail in beyond:
+                beyond[tail].append(head)
+        found = [arc for arc in self.arcs if beyond.keys().isdisjoint(arc)]
+        steps = len(found)
+        entries: dict[int, list[int]] = {}
+        for tail, head in self.arcs:
+            if tail not in beyond and head in beyond:
+                entries.setdefault(tail, []).append(head)
+        for tail, heads in entries.items():
+            seen, waiting = set(heads), list(heads)
+            while waiting:
+                onward = [head for head in beyond[waiting.pop()] if head not in seen]
+                seen.update(onward)
+                found += ((tail, head) for head in onward if head not in beyond)
+                waiting += (head for head in onward if head in beyond)
+                steps += 1 + len(onward)
+                check_count(steps)
+        return found
+
+    def _remarks(self) -> Iterable[str]:
+        if self.passed:
+            yield f"nodes that are channels or operators, no tasks, and that arcs pass through: {len(self.passed)}"
+        if self.done:
+            yield f"tasks that are drawn as finished and left out: {len(self.done)}"
+
+
+def names(ids: Sequence[str], labels: Sequence[Label]) -> Sequence[str]:
+    """What tasks are called whose nodes have these names and labels.
+
+    >>> names(["0", "1", "2"], [("all",), ("sort", "x: 1"), ("all",)])
+    ['all 0', 'sort x: 1', 'all 2']
+    >>> names(["fetch", "b"], [("Fetch the data",), None])
+    ['fetch', 'b']
+    """
+    if None in labels or not _say_nothing(ids):
+        return ids
+    texts = [_CONTROL.sub(" ", " ".join(label or ())) for label in labels]
+    times = Counter(texts)
+    short = [text if times[text] == 1 else f"{text} {id}" for text, id in zip(texts, ids, strict=True)]
+    return short if len(set(short)) == len(short) else [f"{text} {id}" for text, id in zip(texts, ids, strict=True)]
+
+
+def check_count(arcs: int) -> None:
+    """Refuse more arcs than a drawing may stand for."""
+    if arcs > MOST_ARCS:
+        raise FormatError(f"the drawing stands for more than {MOST_ARCS:,} arcs: give a list of arcs")
+
+
+def _say_nothing(ids: Sequence[str]) -> bool:
+    found = [_NUMBERED.fullmatch(id) for id in ids]
+    alike = all(found) and len({match[1] for match in found if match}) == 1
+    return alike or all(len(id) == 1 and id.isalpha() for id in ids)
+
+
+def _within(ends: Ints) -> tuple[Ints, Ints]:
+    """The tails and heads of those arcs that have both."""
+    inside = (ends >= 0).all(axis=1)
+    return ends[inside, 0], ends[inside, 1]
