@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from eligo.version import __version__
 
 if TYPE_CHECKING:
+    from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator
     from eligo.batches import Batch, Batches, batch
     from eligo.border import as_workflow
-    from eligo.clusters import Dealer, Dealing, FatTask, cluster, deal, fat_task
+    from eligo.clusters import Clusters, FatTask, cluster, fat_task
     from eligo.dag import Composition, Dag, compose, sum_of
     from eligo.errors import (
         CycleError,
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
         MoveError,
         NotSelfContainedError,
         ScheduleError,
+        StateError,
         UnknownTaskError,
     )
     from eligo.execution import Execution
     from eligo.explaining import explain
     from eligo.formats import read, write
     from eligo.planning import Judgement, Plan, judge, plan
+    from eligo.priorities import priorities
+    from eligo.simulation import Dealing, deal
     from eligo.theory.eligibility import (
         area,
         check_schedule,
@@ -45,8 +49,9 @@ if TYPE_CHECKING:
     from eligo.workflow import Origin, Task, Workflow
 
 _HOMES = {
+    "eligo.allocating": ("Allocator", "Ask", "Grant", "Prudent", "Rules", "allocator"),
     "eligo.batches": ("Batch", "Batches", "batch"),
-    "eligo.clusters": ("Dealer", "Dealing", "FatTask", "cluster", "deal", "fat_task"),
+    "eligo.clusters": ("Clusters", "FatTask", "cluster", "fat_task"),
     "eligo.dag": ("Composition", "Dag", "compose", "sum_of"),
     "eligo.errors": (
         "CycleError",
@@ -57,6 +62,7 @@ _HOMES = {
         "MoveError",
         "NotSelfContainedError",
         "ScheduleError",
+        "StateError",
         "UnknownTaskError",
     ),
     "eligo.execution": ("Execution",),
@@ -64,6 +70,8 @@ _HOMES = {
     "eligo.formats": ("read", "write"),
     "eligo.border": ("as_workflow",),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
+    "eligo.priorities": ("priorities",),
+    "eligo.simulation": ("Dealing", "deal"),
     "eligo.theory.eligibility": (
         "area",
         "check_schedule",
@@ -78,30 +86,37 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Allocator",
+    "Ask",
     "Batch",
     "Batches",
+    "Clusters",
     "Composition",
     "CycleError",
     "Dag",
-    "Dealer",
     "Dealing",
     "DuplicateTaskError",
     "EligoError",
     "Execution",
     "FatTask",
     "FormatError",
+    "Grant",
     "InputError",
     "Judgement",
     "MoveError",
     "NotSelfContainedError",
     "Origin",
     "Plan",
+    "Prudent",
+    "Rules",
     "ScheduleError",
+    "StateError",
     "Task",
     "UnknownTaskError",
     "Verification",
     "Workflow",
     "__version__",
+    "allocator",
     "area",
     "as_workflow",
     "batch",
@@ -116,6 +131,7 @@ __all__ = [
     "judge",
     "normalised_area",
     "plan",
+    "priorities",
     "profile",
     "read",
     "sum_of",

@@ -6,7 +6,8 @@ EligoError
 │   ├── CycleError        carries the cycle
 │   ├── UnknownTaskError  carries the name
 │   ├── DuplicateTaskError    carries the name
-│   └── NotSelfContainedError    carries the task and the parent that a fat task lacks
+│   ├── NotSelfContainedError    carries the task and the parent that a fat task lacks
+│   └── StateError        no execution stands there: carries the task and the parent that is not executed
 ├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
@@ -83,6 +84,15 @@ class NotSelfContainedError(InputError):
         self.task, self.parent = task, parent
         lacks = f"needs {shorten(parent)!r}, which is neither in the fat task nor executed" if parent else "is executed"
         super().__init__(f"not self-contained: {shorten(task)!r} {lacks}")
+
+
+class StateError(InputError):
+    """A state that no execution has: `task` is said to be somewhere, but its `parent` is not executed, or it is elsewhere."""
+
+    def __init__(self, task: Any, said: str, parent: Any = None, state: str | None = None) -> None:
+        self.task, self.parent = task, parent
+        why = f"it is {state}" if state else f"its parent {shorten(parent)!r} is not executed"
+        super().__init__(f"{shorten(task)!r} cannot be {said}: {why}")
 
 
 class ScheduleError(EligoError):

@@ -1,16 +1,35 @@
-"""The pebble game: the one state machine of execution, shared by theory, simulator, engines and server.
+"""The pebble game: the one state machine of execution, with a journal that everything live follows.
 
     waiting -> eligible -> allocated -> executed
-                  ^            |  \\
-                  +- release --+   +- fail -> failed - release -> eligible
+       |  ^        ^          |   ^ \\
+       v  |        +- release-+   |  +- fail -> failed - release -> eligible
+       held ----------------------+
+
+Takes go through an allocator (`eligo.allocating`); what comes of a task goes to the execution; and whoever follows an
+execution, be it a policy, a store or a display, reads the journal from where it stopped.
 """
 
-from collections.abc import Iterable, KeysView
+from array import array
+from collections.abc import Iterable, Iterator, Set
 
 import numpy as np
 
-from eligo.dag import Dag
-from eligo.errors import MoveError, ScheduleError, UnknownTaskError
+from eligo.border import dag_of
+from eligo.dag import Name
+from eligo.errors import InputError, MoveError, StateError
+from eligo.rows import Ints, gathered, places
+
+#: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
+WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
+STATES = ("waiting", "eligible", "allocated", "held", "failed", "executed")
+#: the moves of a journal, as numbers
+TAKE, HOLD, AGAIN, COMPLETE, FAIL, RELEASE, DROP = range(7)
+MOVES = ("take", "hold", "again", "complete", "fail", "release", "drop")
+#: in which states of its task a move is possible
+_FROM = ({ELIGIBLE}, {WAITING}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED, HELD, FAILED}, {ALLOCATED})
+_TO = {TAKE: ALLOCATED, HOLD: HELD, FAIL: FAILED}
+_COPIES = {AGAIN: 1, DROP: -1}
+_TASK = (1 << 32) - 1
 
 
 class Execution:
@@ -20,119 +39,360 @@ class Execution:
     back done and tells which tasks that made eligible, `release` brings it back undone, `fail` sets it aside until it is
     released. A move that the state does not allow raises `MoveError` and changes nothing.
 
-    >>> game = Execution(Dag.from_arcs([("a", "b"), ("a", "c")]))
+    >>> game = Execution({"a": [], "b": ["a"], "c": ["a"], "d": ["b"]})
     >>> list(game.eligible)
     ['a']
     >>> game.take("a")
     >>> game.complete("a")
     ('b', 'c')
 
-    The batched game is the same one with several tasks taken at a time:
+    Several tasks taken at once are one *fat task*, for one holder: those that wait for others of them are *held*, and go
+    to the holder, not to the eligible, when these are done.
 
-    >>> game.take("b", "c")
-    >>> list(game.eligible), list(game.allocated)
-    ([], ['b', 'c'])
+    >>> game.take("b", "d")
+    >>> list(game.allocated), list(game.held)
+    (['b'], ['d'])
+    >>> game.complete("b"), list(game.allocated)
+    ((), ['d'])
+
+    A task may have several holders, a *backup copy* each beyond the first; the first to complete it wins, and the others
+    meet `MoveError: cannot complete 'd': it is executed`. `release` and `fail` free one holder; only the last one's count.
+
+    >>> game.take("d", again=True)
+    >>> game.release("d"), game.holders("d")
+    (None, 1)
+
+    The journal has it all, 8 bytes a move, and the same execution again comes from `Execution.replay`.
+
+    >>> game.story()[-3:]
+    [('complete', 'b'), ('again', 'd'), ('drop', 'd')]
 
     The views keep the order in which tasks came in: `eligible` lists the oldest first, `executed` is the schedule so far.
-    A completion costs time proportional to the task's children; every other move is constant.
+    A completion costs time proportional to the task's children; every other move is constant, but that a release or a
+    failure also releases what was held for that task.
     """
 
-    def __init__(self, dag: Dag, executed: Iterable[str] = ()) -> None:
-        self.dag = dag
-        self._missing: list[int] = dag.indegree.tolist()
-        self._eligible = dict.fromkeys(dag.sources)
-        self._allocated: dict[str, None] = {}
-        self._failed: dict[str, None] = {}
-        self._executed: dict[str, None] = {}
-        self._replay(dag.indices(executed))
+    def __init__(self, flow: object, executed: Iterable[Name] = (), allocated: Iterable[Name] = ()) -> None:
+        self.dag = dag_of(flow)
+        self._states = bytearray(len(self.dag))
+        self._missing: list[int] = self.dag.indegree.tolist()
+        self._inside: tuple[dict[int, None], ...] = tuple({} for _ in STATES)  # the tasks of each state but waiting
+        self._copies: dict[int, int] = {}  # holders beyond the first
+        self._journal = array("q")
+        self._begin(self.dag.indices(executed))
+        self._allocate(allocated)
 
-    def _replay(self, done: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> None:
-        """Begin with these tasks executed, given in any order; each one's parents must be among them."""
-        rank = np.empty(len(self.dag), np.int32)
-        rank[self.dag.order] = np.arange(len(self.dag))
-        for task in self.dag.named(done[np.argsort(rank[done])]):
-            if task not in self._eligible:
-                raise ScheduleError(task, next(p for p in self.dag.parents(task) if p not in self._executed))
-            self.execute(task)
+    @classmethod
+    def replay(cls, flow: object, journal: Iterable[int]) -> "Execution":
+        """The execution that made this journal: how a run or a server that was stopped comes back.
+
+        >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
+        >>> Execution.replay({"a": [], "b": ["a"]}, game.journal).eligible == game.eligible
+        True
+        """
+        again = cls(flow)
+        for kind, v in unpacked(array("q", journal)):
+            if not (0 <= kind < len(MOVES) and v < len(again.dag)):
+                raise InputError(f"move {len(again.journal):,} of this journal is no move of this workflow")
+            again._do(kind, v)
+        return again
+
+    # Where it stands
 
     @property
-    def eligible(self) -> KeysView[str]:
+    def eligible(self) -> "Tasks":
         """The tasks that may be taken, the longest eligible first."""
-        return self._eligible.keys()
+        return Tasks(self, ELIGIBLE)
 
     @property
-    def allocated(self) -> KeysView[str]:
-        """The tasks that somebody has."""
-        return self._allocated.keys()
+    def allocated(self) -> "Tasks":
+        """The tasks that somebody has and can run."""
+        return Tasks(self, ALLOCATED)
 
     @property
-    def failed(self) -> KeysView[str]:
+    def held(self) -> "Tasks":
+        """The tasks that somebody has but that wait for others of the same fat task."""
+        return Tasks(self, HELD)
+
+    @property
+    def failed(self) -> "Tasks":
         """The tasks that failed and were not released since."""
-        return self._failed.keys()
+        return Tasks(self, FAILED)
 
     @property
-    def executed(self) -> KeysView[str]:
+    def executed(self) -> "Tasks":
         """The tasks that are done, in the order of completion."""
-        return self._executed.keys()
+        return Tasks(self, EXECUTED)
+
+    @property
+    def futile(self) -> tuple[Name, ...]:
+        """The tasks that hang on failed ones: nobody can get them before these are released. Worked out when asked."""
+        seen = dict.fromkeys(self._inside[FAILED])
+        below = list(seen)
+        for v in below:
+            fresh = [w for w in self.dag.children_of(v).tolist() if w not in seen]
+            seen.update(dict.fromkeys(fresh))
+            below += fresh
+        return self.dag.named(sorted(below[len(self._inside[FAILED]) :]))
 
     @property
     def finished(self) -> bool:
         """Whether every task is executed."""
-        return len(self._executed) == len(self.dag)
+        return len(self._inside[EXECUTED]) == len(self.dag)
 
-    def state(self, task: str) -> str:
-        """One of "waiting", "eligible", "allocated", "failed", "executed"."""
-        if task not in self.dag:
-            raise UnknownTaskError(task)
-        places = ("eligible", "allocated", "failed", "executed")
-        return next((place for place in places if task in getattr(self, place)), "waiting")
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing is eligible, nothing is out, and yet not all is done: what is left is failed or futile."""
+        return not (self._inside[ELIGIBLE] or self._inside[ALLOCATED] or self.finished)
 
-    def take(self, *tasks: str) -> None:
-        """Hand out eligible tasks, all or none."""
-        named: set[str] = set()
-        for task in tasks:
-            if task not in self._eligible or task in named:
-                raise MoveError("take", task, "named twice" if task in named else self.state(task))
-            named.add(task)
-        for task in tasks:
-            del self._eligible[task]
-            self._allocated[task] = None
+    @property
+    def left(self) -> int:
+        """How many tasks remain to be handed out: neither executed, nor failed, nor with anybody."""
+        return len(self.dag) - sum(map(len, self._inside[ALLOCATED:]))
 
-    def complete(self, task: str) -> tuple[str, ...]:
-        """An allocated task is done. Returns the tasks that became eligible by it."""
-        self._leave_allocated("complete", task)
-        self._executed[task] = None
-        return self._rendered(task)
+    def state(self, task: Name) -> str:
+        """One of "waiting", "eligible", "allocated", "held", "failed", "executed"."""
+        return STATES[self._states[self.dag.number(task)]]
 
-    def release(self, task: str) -> None:
-        """An allocated or failed task comes back undone, and is eligible again, behind the others."""
-        if task in self._failed:
-            del self._failed[task]
-        else:
-            self._leave_allocated("release", task)
-        self._eligible[task] = None
+    def holders(self, task: Name) -> int:
+        """How many have a task: more than one where there are backup copies."""
+        v = self.dag.number(task)
+        return 1 + self._copies.get(v, 0) if self._states[v] in {ALLOCATED, HELD} else 0
 
-    def fail(self, task: str) -> None:
-        """An allocated task failed: nobody gets it until it is released."""
-        self._leave_allocated("fail", task)
-        self._failed[task] = None
+    # The journal
 
-    def execute(self, task: str) -> tuple[str, ...]:
+    @property
+    def journal(self) -> "Journal":
+        """Every move that was made, in order."""
+        return Journal(self._journal)
+
+    def since(self, seen: int) -> "array[int]":
+        """The moves behind the first *seen*, as packed in the journal; see `unpacked`."""
+        return self._journal[seen:]
+
+    def story(self, seen: int = 0) -> list[tuple[str, Name]]:
+        """The same for people: what was done with which task."""
+        return [(MOVES[kind], self.dag.tasks[v]) for kind, v in unpacked(self.since(seen))]
+
+    # By number, for those who follow
+
+    @property
+    def codes(self) -> memoryview:
+        """The state of every task, as it is at any time: a view, not a copy."""
+        return memoryview(self._states).toreadonly()
+
+    @property
+    def missing(self) -> list[int]:
+        """For every task, how many of its parents are not executed: a view, to be read."""
+        return self._missing
+
+    def numbers(self, state: int) -> Iterable[int]:
+        """The tasks in a state other than waiting, in the order in which they came in."""
+        return self._inside[state].keys()
+
+    # Moves
+
+    def take(self, *tasks: Name, again: bool = False) -> None:
+        """Hand out tasks to one holder, all or none, in the order in which they can be run.
+
+        Each is eligible, or waits for nothing but earlier ones, and is then held. Where *again*, each is out already, and
+        this is another copy.
+        """
+        numbers = [self.dag.number(task) for task in tasks]
+        moves = [AGAIN] * len(numbers) if again else self._takes(numbers)
+        for kind, v in zip(moves, numbers, strict=True):
+            self._check(kind, v)
+        for kind, v in zip(moves, numbers, strict=True):
+            self._do(kind, v)
+
+    def complete(self, task: Name, late: bool = False) -> tuple[Name, ...]:
+        """A task that somebody has is done. Returns the tasks that became eligible by it.
+
+        Where *late*, the result also counts if the task was released or set aside meanwhile and nobody has it now.
+        """
+        v = self.dag.number(task)
+        if late and self._states[v] == FAILED:
+            self._do(RELEASE, v)
+        if late and self._states[v] == ELIGIBLE:
+            self._do(TAKE, v)
+        return self.dag.named(self._do(COMPLETE, v))
+
+    def release(self, task: Name) -> None:
+        """A task comes back undone and is eligible again, behind the others; also one that failed.
+
+        Of several holders, this frees the last one only. What the holder has that waits for this task comes back too.
+        """
+        self._give_back(RELEASE, task)
+
+    def fail(self, task: Name) -> None:
+        """A task failed: nobody gets it until it is released. Of several holders, this frees the last one only."""
+        self._give_back(FAIL, task)
+
+    def execute(self, task: Name) -> tuple[Name, ...]:
         """Take and complete at once: one step of the pebble game."""
         self.take(task)
         return self.complete(task)
 
-    def _leave_allocated(self, move: str, task: str) -> None:
-        if task not in self._allocated:
-            raise MoveError(move, task, self.state(task))
-        del self._allocated[task]
+    def _takes(self, numbers: list[int]) -> list[int]:
+        """How each of these can be taken by one holder."""
+        earlier: set[int] = set()
+        moves = []
+        for v in numbers:
+            if v in earlier:
+                raise MoveError("take", self.dag.tasks[v], "named twice")
+            waits = self._states[v] == WAITING and self._missing[v] == sum(
+                u in earlier for u in self.dag.parents_of(v).tolist()
+            )
+            moves.append(HOLD if waits else TAKE)
+            earlier.add(v)
+        return moves
 
-    def _rendered(self, task: str) -> tuple[str, ...]:
+    def _give_back(self, kind: int, task: Name) -> None:
+        v = self.dag.number(task)
+        if self._copies.get(v):
+            self._do(DROP, v)
+            return
+        self._do(kind, v)
+        given_back = [v]
+        while given_back and self._inside[HELD]:  # what was held because task v was out: its holder cannot run it
+            for w in self.dag.children_of(given_back.pop()).tolist():
+                if self._states[w] == HELD:
+                    self._do(RELEASE, w)
+                    given_back.append(w)
+
+    def _check(self, kind: int, v: int) -> None:
+        if self._states[v] not in _FROM[kind]:
+            raise MoveError(MOVES[kind], self.dag.tasks[v], STATES[self._states[v]])
+
+    def _do(self, kind: int, v: int) -> list[int]:
+        """One move, checked and written down; returns the tasks that became eligible."""
+        self._check(kind, v)
+        self._journal.append(kind << 32 | v)
+        if kind == COMPLETE:
+            return self._completed(v)
+        if kind in _COPIES:
+            self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
+        elif kind == RELEASE:
+            self._enter(v, WAITING if self._missing[v] else ELIGIBLE)
+        else:
+            self._enter(v, _TO[kind])
+        return []
+
+    def _completed(self, v: int) -> list[int]:
+        self._enter(v, EXECUTED)
+        self._copies.pop(v, None)
         fresh = []
-        u = self.dag.index[task]
-        for v in self.dag.child[self.dag.child_ptr[u] : self.dag.child_ptr[u + 1]].tolist():
-            self._missing[v] -= 1
-            if not self._missing[v]:
-                fresh.append(self.dag.tasks[v])
-        self._eligible.update(dict.fromkeys(fresh))
-        return tuple(fresh)
+        for w in self.dag.children_of(v).tolist():
+            self._missing[w] -= 1
+            if not self._missing[w] and self._states[w] == WAITING:
+                self._enter(w, ELIGIBLE)
+                fresh.append(w)
+            elif not self._missing[w]:
+                self._enter(w, ALLOCATED)
+        return fresh
+
+    def _enter(self, v: int, state: int) -> None:
+        if self._states[v] != WAITING:
+            del self._inside[self._states[v]][v]
+        if state != WAITING:
+            self._inside[state][v] = None
+        self._states[v] = state
+
+    # The beginning
+
+    def _begin(self, done: Ints) -> None:
+        """Begin with these tasks executed, given in any order; each one's parents must be among them. All at once."""
+        dag = self.dag
+        done = done[np.argsort(places(len(dag), dag.order)[done])]
+        turn = places(len(dag), done)
+        if len(done):
+            early = np.flatnonzero((turn[dag.child] >= 0) & (turn[dag.tails] < 0))
+            if len(early):
+                raise StateError(dag.tasks[dag.child[early[0]]], "executed", dag.tasks[dag.tails[early[0]]])
+            below, _ = gathered(dag.child_ptr, dag.child, done)
+            missing = dag.indegree - np.bincount(below, minlength=len(dag)).astype(np.int32)
+            self._missing = missing.tolist()
+            moves = np.repeat(done.astype(np.int64), 2)
+            moves[0::2] |= TAKE << 32
+            moves[1::2] |= COMPLETE << 32
+            self._journal.frombytes(moves.tobytes())
+            ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
+            ready = ready[np.lexsort((ready, _latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
+        else:
+            ready = np.flatnonzero(dag.indegree == 0).astype(np.int32)
+        for state, tasks in ((EXECUTED, done), (ELIGIBLE, ready)):
+            self._inside[state].update(dict.fromkeys(tasks.tolist()))
+            np.frombuffer(self._states, np.uint8)[tasks] = state
+
+    def _allocate(self, tasks: Iterable[Name]) -> None:
+        """Begin with these tasks out as well."""
+        for v in self.dag.indices(tasks).tolist():
+            self.require_eligible(v, "allocated")
+            self._do(TAKE, v)
+
+    def require_eligible(self, v: int, said: str) -> None:
+        """Refuse to say something of task number v that can be said of eligible ones only."""
+        if self._states[v] == WAITING:
+            lacking = next(u for u in self.dag.parents_of(v).tolist() if self._states[u] != EXECUTED)
+            raise StateError(self.dag.tasks[v], said, self.dag.tasks[lacking])
+        if self._states[v] != ELIGIBLE:
+            raise StateError(self.dag.tasks[v], said, state=STATES[self._states[v]])
+
+
+def _latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
+    """For tasks with these parents, one row after another, the turn of the parent executed last; -1 for none."""
+    latest = np.full(len(degree), -1, np.int32)
+    some = np.flatnonzero(degree)
+    if len(some):
+        latest[some] = np.maximum.reduceat(turn[parents], (np.cumsum(degree) - degree)[some])
+    return latest
+
+
+class Tasks(Set[Name]):
+    """The tasks of an execution that are in one state, as they are at any time, in the order in which they came in."""
+
+    def __init__(self, execution: Execution, state: int) -> None:
+        self._dag, self._numbers = execution.dag, execution._inside[state]
+
+    def __contains__(self, task: object) -> bool:
+        return self._dag.index.get(task, -1) in self._numbers
+
+    def __iter__(self) -> Iterator[Name]:
+        return map(self._dag.tasks.__getitem__, self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __repr__(self) -> str:
+        return f"Tasks({list(self)!r})"
+
+    @classmethod
+    def _from_iterable(cls, tasks: Iterable[Name]) -> Set[Name]:
+        return set(tasks)
+
+
+class Journal:
+    """The moves of an execution, as numbers of 8 bytes: the kind of move, times 2 ** 32, plus the task."""
+
+    def __init__(self, moves: "array[int]") -> None:
+        self._moves = moves
+
+    def __len__(self) -> int:
+        return len(self._moves)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._moves)
+
+    def __bytes__(self) -> bytes:
+        return self._moves.tobytes()
+
+
+def unpacked(moves: "array[int]") -> Iterator[tuple[int, int]]:
+    """The kind and the task of every move, as numbers.
+
+    >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
+    >>> list(unpacked(game.since(0))) == [(TAKE, 0), (COMPLETE, 0)]
+    True
+    """
+    packed = np.array(moves, np.int64)
+    return zip((packed >> 32).tolist(), (packed & _TASK).tolist(), strict=True)

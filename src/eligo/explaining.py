@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict
 from eligo.planning import Plan
+from eligo.planning import plan as make_plan
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.priority import Kind
 from eligo.theory.series import segments
 from eligo.theory.skeleton import skeleton
 from eligo.theory.solutions import Solution, Solutions, solve_blocks
-from eligo.workflow import Workflow, dag_of
 
 LONGEST_CHAIN = 12
 
 
-def explain(flow: Dag | Workflow, plan: Plan) -> list[str]:
-    """The plan in words, a line a fact.
+def explain(flow: object, plan: Plan | None = None) -> list[str]:
+    """The plan in words, a line a fact; where it is not given, it is made.
 
-    >>> from eligo.planning import plan
-    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
-    >>> for line in explain(mesh, plan(mesh)): print(line)
+    >>> mesh = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b", "c"], "f": ["c"]}
+    >>> for line in explain(mesh): print(line)
     No order can have more tasks ready at any moment.
     6 tasks, 6 arcs.
     2 blocks: 1 × W(1,2), 1 × W(2,2).
@@ -34,7 +34,8 @@ def explain(flow: Dag | Workflow, plan: Plan) -> list[str]:
     After each of the 6 steps the number of ready tasks is proved to be the largest possible.
     """
     dag = dag_of(flow)
-    bare = skeleton(dag)
+    plan = make_plan(dag) if plan is None else plan
+    bare = skeleton(dag.labelled())
     blocks = decompose(bare)
     solutions = solve_blocks(blocks)
     return [
@@ -55,7 +56,7 @@ def _count(number: int, noun: str) -> str:
 
 def _size(plan: Plan) -> str:
     shortcuts = f", of which {plan.shortcuts:,} are shortcuts that change nothing" if plan.shortcuts else ""
-    return f"{_count(plan.tasks, 'task')}, {_count(plan.arcs, 'arc')}{shortcuts}."
+    return f"{_count(len(plan), 'task')}, {_count(plan.dag.arc_count, 'arc')}{shortcuts}."
 
 
 def _blocks(blocks: Blocks, solutions: Solutions) -> str:
@@ -83,7 +84,7 @@ def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:
     if plan.proof.get("rule") != "chain":
         return
     hard = [(part["first"], part["last"]) for part in plan.proof.get("segments", ())]
-    order = bare.indices(plan.order)
+    order = plan.sequence
     nonsinks = order[bare.outdegree[order] > 0]
     where = segments(bare)[nonsinks].tolist()
     types = solutions.type_of[solutions.blocks.source_of[nonsinks]].tolist()
@@ -216,10 +217,10 @@ def _module_kind(entry: Mapping[str, Any]) -> str:
 
 def _tightness(plan: Plan) -> str:
     if plan.verdict == "optimal":
-        steps = _count(plan.tasks, "step")
+        steps = _count(len(plan), "step")
         return f"After each of the {steps} the number of ready tasks is proved to be the largest possible."
     tight = plan.tight_steps - 1  # without E(0)
     return (
-        f"After {tight:,} of {_count(plan.tasks, 'step')} ({tight / plan.tasks:.0%}) the number of ready tasks is proved "
+        f"After {tight:,} of {_count(len(plan), 'step')} ({tight / len(plan):.0%}) the number of ready tasks is proved "
         f"to be the largest possible; on average it is {plan.area / max(1, plan.area_bound):.2%} of a proven bound."
     )

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from eligo.border import as_workflow
-from eligo.dag import Dag
+from eligo.border import dag_of
+from eligo.dag import Dag, Name
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import EFFORTS, Effort
@@ -26,7 +26,6 @@ from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
-from eligo.workflow import Workflow, dag_of
 
 LARGE = 20_000  # tasks: from here on numbering level by level pays
 
@@ -43,7 +42,7 @@ class Plan:
     #: the schedule, as task numbers
     sequence: Ints
     #: E(0..n) and U(0..n), as arrays
-    eligible: Counts
+    counts: Counts
     ceiling: Counts
     verdict: str
     method: str
@@ -57,17 +56,20 @@ class Plan:
         return sentence(self)
 
     def __repr__(self) -> str:
-        return f"Plan({self.tasks} tasks, {self.verdict}, area {self.area} of at most {self.area_bound})"
+        return f"Plan({len(self)} tasks, {self.verdict}, area {self.area} of at most {self.area_bound})"
+
+    def __len__(self) -> int:
+        return len(self.dag)
 
     @cached_property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Name, ...]:
         """The schedule: every task once, each after its parents."""
         return self.dag.named(self.sequence)
 
     @cached_property
     def profile(self) -> tuple[int, ...]:
         """E(0..n): how many tasks are eligible after each step."""
-        return tuple(self.eligible.tolist())
+        return tuple(self.counts.tolist())
 
     @cached_property
     def upper_bound(self) -> tuple[int, ...]:
@@ -77,44 +79,39 @@ class Plan:
     @property
     def area(self) -> int:
         """The sum of E(t)."""
-        return int(self.eligible.sum())
-
-    @property
-    def tasks(self) -> int:
-        """How many tasks were planned."""
-        return len(self.dag)
-
-    @property
-    def arcs(self) -> int:
-        """How many arcs they have."""
-        return self.dag.arc_count
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the dag that was planned, so that a plan is not taken for another's."""
-        return self.dag.fingerprint()
+        return int(self.counts.sum())
 
     @property
     def tight_steps(self) -> int:
         """After how many steps, 0 included, the number of eligible tasks is proved to be the largest possible."""
-        return int((self.eligible == self.ceiling).sum())
+        return int((self.counts == self.ceiling).sum())
 
     @cached_property
     def conflict(self) -> Conflict | None:
         """Where the verdict is "impossible", two steps that no order makes the best of together: looked for when asked."""
         if self.verdict != IMPOSSIBLE:
             return None
-        return conflict_of(skeleton(self.dag), self.proof, self.order)
+        told = self.dag.labelled()
+        return conflict_of(skeleton(told), self.proof, told.named(self.sequence))
 
     def document(self) -> dict[str, Any]:
-        """The plan as plain data, fit for JSON; `eligo.verify` checks it."""
-        return {key: getattr(self, key) for key in DOCUMENT}
-
-
-DOCUMENT = (
-    "tasks", "arcs", "shortcuts", "blocks", "verdict", "method", "order", "profile", "upper_bound", "area", "area_bound",
-    "seconds", "fingerprint", "proof",
-)  # fmt: skip
+        """The plan as plain data, fit for JSON, in which tasks are told by their labels; `eligo.verify` checks it."""
+        return {
+            "tasks": len(self),
+            "arcs": self.dag.arc_count,
+            "shortcuts": self.shortcuts,
+            "blocks": self.blocks,
+            "verdict": self.verdict,
+            "method": self.method,
+            "order": self.dag.labelled().named(self.sequence),
+            "profile": self.profile,
+            "upper_bound": self.upper_bound,
+            "area": self.area,
+            "area_bound": self.area_bound,
+            "seconds": self.seconds,
+            "fingerprint": self.dag.fingerprint(),
+            "proof": self.proof,
+        }
 
 
 def sentence(plan: Plan) -> str:
@@ -135,7 +132,7 @@ def sentence(plan: Plan) -> str:
 def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Clock | None = None) -> Plan:
     """An order in which to hand out the tasks of a workflow, how good it is, and why.
 
-    *flow* is a Workflow, a Dag, or anything that `as_workflow` takes: a file's path, a graph of networkx, rustworkx or Dask.
+    *flow* is anything that `as_workflow` takes: a Workflow, a Dag, a file's path, a graph of networkx, rustworkx or Dask.
     *effort* is "quick", "normal" (at most about 8 seconds) or "thorough". Among orders of the same profile, *prefer*
     chooses: "path", the longest remaining path first, or "finish", branches that were begun first. Stopping *clock* from
     elsewhere ends the search with the best found so far.
@@ -146,8 +143,9 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     (('a', 'b', 'c', 'd', 'e', 'f'), (1, 2, 2, 3, 2, 1, 0), 'optimal')
     """
     begin = time.perf_counter()
-    dag = dag_of(as_workflow(flow))
-    bare = skeleton(dag)
+    dag = dag_of(flow)
+    told = dag.labelled()  # a proof is text
+    bare = skeleton(told)
     if effort not in EFFORTS:
         raise InputError(f"there is no effort {effort!r}; there are {', '.join(EFFORTS)}")
     outcome, blocks = _solve_numbered(
@@ -157,14 +155,14 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     nonsinks = preferred(bare, outcome.order, prefer)
     proof = outcome.proof
     if not np.array_equal(nonsinks, outcome.order):
-        proof = {"order": dag.named(outcome.order), **proof}  # what the proof speaks of
+        proof = {"order": told.named(outcome.order), **proof}  # what the proof speaks of
     sequence = np.concatenate([nonsinks, sinks]).astype(np.int32)
     ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
     return Plan(
         dag=dag,
         sequence=sequence,
-        eligible=eligible_counts(dag, sequence),
+        counts=eligible_counts(dag, sequence),
         ceiling=ceiling,
         verdict=outcome.verdict,
         method=outcome.method,
@@ -197,15 +195,16 @@ class Judgement:
     first_gap: int | None
 
 
-def judge(flow: Dag | Workflow, order: Sequence[str]) -> Judgement:
+def judge(flow: object, order: Sequence[Name]) -> Judgement:
     """Compare an order with the best plan and its bound; raises where it is no schedule.
 
     >>> vee = Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])
     >>> (found := judge(vee, ["a", "b", "x", "y", "z"])).verdict, found.first_gap
     ('not optimal', 1)
     """
-    own = tuple(eligible_counts(dag_of(flow), order).tolist())
-    best = plan(flow)
+    dag = dag_of(flow)
+    own = tuple(eligible_counts(dag, order).tolist())
+    best = plan(dag)
     gap = next((t for t, (e, u) in enumerate(zip(own, best.upper_bound, strict=True)) if e < u), None)
     verdict = "optimal" if gap is None else "undecided" if best.verdict == BOUNDED else "not optimal"
     return Judgement(verdict, own, best.upper_bound, sum(own), best.area_bound, gap)

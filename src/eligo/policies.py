@@ -1,6 +1,6 @@
 """Policies: which ready task to hand out next.
 
-A policy is data, so that the simulators play it compiled and a server plays it live: a static score for every task, a
+A policy is data, so that the simulators play it compiled and an allocator plays it live: a static score for every task, a
 dynamic part, and a rule for equal scores.
 
     score(v) = static(v) + weight * sqrt(sum over the children c of v of phi[missing(c)])
@@ -11,19 +11,24 @@ A weight just above 1 lets one certain release outbid exactly one level of the p
 outbidding long paths.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.execution import Execution
-from eligo.kernels.games import Board
-from eligo.rows import Ints
+from eligo.formats import read_order
+from eligo.kernels.games import Board, pebbles
+from eligo.planning import plan
+from eligo.rows import Ints, places
 from eligo.theory.eligibility import Order, eligible_steps, order_indices
 from eligo.theory.skeleton import skeleton
+from eligo.workflow import Workflow, task_seconds
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +37,6 @@ TIES = {"rank": 0, "first": 1, "last": 2, "random": 3}  # as the kernel numbers 
 RELEASES = (0.0, 1.0, 1 / 4, 1 / 16, 1 / 16)
 WEIGHT = 1.01
 FAN_OUT = 4.0  # releases at the end of a chain that are worth finishing what was begun for
-SLOW = 0.5  # of the mean speed: slower clients get the ready task of the lowest score
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,6 @@ class Policy:
     phi: tuple[float, ...] = ()
     ties: str = "rank"
     rank: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
-    #: where several tasks are asked for together, choose the set of them that leaves the most tasks ready
-    whole: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.rank):
@@ -96,108 +98,16 @@ class Policy:
         phi = np.array(self.phi, np.float64)
         return Board(*rows, self.score, phi, square, TIES[self.ties], self.rank, both_ends)
 
-    def chooser(self, execution: Execution, seed: int = 0) -> "Chooser":
-        """Play this policy live."""
-        return Chooser(self, execution, seed)
+    def order(self, seed: int = 0) -> Ints:
+        """The order in which it executes the tasks one by one, as numbers; E(t) follows by `eligo.profile`.
 
-
-class Chooser:
-    """A policy over a running execution: takes and gives back by its rule, in O(log n) a decision.
-
-    Every move goes through the chooser, which makes it in the execution.
-
-    >>> dag = Dag.from_arcs([("a", "c"), ("b", "c"), ("b", "d"), ("d", "e")])
-    >>> chooser = balanced(dag).chooser(Execution(dag))
-    >>> chooser.take(), chooser.take(), chooser.take()
-    ('b', 'a', None)
-    >>> chooser.complete("b"), chooser.release("a"), chooser.take()
-    (('d',), None, 'a')
-    """
-
-    def __init__(self, policy: Policy, execution: Execution, seed: int = 0) -> None:
-        if policy.dag.tasks != execution.dag.tasks:
-            raise InputError(f"the policy {policy.name!r} was made for another dag")
-        self.policy, self.execution = policy, execution
-        self._board = policy.board(both_ends=True)
-        self._board.reset(seed)
-        dag = policy.dag
-        for task in execution.executed:
-            self._take(dag.index[task])
-            self._board.finish(dag.index[task])
-        for task in (*execution.allocated, *execution.failed):
-            self._take(dag.index[task])
-        for task in execution.failed:
-            self._board.lose(dag.index[task])
-
-    def peek(self, speed: float | None = None) -> str | None:
-        """The task that `take` would hand out, or None where none is ready.
-
-        *speed* is what is known of the client, as a share of the mean: one slower than half of it gets the ready task of
-        the lowest score, so that it does not hold up what much depends on. A client without a history counts as normal.
+        >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")])
+        >>> dag.named(greedy(dag).order())[0]
+        'b'
         """
-        slow = speed is not None and speed < SLOW
-        v = self._board.worst.top() if slow else self._board.best.top()
-        return None if v < 0 else self.policy.dag.tasks[v]
-
-    def take(self, speed: float | None = None) -> str | None:
-        """Hand out the next task, or None where none is ready."""
-        task = self.peek(speed)
-        if task is not None:
-            self.execution.take(task)
-            self._take(self.policy.dag.index[task])
-        return task
-
-    def complete(self, task: str) -> tuple[str, ...]:
-        """A task came back done. Returns those that became ready by it."""
-        fresh = self.execution.complete(task)
-        self._board.finish(self.policy.dag.index[task])
-        return fresh
-
-    def fail(self, task: str) -> None:
-        """A task failed: nobody gets it until it is released, and what needs it waits for it again."""
-        self.execution.fail(task)
-        self._board.lose(self.policy.dag.index[task])
-
-    def release(self, task: str) -> None:
-        """A task whose client was lost, or that failed, is ready again."""
-        failed = task in self.execution.failed
-        self.execution.release(task)
-        v = self.policy.dag.index[task]
-        if not failed:
-            self._board.lose(v)
-        self._board.arrive(v)
-
-    def _take(self, v: int) -> None:
-        self._board.take(v)
-
-
-class Speeds:
-    """How fast clients are, as shares of the mean, from what they brought back.
-
-    >>> speeds = Speeds()
-    >>> for client, seconds in (("ann", 10.0), ("bob", 30.0), ("ann", 10.0)):
-    ...     speeds.record(client, seconds)
-    >>> speeds.of("ann"), round(speeds.of("bob"), 2), speeds.of("eve")
-    (1.6666666666666667, 0.56, None)
-    """
-
-    def __init__(self) -> None:
-        self._work: dict[str, float] = {}
-        self._seconds: dict[str, float] = {}
-        self._total_work = self._total_seconds = 0.0
-
-    def record(self, client: str, seconds: float, work: float = 1.0) -> None:
-        """A client took so long for a task; *work* is what the task was expected to take, where that is known."""
-        self._work[client] = self._work.get(client, 0.0) + work
-        self._seconds[client] = self._seconds.get(client, 0.0) + seconds
-        self._total_work += work
-        self._total_seconds += seconds
-
-    def of(self, client: str) -> float | None:
-        """The speed of a client as a share of the mean, or None where it has no history."""
-        if not self._seconds.get(client) or not self._total_work:
-            return None
-        return self._work[client] / self._seconds[client] * self._total_seconds / self._total_work
+        order, eligible = np.empty(len(self.dag), np.int32), np.empty(len(self.dag) + 1, np.int32)
+        pebbles(self.board(), seed, order, eligible)
+        return order
 
 
 def balanced(dag: Dag, rank: Ints | None = None) -> Policy:
@@ -252,11 +162,6 @@ def greedy(dag: Dag, ties: str = "random") -> Policy:
     return Policy(name, dag, dag.outdegree.astype(np.float64), ties=ties, rank=np.zeros(len(dag), np.int32))
 
 
-def batch_optimal(dag: Dag) -> Policy:
-    """The batch that leaves the most tasks ready; of single tasks, the one that makes the most others ready."""
-    return Policy("batch-optimal", dag, np.zeros(len(dag)), 1.0, (0.0, 1.0), whole=True)
-
-
 def random(dag: Dag) -> Policy:
     """Any ready task, each as likely as the others."""
     return Policy("random", dag, np.zeros(len(dag)), ties="random")
@@ -286,9 +191,7 @@ def from_order(dag: Dag, order: Order, name: str = "order") -> Policy:
 
 def rank_of(dag: Dag, order: Order) -> Ints:
     """The place of every task in an order."""
-    rank = np.empty(len(dag), np.int32)
-    rank[order_indices(dag, order)] = np.arange(len(dag), dtype=np.int32)
-    return rank
+    return places(len(dag), order_indices(dag, order))
 
 
 def finishing_rank(dag: Dag) -> Ints:
@@ -316,3 +219,52 @@ def _by_outdegree(dag: Dag) -> Ints:
 def _levels(dag: Dag) -> Floats:
     """How many tasks are on the longest path from every task down to a sink, itself included."""
     return np.asarray(dag.height + 1, np.float64)
+
+
+# By name
+
+
+def _planned(flow: Workflow, order: Order | None) -> Order:
+    return plan(flow).sequence if order is None else order
+
+
+def _of_dask(bare: Dag) -> Policy:
+    from eligo.interop.dask import dask_rank
+
+    return Policy("dask", bare, np.zeros(len(bare)), rank=dask_rank(bare))
+
+
+#: every policy by name: from a workflow, its dag without shortcuts, and its plan's order, which is made where it is None
+POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
+    "balanced": lambda flow, bare, order: balanced(bare, rank_of(bare, _planned(flow, order))),
+    "plan": lambda flow, bare, order: from_order(bare, _planned(flow, order), "plan"),
+    "fifo": lambda flow, bare, order: fifo(bare),
+    "lifo": lambda flow, bare, order: lifo(bare),
+    "greedy": lambda flow, bare, order: greedy(bare),
+    "greedy-fifo": lambda flow, bare, order: greedy(bare, "first"),
+    "random": lambda flow, bare, order: random(bare),
+    "critical-path": lambda flow, bare, order: critical_path(bare),
+    "critical-path-seconds": lambda flow, bare, order: critical_path(bare, task_seconds(flow)),
+    "dask": lambda flow, bare, order: _of_dask(bare),
+}
+
+
+def policy(name: str, flow: object, order: Order | None = None) -> Policy:
+    """The policy of that name for a workflow, or one that follows the order in a file of that name.
+
+    "balanced" and "plan" go by the order of the workflow's plan; where it is not given, the plan is made. Shortcuts are
+    removed first: they change nothing about which tasks are ready, and would count as children.
+
+    >>> policy("fifo", {"a": [], "b": ["a"], "c": ["a"]})
+    Policy('fifo', 3 tasks)
+    >>> policy("quickest", {"a": []})
+    Traceback (most recent call last):
+    eligo.errors.InputError: there is no policy 'quickest', nor a file of that name; there are balanced, plan, fifo, ...
+    """
+    known = as_workflow(flow)
+    bare = skeleton(known.dag)
+    if name in POLICIES:
+        return POLICIES[name](known, bare, order)
+    if not Path(name).is_file():
+        raise InputError(f"there is no policy {name!r}, nor a file of that name; there are {', '.join(POLICIES)}")
+    return from_order(bare, read_order(name), Path(name).stem)

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from eligo.dag import Dag
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag, Name
 from eligo.errors import InputError, UnknownTaskError, shorten
 
 MEGABYTE = 2**20  # as the engines count memory
@@ -19,8 +22,8 @@ class Task:
     Task('align', command='bwa mem ref.fa reads.fq', seconds=120.0, cores=4)
     """
 
-    #: its name in the dag
-    name: str
+    #: what it is called in the dag
+    name: Name
     #: what to run: a line for a shell, or the words of one command
     command: str | tuple[str, ...] | None = None
     #: names of the files it reads
@@ -79,7 +82,7 @@ class Origin:
     remarks: tuple[str, ...] = ()
 
 
-class LazyDetails(Mapping[str, Task]):
+class LazyDetails(Mapping[Name, Task]):
     """Details that are made when they are asked for, each of a task of the dag and under its name: nothing is checked."""
 
 
@@ -93,7 +96,7 @@ class Workflow:
     """
 
     dag: Dag
-    details: Mapping[str, Task] = field(default_factory=dict)
+    details: Mapping[Name, Task] = field(default_factory=dict)
     name: str | None = None
     origin: Origin | None = None
     #: the sizes in bytes of the files that tasks read and write, where known
@@ -112,24 +115,58 @@ class Workflow:
     def __len__(self) -> int:
         return len(self.dag)
 
-    def task(self, name: str) -> Task:
+    def task(self, name: Name) -> Task:
         """What is known of the task of this name."""
         if name not in self.dag:
             raise UnknownTaskError(name)
         return self.details.get(name) or Task(name=name)
 
+    def labelled(self) -> "Workflow":
+        """The same with every task called by its label: what files and pictures show."""
+        dag = self.dag.labelled()
+        if dag is self.dag:
+            return self
+        label = dict(zip(self.dag.tasks, dag.tasks, strict=True))
+        return replace(self, dag=dag, details={label[k]: replace(t, name=label[k]) for k, t in self.details.items()})
 
-def with_priorities(flow: Workflow, order: Sequence[str]) -> Workflow:
+
+def with_priorities(flow: Workflow, order: Sequence[Name]) -> Workflow:
     """The workflow with a priority for every task, so that an engine that heeds them follows *order*: n, n - 1, ..., 1.
 
     >>> flow = Workflow(Dag.from_arcs([("a", "b")]))
     >>> with_priorities(flow, ["a", "b"]).task("a").priority
     2
     """
-    ranked = {name: replace(flow.task(name), priority=len(order) - i) for i, name in enumerate(order)}
-    return replace(flow, details=ranked)
+    numbers = priority_numbers(order)
+    return replace(flow, details={name: replace(flow.task(name), priority=n) for name, n in numbers.items()})
+
+
+def priority_numbers(order: Sequence[Name]) -> dict[Name, int]:
+    """The priority of every task of an order, the larger the sooner: n, n - 1, ..., 1."""
+    return {name: len(order) - i for i, name in enumerate(order)}
+
+
+def known_seconds(flow: Workflow) -> NDArray[np.float64]:
+    """How long every task runs, by number; not a number where it is not known."""
+    known = [flow.task(name).seconds for name in flow.dag.tasks] if flow.details else [None] * len(flow)
+    return np.array([np.nan if seconds is None else seconds for seconds in known], np.float64)
+
+
+def task_seconds(flow: Workflow) -> NDArray[np.float64]:
+    """How long every task runs, the mean of the others where it is not known; 1 where none is."""
+    times = known_seconds(flow)
+    found = times[~np.isnan(times)]
+    return np.where(np.isnan(times), found.mean() if found.any() else 1.0, times)
+
+
+def kind_seconds(flow: Workflow) -> NDArray[np.float64]:
+    """The mean time of every task's kind: what a history of earlier runs tells. Tasks without a kind are one kind."""
+    kinds = [flow.task(name).category or "" for name in flow.dag.tasks]
+    _, which = np.unique(np.array(kinds), return_inverse=True)
+    means = np.bincount(which, task_seconds(flow)) / np.maximum(np.bincount(which), 1)
+    return np.asarray(means[which], np.float64)
 
 
 def dag_of(flow: Dag | Workflow) -> Dag:
-    """The dag itself, or that of the workflow: what functions that take either begin with."""
+    """The dag itself, or that of the workflow: what the theory's functions, which take either, begin with."""
     return flow if isinstance(flow, Dag) else flow.dag

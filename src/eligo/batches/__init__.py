@@ -9,10 +9,11 @@
 | large components: orders and exchanges, search, integer program | `greedy`, `packing`, `milp` |
 | expansive dags within a factor of 2 or 3 | `expansive` |
 | all of it wired together | `choosing` |
+| those who ask together, answered live | `eligo.allocating.by_batch` |
 | the batched game | `eligo.simulation.batched` |
-| why it is NP-hard, as code | `hardness` |
+| why it is NP-hard, as code | `eligo.reproducing.hardness` |
 """
 
-from eligo.batches.states import Batch, Batches, batch, best, decide
+from eligo.batches.states import Batch, Batches, batch, decide
 
-__all__ = ["Batch", "Batches", "batch", "best", "decide"]
+__all__ = ["Batch", "Batches", "batch", "decide"]

@@ -179,19 +179,9 @@ def _expansive(residual: Residual, size: int, clock: Clock) -> Part:
     return Part(tasks[chosen], int(share_bound(dag)[len(chosen)]), "expansive")
 
 
-def _static(residual: Residual, size: int, clock: Clock) -> Part:
-    """The most private children in the whole dag first, as the paper has it; among equals sinks come last."""
-    dag, tasks = residual.restricted(residual.eligible)
-    eligible, whole = residual.eligible, residual.dag
-    scores = 2 * private_children(whole)[eligible] + (whole.outdegree[eligible] > 0)
-    bound = int(share_bound(dag)[min(size, len(tasks))])
-    return Part(eligible[largest(scores, size)], bound, "static")
-
-
 SOLVERS: dict[str, Callable[[Residual, int, Clock], Part]] = {
     "auto": _auto,
     "exact": _auto,
     "expansive": _expansive,
-    "static": _static,
     "greedy": _greedy,
 }

@@ -12,43 +12,53 @@ from numpy.typing import NDArray
 
 from eligo.batches.components import Component, Key, Shape, components
 from eligo.dag import Dag
+from eligo.execution import ELIGIBLE, EXECUTED, WAITING, Execution, unpacked
 from eligo.rows import Ints, gathered
 
-WAITING, ELIGIBLE, OUT, EXECUTED = range(4)
-NONE = np.empty(0, np.int32)
+Codes = NDArray[np.uint8]
 
 
 class Residual:
-    """The residual of a state, as components grouped by shape; `advance` changes only those that a change concerns.
+    """The residual of an execution, as components grouped by shape; `follow` changes only those that a move concerns.
 
-    >>> dag = Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("x", "z"), ("c", "z")])
-    >>> residual = Residual(dag, executed=dag.indices(["a"]))
-    >>> [str(shape.key) for shape in residual.shapes.values()], dag.named(residual.isolated())
+    >>> game = Execution({"a": [], "b": [], "c": [], "x": ["a", "b"], "y": ["b"], "z": ["x", "c"]}, executed=["a"])
+    >>> residual = Residual(game)
+    >>> [str(shape.key) for shape in residual.shapes.values()], game.dag.named(residual.isolated())
     (['W(1,2)'], ('c',))
     """
 
-    def __init__(self, dag: Dag, executed: Ints = NONE, out: Ints = NONE) -> None:
-        self.dag = dag
-        self.status = np.full(len(dag), WAITING, np.int8)
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.dag = dag = execution.dag
+        #: the states of the tasks, as of the last move that was followed
+        self.codes = np.full(len(dag), WAITING, np.uint8)
         self.shapes: dict[Key, Shape] = {}
         self._missing, self._blocked = dag.indegree.copy(), dag.indegree.copy()
         self._owner = np.full(len(dag), -1, np.int32)
         self._shape_of: dict[int, Shape] = {}
         self._numbers = 0
-        self._advance(executed, out, NONE, np.flatnonzero(dag.indegree == 0).astype(np.int32))
+        self._seen = len(execution.journal)
+        self._change(np.flatnonzero(self._now != WAITING).astype(np.int32))
 
     @property
     def eligible(self) -> Ints:
         """The tasks that may be handed out."""
-        return np.flatnonzero(self.status == ELIGIBLE).astype(np.int32)
+        return np.flatnonzero(self.codes == ELIGIBLE).astype(np.int32)
 
     def isolated(self) -> Ints:
         """The eligible tasks that cannot help to render anything now."""
-        return np.flatnonzero((self.status == ELIGIBLE) & (self._owner < 0)).astype(np.int32)
+        return np.flatnonzero((self.codes == ELIGIBLE) & (self._owner < 0)).astype(np.int32)
 
-    def advance(self, executed: Ints, taken: Ints = NONE, returned: Ints = NONE) -> None:
-        """Follow the execution: tasks that were executed since, that somebody took, and that came back undone."""
-        self._advance(executed, taken, returned, NONE)
+    def follow(self) -> None:
+        """Catch up with the execution: tasks that moved since, and what became of their children."""
+        game = self.execution
+        if self._seen == len(game.journal):
+            return
+        moved = _distinct(len(self.dag), np.array([v for _, v in unpacked(game.since(self._seen))], np.int32))
+        self._seen = len(game.journal)
+        below, _ = gathered(self.dag.child_ptr, self.dag.child, moved)
+        near = _distinct(len(self.dag), np.concatenate([moved, below]))
+        self._change(near[self.codes[near] != self._now[near]])
 
     def restricted(self, sources: Ints) -> tuple[Dag, Ints]:
         """The part of the residual that hangs on these eligible tasks, as a dag, those without sinks left out.
@@ -74,24 +84,22 @@ class Residual:
         sinks: NDArray[np.bool_] = (self._blocked[tasks] == 0) & (self._missing[tasks] > 0)
         return sinks
 
-    def _advance(self, executed: Ints, taken: Ints, returned: Ints, sources: Ints) -> None:
-        children, _ = gathered(self.dag.child_ptr, self.dag.child, executed)
+    @property
+    def _now(self) -> Codes:
+        return np.frombuffer(self.execution.codes, np.uint8)
+
+    def _change(self, changed: Ints) -> None:
+        """Take over the states of these tasks, which are all that changed."""
+        now = self._now[changed]
+        done = changed[now == EXECUTED]
+        children, _ = gathered(self.dag.child_ptr, self.dag.child, done)
         np.subtract.at(self._missing, children, 1)
-        ready = np.concatenate([sources, children[self._missing[children] == 0]])
-        changed = _distinct(len(self.dag), np.concatenate([executed, taken, returned, ready]))
-        before = self._is_open(changed)
-        self.status[ready] = self.status[returned] = ELIGIBLE
-        self.status[taken] = OUT
-        self.status[executed] = EXECUTED
-        step = before.astype(np.int32) - self._is_open(changed)
+        before = _is_open(self.codes[changed])
+        self.codes[changed] = now
+        step = before.astype(np.int32) - _is_open(now)
         children, degree = gathered(self.dag.child_ptr, self.dag.child, changed)
         np.add.at(self._blocked, children, np.repeat(step, degree))
         self._regroup(changed, children[self._is_sink(children)])
-
-    def _is_open(self, tasks: Ints) -> NDArray[np.bool_]:
-        """Whether each task stands in no child's way: executed, or to be executed now."""
-        free: NDArray[np.bool_] = (self.status[tasks] == ELIGIBLE) | (self.status[tasks] == EXECUTED)
-        return free
 
     def _regroup(self, changed: Ints, sinks: Ints) -> None:
         """Take the components apart that the changed tasks were in or that these sinks join, and put them together anew."""
@@ -101,7 +109,7 @@ class Residual:
         members = [self._remove(number) for number in _distinct(self._numbers, owners[owners >= 0]).tolist()]
         region = _distinct(len(self.dag), np.concatenate([near, *members]))
         self._owner[region] = -1
-        part, sources = self.restricted(region[self.status[region] == ELIGIBLE])
+        part, sources = self.restricted(region[self.codes[region] == ELIGIBLE])
         if not len(sources):
             return
         for component in components(part, sources, self.dag.height[sources]):
@@ -122,6 +130,12 @@ class Residual:
         self._shape_of[self._numbers] = shape
         self._owner[component.sources] = self._numbers
         self._numbers += 1
+
+
+def _is_open(codes: Codes) -> NDArray[np.bool_]:
+    """Whether tasks in these states stand in no child's way: executed, or to be executed now."""
+    free: NDArray[np.bool_] = (codes == ELIGIBLE) | (codes == EXECUTED)
+    return free
 
 
 def _distinct(n: int, tasks: Ints) -> Ints:

@@ -81,8 +81,10 @@ def plan(
     ] = False,
     order: Annotated[
         str,
-        typer.Option(help="What is written as priorities: balanced (finishes sooner) or eligible (the plan's order)."),
-    ] = "balanced",
+        typer.Option(
+            help="What is written as priorities: finish (ends sooner), ready (the plan's), a policy or a file."
+        ),
+    ] = "finish",
     override: Annotated[
         bool,
         typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
@@ -103,15 +105,16 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.plans import check_free, check_order_name, print_plan, read_told, save_plan, stoppable, tell, working
+    from eligo.cli.plans import check_free, print_plan, read_told, save_plan, stoppable, tell, working
     from eligo.formats import format_for_priorities, write_priorities
     from eligo.planning import plan as make_plan
+    from eligo.priorities import check_order
 
     if in_place and output is not None:
         raise InputError("--in-place writes FILE itself: leave -o out")
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
-    check_order_name(order)
+    check_order(order)
     flow = read_told(file, from_, allow_outside)
     writing = in_place or output is not None
     if writing:
@@ -238,7 +241,7 @@ def batch(
     eligible: Annotated[
         str | None, typer.Option(help="Likewise the tasks that may be handed out, where not all eligible ones may.")
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact, greedy, expansive or static.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, exact, greedy or expansive.")] = "auto",
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
@@ -272,10 +275,10 @@ def cluster(
         str | None, typer.Option(help="A file that names the tasks, where they were chosen by hand.")
     ] = None,
     goal: Annotated[
-        str, typer.Option(help="productive (most tasks made ready), communication (least to send back) or balanced.")
+        str, typer.Option(help="productive (most tasks made ready), communication (least to send back) or mixed.")
     ] = "productive",
-    weight: Annotated[float, typer.Option(help="How much sending counts when balanced, from 0 to 1.")] = 0.5,
-    strategy: Annotated[str, typer.Option(help="auto, direct, staggered, donor or searched.")] = "auto",
+    weight: Annotated[float, typer.Option(help="How much sending counts when mixed, from 0 to 1.")] = 0.5,
+    strategy: Annotated[str, typer.Option(help="auto, direct, staggered or searched.")] = "auto",
     executed: Annotated[
         str | None, typer.Option(help="A file that names the executed tasks, one a line, or as JSON.")
     ] = None,
@@ -290,10 +293,10 @@ def cluster(
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
-    from eligo.cli.clustering import Request, answer
+    from eligo.cli.clustering import ClusterRequest, answer
     from eligo.cli.plans import read_told
 
-    request = Request(
+    request = ClusterRequest(
         size=size,
         seconds=seconds,
         sizes=sizes,
@@ -336,10 +339,10 @@ def compare(
     json: Json = False,
 ) -> None:
     """Which order would have served you best, and at which rate of requests: schedulers side by side."""
-    from eligo.cli.comparing import Request
+    from eligo.cli.comparing import CompareRequest
     from eligo.cli.comparing import compare as play
 
-    request = Request(
+    request = CompareRequest(
         files=files or [],
         families=family or [],
         schedulers=schedulers,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from eligo.cli.plans import listed_names, tell, working
 from eligo.cli.printing import print_facts, print_json, sparkline
-from eligo.clusters import Dealing, FatTask, cluster, deal, fat_task
+from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import told
 from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
 from eligo.formats.shared.files import save
+from eligo.simulation import Dealing, deal
 from eligo.workflow import Workflow
 
 PICTURES = (".svg", ".png")
@@ -23,7 +24,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ClusterRequest:
     """What the command's options say."""
 
     size: int | None
@@ -46,7 +47,7 @@ class Request:
             raise InputError("standard input can be read only once")
 
 
-def answer(flow: Workflow, request: Request, output: str | None, export: str | None, json: bool) -> None:
+def answer(flow: Workflow, request: ClusterRequest, output: str | None, export: str | None, json: bool) -> None:
     """Find what was asked for, write it where that was asked for, and print it."""
     if export is not None and export not in EXPORTS:
         raise InputError(f"there is no export {export!r}; there are {', '.join(EXPORTS)}")
@@ -60,7 +61,7 @@ def answer(flow: Workflow, request: Request, output: str | None, export: str | N
         _print(found)
 
 
-def _found(flow: Workflow, request: Request, executed: Sequence[str]) -> FatTask | Dealing:
+def _found(flow: Workflow, request: ClusterRequest, executed: Sequence[str]) -> FatTask | Dealing:
     if request.tasks is not None:
         return fat_task(flow, listed_names(flow, request.tasks), executed, request.effort)
     if request.sizes is not None:
@@ -157,6 +158,7 @@ def _print_fat_task(fat: FatTask) -> None:
         ("makes ready", f"{fat.productivity:,} tasks; {fat.eligible_after:,} are ready then"),
         ("what is left", f"{len(fat.residual):,} tasks; {fat.residual_verdict}: {VERDICTS[fat.residual_verdict]}"),
     ]
+    facts += [("certificate", fat.certificate)] if fat.certificate else []
     facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []
     facts += [("its blocks", told(chain))] if chain else []
     print_facts(f"One client runs: {_shortened(fat.tasks)}", facts)

@@ -36,7 +36,7 @@ WIDTH = 150  # characters, where nobody's terminal says how many
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class CompareRequest:
     """What the command's options say."""
 
     files: Sequence[str]
@@ -49,7 +49,7 @@ class Request:
     seed: int
 
 
-def experiment_of(request: Request) -> Experiment:
+def experiment_of(request: CompareRequest) -> Experiment:
     """The experiment that somebody asked for, in a file of its own or by options."""
     described = [file for file in request.files if is_experiment(file)]
     if described:
@@ -103,7 +103,7 @@ def _number(word: str) -> float:
         raise InputError(f"a rate is a number, and {word!r} is none") from None
 
 
-def results_file(request: Request, given: str | None) -> str | None:
+def results_file(request: CompareRequest, given: str | None) -> str | None:
     """Where finished cells are kept: as given, or for an experiment in a file beside it."""
     if given is None and request.files and is_experiment(request.files[0]):
         return os.path.splitext(request.files[0])[0] + ".csv"
@@ -111,7 +111,7 @@ def results_file(request: Request, given: str | None) -> str | None:
 
 
 def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
-    request: Request, results: str | None, processes: int, on: str | None, output: str | None, as_json: bool
+    request: CompareRequest, results: str | None, processes: int, on: str | None, output: str | None, as_json: bool
 ) -> None:
     """Play, draw and print."""
     experiment = experiment_of(request)

@@ -77,16 +77,6 @@ def stoppable() -> Iterator[Clock]:
         signal.signal(signal.SIGINT, before)
 
 
-#: what may be written as priorities
-ORDERS = ("eligible", "balanced")
-
-
-def check_order_name(name: str) -> None:
-    """Refuse what is no such order."""
-    if name not in ORDERS:
-        raise InputError(f"there is no order {name!r}; there are {' and '.join(ORDERS)}")
-
-
 def check_free(flow: Workflow, save: str | None) -> None:
     """Refuse to write a plan over a file that the workflow was read from."""
     read = {flow.origin.path, *flow.origin.files} - {None} if flow.origin else set()
@@ -114,21 +104,21 @@ def print_plan(flow: Workflow, plan: Plan, prefer: str) -> None:
     """The sentence first, then what it rests on."""
     shown = ", ".join(plan.order[:FIRST_TASKS])
     first_come = eligible_counts(flow.dag, flow.dag.order).tolist()
-    area = plan.area / max(1, plan.tasks)
+    area = plan.area / max(1, len(plan))
     gain = f" ({plan.area / max(1, sum(first_come)) - 1:+.0%} over first come, first served)" if plan.area else ""
     print_facts(
         str(plan),
         [
             ("verdict", f"{plan.verdict} ({plan.method})"),
-            ("tasks", plan.tasks),
-            ("arcs", f"{plan.arcs:,}" + (f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else "")),
+            ("tasks", len(plan)),
+            ("arcs", f"{plan.dag.arc_count:,}" + (f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else "")),
             ("blocks", plan.blocks),
             ("ready on average", f"{area:.2f}{gain}"),
             ("of the bound", f"{plan.area / plan.area_bound:.2%}" if plan.area_bound else "100 %"),
             ("ready tasks", sparkline(plan.profile)),
             ("first come first", sparkline(first_come, top=max(plan.profile, default=0))),
             ("among equals", f"{PREFERRED[prefer]}; it costs no ready task"),
-            ("order", shown + (", ..." if plan.tasks > FIRST_TASKS else "")),
+            ("order", shown + (", ..." if len(plan) > FIRST_TASKS else "")),
             ("seconds", f"{plan.seconds:.3f}"),
         ],
     )

@@ -15,6 +15,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
+from eligo.clusters.limits import MANY_BLOCKS
 from eligo.clusters.matching import matches_all
 from eligo.dag import Dag
 from eligo.rows import Ints, pointers
@@ -24,10 +25,8 @@ from eligo.theory.series import segments
 from eligo.theory.skeleton import skeleton
 from eligo.theory.solutions import Solutions, recognise, solve_blocks, solve_one
 
-MANY = 10  # blocks without a name, of which one is looked at before all are solved
 
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Chain:
     """The blocks of a dag in the order of a ▷-chain; `tasks` says which task of a larger dag each task of it is."""
 
@@ -35,8 +34,6 @@ class Chain:
     #: block numbers of the decomposition, first to last
     sequence: Ints
     tasks: Ints
-    #: how many of the first tasks of `order` are known to be gone
-    front: int = 0
 
     def __len__(self) -> int:
         return len(self.sequence)
@@ -109,7 +106,7 @@ def _is_hopeless(blocks: Blocks) -> bool:
     unnamed = np.ones(len(blocks), np.bool_)
     for _, members in recognise(blocks):
         unnamed[members] = False
-    if unnamed.sum() < MANY:
+    if unnamed.sum() < MANY_BLOCKS:
         return False
     largest = int(np.argmax(np.where(unnamed, np.diff(blocks.source_rows[0]), 0)))
     return solve_one(blocks.block_dag(largest)).order is None

@@ -5,26 +5,31 @@ from numbers import Real
 from operator import index
 from typing import SupportsIndex
 
+import numpy as np
+
+from eligo.border import as_workflow
 from eligo.clusters.fat import FatTask, fat_of
 from eligo.clusters.goals import Goal
 from eligo.clusters.growth import Budget, Growth
-from eligo.clusters.ranking import LARGEST_PLANNED, Ranking, ranked
+from eligo.clusters.limits import EXCHANGES_LARGE, LARGEST_PLANNED, SEEDS_LARGE
+from eligo.clusters.ranking import Ranking, ranked
 from eligo.clusters.state import State
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
-from eligo.dag import Dag
+from eligo.dag import Name
 from eligo.errors import InputError
+from eligo.execution import Execution
 from eligo.planning import Plan
-from eligo.workflow import Workflow, dag_of
+from eligo.workflow import Workflow, known_seconds
 
 
 def cluster(  # noqa: PLR0913
-    flow: Dag | Workflow,
+    flow: object,
     size: int | None = None,
     goal: str = "productive",
     *,
     strategy: str = "auto",
-    executed: Iterable[str] = (),
+    executed: Iterable[Name] = (),
     seconds: float | None = None,
     tolerance: float = 0.1,
     weight: float = 0.5,
@@ -34,31 +39,31 @@ def cluster(  # noqa: PLR0913
     """A self-contained set of tasks for one client, and what it leaves.
 
     It has *size* tasks, or takes *seconds* within the *tolerance*. *goal* is "productive" (most tasks rendered eligible),
-    "communication" (fewest arcs cut, or bytes where the sizes of files are known) or "balanced", where *weight*, from 0 to
-    1, says how much a cut arc counts. *strategy* is "auto", "direct", "staggered", "donor" or "searched". Where what is left
-    has an IC-optimal schedule, "auto" leaves one that has. *plan* is that of the workflow, where it is known and nothing
+    "communication" (fewest arcs cut, or bytes where the sizes of files are known) or "mixed", where *weight*, from 0 to 1,
+    says how much a cut arc counts. *strategy* is "auto", "direct", "staggered" or "searched". Where what is left has an
+    IC-optimal schedule, "auto" leaves one that has. *plan* is that of the workflow, where it is known and nothing
     is executed.
 
-    >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
+    >>> mesh = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["b", "c"], "f": ["c"]}
     >>> fat = cluster(mesh, size=3)
     >>> fat.tasks, fat.cut_arcs, fat.residual_verdict, fat.strategy
     (('a', 'b', 'c'), 4, 'optimal', 'direct')
     """
-    dag = dag_of(flow)
+    known = as_workflow(flow)
     check_strategy(strategy)
     aim = Goal(goal, weight)
-    state = State(dag, dag.indices(tuple(executed)))
-    budget = budget_of(flow, state, size, seconds, tolerance)
-    chooser = Chooser(state, _ranking(state, effort, plan), aim, Files.of(flow), effort)
+    state = State(Execution(known, executed))
+    budget = budget_of(known, state, size, seconds, tolerance)
+    chooser = Chooser(state, _ranking(state, effort, plan), aim, Files.of(known), effort)
     if state.left > LARGEST_PLANNED:
-        chooser.seeds, chooser.exchanges = 4, 200
+        chooser.seeds, chooser.exchanges = SEEDS_LARGE, EXCHANGES_LARGE
     choice = chooser.choose(strategy, budget)
     if not choice.growth.reached:
         raise InputError(
             f"no fat task of {budget.low:g} to {budget.high:g} seconds was found; "
             f"the nearest found takes {_nearest(state, choice.growth):g} seconds"
         )
-    return fat_of(flow, choice.growth, choice.strategy, choice.why, verdict=choice.verdict, effort=effort)
+    return fat_of(known, choice, effort)
 
 
 def _nearest(state: State, growth: Growth) -> float:
@@ -76,9 +81,7 @@ def _ranking(state: State, effort: str, plan: Plan | None) -> Ranking:
     return ranked(dag, effort) if plan is None else Ranking.of_plan(plan)
 
 
-def budget_of(
-    flow: Dag | Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1
-) -> Budget:
+def budget_of(flow: Workflow, state: State, size: int | None, seconds: float | None, tolerance: float = 0.1) -> Budget:
     """How large a fat task is to be, in tasks or in seconds, where there is that much left."""
     if (size is None) == (seconds is None):
         raise InputError("give either the size in tasks or the seconds")
@@ -123,7 +126,7 @@ def checked_seconds(seconds: object) -> float:
     return amount
 
 
-def _budget_of_seconds(flow: Dag | Workflow, state: State, seconds: float, tolerance: float) -> Budget:
+def _budget_of_seconds(flow: Workflow, state: State, seconds: float, tolerance: float) -> Budget:
     if not 0 <= tolerance < 1:
         raise InputError(f"a tolerance is a share from 0 to less than 1, and {tolerance} is none")
     weights = weights_of(flow, state)
@@ -134,12 +137,14 @@ def _budget_of_seconds(flow: Dag | Workflow, state: State, seconds: float, toler
     return budget
 
 
-def weights_of(flow: Dag | Workflow, state: State) -> list[float]:
+def weights_of(flow: Workflow, state: State) -> list[float]:
     """The seconds of every task, which must be known of those that are left."""
-    if isinstance(flow, Dag):
+    if not flow.details:
         raise InputError("how long the tasks run is not known, so a fat task cannot be sized by seconds")
-    known = [flow.task(name).seconds for name in flow.dag.tasks]
-    unknown = next((v for v in state.remaining().tolist() if known[v] is None), None)
-    if unknown is not None:
-        raise InputError(f"how long {flow.dag.tasks[unknown]!r} runs is not known, so no size in seconds can be kept")
-    return [second or 0.0 for second in known]
+    known = known_seconds(flow)
+    unknown = np.flatnonzero(np.isnan(known[rest := state.remaining()]))
+    if len(unknown):
+        task = flow.dag.tasks[rest[unknown[0]]]
+        raise InputError(f"how long {task!r} runs is not known, so no size in seconds can be kept")
+    weights: list[float] = np.nan_to_num(known).tolist()
+    return weights

@@ -9,14 +9,12 @@ from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
 from eligo.theory.exact import down_sets
 
-MOST_ENUMERATED = 12  # tasks
-
 
 def every_set(state: State, budget: Budget, files: Files | None = None) -> Iterator[Growth]:
     """Every self-contained set of what is left that is as large as the budget says.
 
-    >>> from eligo.dag import Dag
-    >>> state = State(Dag.from_arcs([("a", "c"), ("b", "c")], tasks="abc"))
+    >>> from eligo.execution import Execution
+    >>> state = State(Execution({"a": [], "b": [], "c": ["a", "b"]}))
     >>> [list(growth.inside) for growth in every_set(state, Budget(2, 2))]
     [[0, 1]]
     """
@@ -27,7 +25,7 @@ def every_set(state: State, budget: Budget, files: Files | None = None) -> Itera
         for mask in layer:
             members = [int(free[i]) for i in order if mask >> i & 1]
             size = sum(map(budget.of, members))
-            if budget.is_reached(size) and budget.has_room(size):
+            if all(map(budget.allows, members)) and budget.is_reached(size) and budget.has_room(size):
                 growth = Growth(state, budget, files)
                 for v in members:
                     growth.add(v)
@@ -39,5 +37,5 @@ def _free(state: State) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
     everything = Growth(state, Budget(float("inf"), float("inf")))
     waiting = [v for v in state.remaining().tolist() if state.is_ready(v)]
     for v in waiting:
-        waiting += [w for w in everything.add(v) if not state.gone[w]]
+        waiting += [w for w in everything.add(v) if not state.gone(w)]
     return np.array(sorted(everything.inside), np.int32)

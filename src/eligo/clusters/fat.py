@@ -13,16 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from eligo.border import as_workflow
 from eligo.clusters.chains import chain_of
-from eligo.clusters.growth import Budget, Growth
+from eligo.clusters.growth import Budget, Choice, Growth
 from eligo.clusters.ranking import verdict_of
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
-from eligo.dag import Dag
+from eligo.dag import Dag, Name
 from eligo.errors import NotSelfContainedError
-from eligo.workflow import Workflow, dag_of
+from eligo.execution import Execution
+from eligo.rows import places
+from eligo.workflow import Workflow
 
-Arc = tuple[str, str]
+Arc = tuple[Name, Name]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -35,7 +38,7 @@ class FatTask:
 
     dag: Dag
     #: the tasks in an order in which the client can run them
-    tasks: tuple[str, ...]
+    tasks: tuple[Name, ...]
     #: the arcs from it to what is left: results to be sent back
     cut: tuple[Arc, ...]
     #: the arcs to it from executed tasks: results that it needs
@@ -52,8 +55,10 @@ class FatTask:
     #: the sizes of the files that are sent to the client and back, where known
     bytes_in: int | None = None
     bytes_out: int | None = None
-    #: what is gone once it is out, a bit for every task of the dag
-    gone: bytes = b""
+    #: why any fat task may be taken from such a dag, where that is known
+    certificate: str | None = None
+    #: what is left once it is out, a bit for every task of the dag
+    left: bytes = b""
     known_verdict: str | None = None
     effort: str = "normal"
 
@@ -71,8 +76,8 @@ class FatTask:
     @cached_property
     def residual(self) -> Dag:
         """The dag of what is left."""
-        bits = np.unpackbits(np.frombuffer(self.gone, np.uint8), count=len(self.dag))
-        return self.dag.induced(np.flatnonzero(bits == 0).astype(np.int32))
+        bits = np.unpackbits(np.frombuffer(self.left, np.uint8), count=len(self.dag))
+        return self.dag.induced(np.flatnonzero(bits).astype(np.int32))
 
     @cached_property
     def residual_verdict(self) -> str:
@@ -87,12 +92,13 @@ class FatTask:
 
     def document(self) -> dict[str, Any]:
         """The fat task as plain data, fit for JSON."""
-        known = {"seconds": self.seconds, "bytes_in": self.bytes_in, "bytes_out": self.bytes_out}
+        known = {key: getattr(self, key) for key in ("certificate", "seconds", "bytes_in", "bytes_out")}
+        label = dict(zip(self.dag.tasks, self.dag.labels, strict=True)).__getitem__
         return {
-            "tasks": self.tasks,
+            "tasks": tuple(map(label, self.tasks)),
             "cut_arcs": self.cut_arcs,
-            "cut": self.cut,
-            "inputs": self.inputs,
+            "cut": tuple((label(u), label(v)) for u, v in self.cut),
+            "inputs": tuple((label(u), label(v)) for u, v in self.inputs),
             "productivity": self.productivity,
             "eligible_after": self.eligible_after,
             "residual_tasks": len(self.residual),
@@ -102,9 +108,7 @@ class FatTask:
         } | {key: amount for key, amount in known.items() if amount is not None}
 
 
-def fat_task(
-    flow: Dag | Workflow, tasks: Iterable[str], executed: Iterable[str] = (), effort: str = "normal"
-) -> FatTask:
+def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (), effort: str = "normal") -> FatTask:
     """A set of tasks chosen by hand as a fat task; it must be self-contained.
 
     The smallest counterexample to Theorem 6 of the paper: two cycles that share a task.
@@ -116,39 +120,29 @@ def fat_task(
     Traceback (most recent call last):
     eligo.errors.NotSelfContainedError: not self-contained: '3' needs '0', which is neither in the fat task nor executed
     """
-    dag = dag_of(flow)
-    state = State(dag, dag.indices(tuple(executed)))
-    chosen = dag.indices(tuple(tasks))
-    growth = Growth(state, Budget(len(chosen), len(chosen)), Files.of(flow))
-    place = np.empty(len(dag), np.int32)
-    place[dag.order] = np.arange(len(dag), dtype=np.int32)
-    for v in chosen[np.argsort(place[chosen])].tolist():
-        if state.gone[v]:
+    known = as_workflow(flow)
+    dag, state = known.dag, State(Execution(known, executed))
+    chosen = dag.indices(tasks)
+    growth = Growth(state, Budget(len(chosen), len(chosen)), Files.of(known))
+    for v in chosen[np.argsort(places(len(dag), dag.order)[chosen])].tolist():
+        if state.gone(v):
             raise NotSelfContainedError(dag.tasks[v])
         if growth.missing(v):
-            inside = (*growth.inside, *np.flatnonzero(np.frombuffer(state.gone, np.uint8)).tolist())
-            lacking = next(u for u in state.parents_of(v) if u not in inside)
+            lacking = next(u for u in state.parents_of(v) if u not in growth.inside and not state.gone(u))
             raise NotSelfContainedError(dag.tasks[v], dag.tasks[lacking])
         growth.add(v)
-    return fat_of(flow, growth, "by hand", "it was given", effort=effort)
+    return fat_of(known, Choice(growth, "by hand", "it was given"), effort)
 
 
-def fat_of(  # noqa: PLR0913
-    flow: Dag | Workflow,
-    growth: Growth,
-    strategy: str,
-    why: str,
-    *,
-    verdict: str | None = None,
-    effort: str = "normal",
-) -> FatTask:
+def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
     """The fat task that a growing set has become."""
-    dag, state, inside = dag_of(flow), growth.state, growth.inside
-    members = list(inside) if strategy == "by hand" else growth.ordered()
+    growth = choice.growth
+    dag, state, inside, files = flow.dag, growth.state, growth.inside, growth.files
+    members = list(inside) if choice.strategy == "by hand" else growth.ordered()
     name = dag.tasks.__getitem__
-    gone = np.frombuffer(bytes(state.gone), np.uint8).copy()
-    gone[members] = 1
-    files = growth.files
+    left = np.zeros(len(dag), np.bool_)
+    left[state.remaining()] = True
+    left[members] = False
     return FatTask(
         dag=dag,
         tasks=tuple(map(name, members)),
@@ -156,19 +150,20 @@ def fat_of(  # noqa: PLR0913
         inputs=tuple((name(u), name(v)) for v in members for u in state.parents_of(v) if u not in inside),
         productivity=growth.rendered,
         eligible_after=state.ready_count() + growth.rendered - len(members),
-        strategy=strategy,
-        why=why,
+        strategy=choice.strategy,
+        why=choice.why,
+        certificate=choice.certificate,
         seconds=_seconds(flow, members),
         bytes_in=None if files is None else files.needed(inside, members),
         bytes_out=None if files is None else files.cut(inside, members),
-        gone=np.packbits(gone).tobytes(),
-        known_verdict=verdict,
+        left=np.packbits(left).tobytes(),
+        known_verdict=choice.verdict,
         effort=effort,
     )
 
 
-def _seconds(flow: Dag | Workflow, members: list[int]) -> float | None:
-    if isinstance(flow, Dag) or not flow.details:
+def _seconds(flow: Workflow, members: list[int]) -> float | None:
+    if not flow.details:
         return None
     known = [flow.task(name).seconds for name in flow.dag.named(members)]
     return None if None in known else sum(second for second in known if second is not None)

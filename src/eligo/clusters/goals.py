@@ -6,16 +6,16 @@ grows. With seconds instead of tasks the sizes of two sets may differ, so produc
 
 from dataclasses import dataclass
 
-from eligo.clusters.growth import NEAR, Growth
+from eligo.clusters.growth import Growth
+from eligo.clusters.limits import MOST_CHILDREN, NEAR
 from eligo.errors import InputError
 
-GOALS = ("productive", "communication", "balanced")
-MOST_CHILDREN = 64  # that a score looks at
+GOALS = ("productive", "communication", "mixed")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """One of `GOALS`; *weight*, from 0 to 1, says how much a cut arc counts against an eligible task when balanced."""
+    """One of `GOALS`; *weight*, from 0 to 1, says how much a cut arc counts against an eligible task when mixed."""
 
     name: str = "productive"
     weight: float = 0.5

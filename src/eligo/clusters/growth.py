@@ -9,21 +9,25 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
+from eligo.clusters.limits import MOST_OPENERS, NEAR
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
 
-MOST_OPENERS = 24  # tasks that are looked at to find what a waiting task waits for
-NEAR = 4  # parents that a task may miss so that growing looks ahead to it
 SLACK = 1e-9  # as a share: seconds are added up, and 0.1 + 0.1 + 0.1 is more than 0.3
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How large a fat task is to be: from *low* to *high*, in tasks or, with *weights*, in seconds."""
+    """How large a fat task is to be: from *low* to *high*, in tasks or, with *weights*, in seconds; of what *fits*."""
 
     low: float
     high: float
     weights: Sequence[float] | None = None
+    fits: Callable[[int], bool] | None = None
+
+    def allows(self, v: int) -> bool:
+        """Whether the client can run a task."""
+        return self.fits is None or self.fits(v)
 
     def of(self, v: int) -> float:
         """What a task adds."""
@@ -65,7 +69,8 @@ class Growth:
 
     def is_ready(self, v: int) -> bool:
         """Whether a task may join now."""
-        return not self.missing(v) and not self.state.gone[v] and v not in self.inside
+        fresh = not self.missing(v) and not self.state.gone(v) and v not in self.inside
+        return fresh and self.budget.allows(v)
 
     def fits(self, v: int) -> bool:
         """Whether a task may join without making it too large."""
@@ -118,7 +123,7 @@ class Growth:
         queue = [v]
         for w in queue:
             for u in state.parents_of(w):
-                if u in seen or u in self.inside or state.gone[u]:
+                if u in seen or u in self.inside or state.gone(u):
                     continue
                 seen.add(u)
                 (found if not self.missing(u) else queue).append(u)
@@ -133,6 +138,19 @@ class Growth:
     def ordered(self) -> list[int]:
         """Its tasks in the order of the ranking, which is a schedule."""
         return sorted(self.inside, key=self.state.rank.__getitem__)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A set with the strategy that found it, and what is known of what it leaves."""
+
+    growth: Growth
+    strategy: str
+    why: str
+    #: the verdict on what it leaves
+    verdict: str | None = None
+    #: why any set may be taken
+    certificate: str | None = None
 
 
 def by_rank(growth: Growth) -> Growth:
@@ -153,6 +171,14 @@ def by_rank(growth: Growth) -> Growth:
             for w in growth.add(v):
                 heappush(heap, (state.rank[w], w))
     state.push(popped)
+    return growth
+
+
+def by_last(growth: Growth) -> Growth:
+    """What may go next, the last of the ranking first: for a client that had better not hold what others wait for."""
+    for v in growth.state.last_ones():
+        if not growth.reached and growth.is_ready(v) and growth.fits(v):
+            growth.add(v)
     return growth
 
 

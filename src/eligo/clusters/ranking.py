@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eligo.clusters.chains import Chain, chain_of
+from eligo.clusters.limits import LARGEST_PLANNED
 from eligo.dag import Dag
 from eligo.deciding.orders import release_order
 from eligo.deciding.outcomes import BOUNDED, OPTIMAL
 from eligo.planning import Plan, plan
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton
-
-LARGEST_PLANNED = 20_000  # tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Ranking:
     @classmethod
     def of_plan(cls, found: Plan) -> "Ranking":
         """The planner's order."""
-        tight = found.eligible == found.ceiling
+        tight = found.counts == found.ceiling
         gaps = np.flatnonzero(~tight)
         return cls(found.sequence, found.verdict, tight, int(gaps[-1]) + 1 if len(gaps) else 0)
 

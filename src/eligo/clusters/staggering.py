@@ -33,7 +33,7 @@ def staggered(growth: Growth, chain: Chain, goal: Goal, root: int) -> Growth:
 
 def _left(growth: Growth, chain: Chain, place: int) -> list[int]:
     """What is left of a block."""
-    return [v for v in chain.members(place) if not growth.state.gone[v]]
+    return [v for v in chain.members(place) if not growth.state.gone(v)]
 
 
 def _nearby(growth: Growth, chain: Chain, block: list[int]) -> dict[int, None]:
@@ -77,25 +77,28 @@ def _cost(growth: Growth, goal: Goal, block: list[int]) -> float:
             return (goal.weight * cost - (1 - goal.weight) * rendered) / len(block)
 
 
-def keeps_chain(chain: Chain, state: State, inside: Iterable[int]) -> bool:
+def keeps_chain(chain: Chain, state: State, inside: Iterable[int], front: int = 0) -> bool:
     """Whether every block is then whole, or gone, or the first one left and begun in its own order.
 
-    Taken for granted is that it is so before, and that the chain is of the same dag.
+    Taken for granted is that it is so before, that the chain is of the same dag, and that the first *front* tasks of its
+    order are gone.
     """
     taken = set(inside)
     begun = []
     for place in {chain.places[v] for v in taken if v in chain.places}:
-        gone = [bool(state.gone[v]) or v in taken for v in chain.members(place)]
+        gone = [state.gone(v) or v in taken for v in chain.members(place)]
         if not all(gone):
             if gone != sorted(gone, reverse=True):
                 return False
             begun.append(place)
-    return not begun or (len(begun) == 1 and _is_first(chain, state, taken, begun[0]))
+    if len(begun) > 1:
+        return False
+    before = chain.order[front : chain.begin[begun[0]]].tolist() if begun else ()
+    return all(state.gone(v) or v in taken for v in before)
 
 
-def _is_first(chain: Chain, state: State, taken: set[int], place: int) -> bool:
-    """Whether all blocks before a place are gone once the taken tasks are."""
-    end = chain.begin[place]
-    while chain.front < end and state.gone[chain.order[chain.front]]:
-        chain.front += 1
-    return all(state.gone[v] or v in taken for v in chain.order[chain.front : end].tolist())
+def gone_in_front(chain: Chain, state: State, front: int) -> int:
+    """How many of the first tasks of a chain's order are gone, where *front* are known to be."""
+    while front < len(chain.order) and state.gone(int(chain.order[front])):
+        front += 1
+    return front

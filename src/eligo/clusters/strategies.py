@@ -1,52 +1,38 @@
-"""How a fat task is chosen: four strategies, and which of them when.
+"""How a fat task is chosen: three strategies, and which of them when.
 
 *Direct* takes the beginning of the plan [1]_, equation (2) and Corollary 1; *staggered* takes whole blocks of a ▷-chain and
-may skip some (Lemma 2); *donor* takes whatever serves the goal from dags of which any fat task may be taken (Theorems 6 and
-7, repaired); *searched* does so from any dag. The first two leave a dag that has an IC-optimal schedule by proof, where there
-was one; of the others the residual is decided before they are chosen, for the printed theorems are false.
+may skip some (Lemma 2); *searched* takes whatever serves the goal. The first two leave a dag that has an IC-optimal schedule
+by proof, where there was one. What a searched one leaves is decided before it is chosen; a *donor*, a dag of which any fat
+task may be taken (Theorems 6 and 7, repaired, for the printed ones are false), is a certificate that it need not be.
 
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from eligo.clusters.chains import Chain, chain_of, is_reticulated, told
-from eligo.clusters.enumeration import MOST_ENUMERATED, every_set
+from eligo.clusters.enumeration import every_set
 from eligo.clusters.goals import Goal
-from eligo.clusters.growth import Budget, Growth, by_rank, by_score, exchange
+from eligo.clusters.growth import Budget, Choice, Growth, by_last, by_rank, by_score, exchange
+from eligo.clusters.limits import CHECKS, EXCHANGES, FEW_CHECKS, MOST_CERTIFIED, MOST_ENUMERATED, SEEDS
 from eligo.clusters.ranking import Ranking, verdict_of
-from eligo.clusters.staggering import keeps_chain, staggered
+from eligo.clusters.staggering import gone_in_front, keeps_chain, staggered
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
 from eligo.deciding.outcomes import OPTIMAL
 from eligo.errors import InputError
 
-STRATEGIES = ("auto", "direct", "staggered", "donor", "searched")
-SEEDS = 24  # places from which the search grows
-EXCHANGES = 5_000  # pairs that are compared to improve one set
-CHECKS = ((2_000, 12), (20_000, 4))  # tasks left, and so many residuals of such dags are decided at most
-FEW_CHECKS = 1
-MOST_CERTIFIED = 20_000  # tasks: beyond, the repaired condition is not looked at for words alone
+STRATEGIES = ("auto", "direct", "staggered", "searched")
 
 
 def check_strategy(name: str) -> None:
     """Refuse a strategy that there is not."""
     if name not in STRATEGIES:
         raise InputError(f"there is no strategy {name!r}; there are {', '.join(STRATEGIES)}")
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A set with the strategy that found it, and the verdict on what it leaves where that is known."""
-
-    growth: Growth
-    strategy: str
-    why: str
-    verdict: str | None = None
 
 
 @dataclass(eq=False)
@@ -74,14 +60,17 @@ class Chooser:
 
     def __post_init__(self) -> None:
         self.state.rank_by(self.ranking.sequence)
+        #: the chain, where it was looked for and found, and how many of the first tasks of its order are gone
+        self._found = self.ranking.chain
+        self._front = 0
 
     @cached_property
     def chain(self) -> Chain | None:
-        """What was left when the ranking was made, as a ▷-chain of blocks."""
-        if self.ranking.chain is not None:
-            return self.ranking.chain
-        rest = np.sort(self.ranking.sequence)
-        return chain_of(self.state.dag.induced(rest), rest)
+        """What was left when the ranking was made, as a ▷-chain of blocks; looked for when asked."""
+        if self._found is None:
+            rest = np.sort(self.ranking.sequence)
+            self._found = chain_of(self.state.dag.induced(rest), rest)
+        return self._found
 
     @cached_property
     def certified(self) -> bool:
@@ -101,21 +90,21 @@ class Chooser:
             self.ranking = Ranking.of_chain(self.chain)
             self.state.rank_by(self.chain.order)
 
-    def took(self, choice: Choice) -> None:
-        """A choice went out: remember what that leaves of the ranking and the chain."""
-        inside = choice.growth.inside
-        self.prefix = self.prefix and self._is_prefix(choice.growth)
-        self.linked = self.linked and self.chain_kept(choice.growth)
-        self.dealt += len(inside)
+    def went(self, tasks: Collection[int]) -> None:
+        """Tasks went out together: remember what that leaves of the ranking and the chain."""
+        self.prefix = self.prefix and self._is_prefix(tasks)
+        self.linked = self.linked and self.chain_kept(tasks)
+        self.dealt += len(tasks)
+        if self.linked and self._found is not None:
+            self._front = gone_in_front(self._found, self.state, self._front)
 
-    def chain_kept(self, growth: Growth) -> bool:
+    def chain_kept(self, tasks: Collection[int]) -> bool:
         """Whether a set leaves a chain, where there was one; only looked at where the chain is known already."""
-        chain = self.__dict__.get("chain")
-        return chain is not None and self.linked and keeps_chain(chain, self.state, growth.inside)
+        return self._found is not None and self.linked and keeps_chain(self._found, self.state, tasks, self._front)
 
-    def _is_prefix(self, growth: Growth) -> bool:
-        last = max((self.state.rank[v] for v in growth.inside), default=self.dealt - 1)
-        return self.prefix and last + 1 == self.dealt + len(growth.inside)
+    def _is_prefix(self, tasks: Collection[int]) -> bool:
+        last = max((self.state.rank[v] for v in tasks), default=self.dealt - 1)
+        return self.prefix and last + 1 == self.dealt + len(tasks)
 
     def choose(self, strategy: str, budget: Budget) -> Choice:
         """The fat task of this size that serves the goal best, as far as the strategy goes."""
@@ -125,8 +114,6 @@ class Chooser:
                 return self.direct(budget)
             case "staggered":
                 return min(self.staggered(budget), key=self._cost)
-            case "donor":
-                return self.donor(budget)
             case "searched":
                 return self._unspoilt([*self.searched(budget)], self.direct(budget))
             case _:
@@ -136,9 +123,9 @@ class Chooser:
         """The first tasks of the plan (Theorem 4): nothing renders more, where the plan is best at that step."""
         growth = by_rank(self._empty(budget))
         after = self.dealt + len(growth.inside)
-        prefix = self._is_prefix(growth)
+        prefix = self._is_prefix(growth.inside)
         best = "; no other set of this size renders more" if prefix and self.ranking.tight[after] else ""
-        kept = (prefix and after >= self.ranking.best_from) or self.chain_kept(growth)
+        kept = (prefix and after >= self.ranking.best_from) or self.chain_kept(growth.inside)
         return Choice(growth, "direct", f"the first tasks of the plan{best}", OPTIMAL if kept else None)
 
     def staggered(self, budget: Budget) -> Iterator[Choice]:
@@ -151,37 +138,33 @@ class Chooser:
         for root in roots:
             growth = staggered(self._empty(budget), chain, self.goal, root)
             why = f"whole blocks, which leaves a chain of blocks (Lemma 2): {told(blocks_of(chain, growth)) or 'none'}"
-            yield Choice(growth, "staggered", why, OPTIMAL if self.chain_kept(growth) else None)
+            yield Choice(growth, "staggered", why, OPTIMAL if self.chain_kept(growth.inside) else None)
         if not roots:
             yield replace(self.direct(budget), strategy="staggered")
 
-    def donor(self, budget: Budget) -> Choice:
-        """Whatever serves the goal, from a composition of W, of cycles, of N or of M with two parents each."""
-        if self.chain is None or self.chain.family is None:
-            raise InputError(
-                "the donor strategy needs a chain of blocks that are all W, all cycles, all N or all M(s,2)"
-            )
-        choices = [replace(choice, strategy="donor", why=self._donor_words()) for choice in self.searched(budget)]
-        return self._unspoilt(choices, self.direct(budget))
+    def modest(self, budget: Budget) -> Choice:
+        """What comes last in the plan, for a client that had better not hold what others wait for."""
+        return Choice(
+            by_last(self._empty(budget)), "modest", "the last tasks of the plan that can go, for a slow client"
+        )
 
     def searched(self, budget: Budget) -> Iterator[Choice]:
         """Sets that grew from several places and were improved, or every set where there are few."""
         few = self.state.left <= MOST_ENUMERATED
-        seen = set()
+        seen, certificate = set(), self._certificate()
         for growth in every_set(self.state, budget, self.files) if few else self._grown(budget):
             members = frozenset(growth.inside)
             if members not in seen and growth.reached:
                 seen.add(members)
-                yield Choice(growth, "searched", "found by growing and exchanging")
+                yield Choice(growth, "searched", "found by growing and exchanging", certificate=certificate)
 
-    def _donor_words(self) -> str:
+    def _certificate(self) -> str | None:
+        """Why any set may be taken, as far as is known."""
+        if self.ranking.verdict != OPTIMAL or not self._looks_at_condition or not self.certified:
+            return None
         letter = self.chain.family if self.chain is not None else None
-        family = {"W": "W-dags", "C": "cycles", "N": "N-dags", "M": "M-dags", None: "a donor"}[letter]
-        covered = ""
-        if self._looks_at_condition:
-            covered = f" (the repaired condition {'holds' if self.certified else 'does not cover it'})"
-        checked = "" if self.trusting else "; the residual was decided"
-        return f"what serves the goal best, from {family}{covered}{checked}"
+        family = {"W": "W-dags", "C": "cycles", "N": "N-dags", "M": "M-dags", None: "such blocks"}[letter]
+        return f"a donor: a chain of {family} that meets the repaired condition"
 
     def _grown(self, budget: Budget) -> Iterator[Growth]:
         ready = self.state.first(max(self.seeds, 16))
@@ -205,9 +188,7 @@ class Chooser:
         if self.linked and self.ranking.verdict == OPTIMAL and self.chain is not None:
             choices += self.staggered(budget)
         if self._may_search(choices):
-            donor = self.ranking.verdict == OPTIMAL and self._looks_at_condition and self.certified
-            found = self.searched(budget)
-            choices += [replace(c, strategy="donor", why=self._donor_words()) if donor else c for c in found]
+            choices += self.searched(budget)
         if self.goal.name == "communication" and direct.growth.reached:
             choices = [choice for choice in choices if choice.growth.cut <= direct.growth.cut]
         return self._unspoilt(choices, direct)
@@ -218,7 +199,7 @@ class Chooser:
             return direct.exhausted
         if self.goal.name != "productive":
             return False
-        best = self._is_prefix(direct) and bool(self.ranking.tight[self.dealt + len(direct.inside)])
+        best = self._is_prefix(direct.inside) and bool(self.ranking.tight[self.dealt + len(direct.inside)])
         return best or self.trusting or self.state.left > MOST_CERTIFIED
 
     def _may_search(self, choices: list[Choice]) -> bool:

@@ -7,7 +7,6 @@ tasks outside read is sent once, so bytes are counted by file and not by arc.
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from eligo.dag import Dag
 from eligo.workflow import Workflow
 
 
@@ -23,9 +22,9 @@ class Files:
     bytes: list[int]
 
     @classmethod
-    def of(cls, flow: Dag | Workflow) -> "Files | None":
+    def of(cls, flow: Workflow) -> "Files | None":
         """The files of a workflow, or None where a file that passes between tasks is of unknown size, or there is none."""
-        if not isinstance(flow, Workflow) or not flow.file_sizes:
+        if not flow.file_sizes:
             return None
         index = flow.dag.index
         made: dict[str, int] = {}

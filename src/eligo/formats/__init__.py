@@ -267,7 +267,7 @@ def parse(text: str, format: str | None = None) -> Workflow:
 
 def generate(flow: Dag | Workflow, format: str) -> str:
     """The text that describes a workflow in this format."""
-    return module(format).generate(flow if isinstance(flow, Workflow) else Workflow(flow))
+    return module(format).generate((flow if isinstance(flow, Workflow) else Workflow(flow)).labelled())
 
 
 def detect(path: StrPath | None, text: str) -> str:

@@ -15,6 +15,7 @@ cdef class Crowd:
     cdef double[::1] speed, since, came, left, worked, work_done, time_done, work, expected, began
     cdef double now, total_work, total_time, useful, wasted, stalled, here
     cdef long long asked, finished
+    cdef public object log
     @cython.locals(slot=cython.int, c=cython.int, undone=cython.int, fruitless=cython.int)
     cpdef int play(self, unsigned long long seed, const double[::1] seconds, bint drawn, const double[::1] expected, double[::1] outcome) noexcept
     @cython.locals(v=cython.int, c=cython.int, base=cython.ulonglong)
@@ -29,8 +30,9 @@ cdef class Crowd:
     @cython.locals(keeps=cython.bint, renewed=cython.bint, away=cython.double, v=cython.int)
     cdef void go(self, int c) noexcept
     cdef void enter(self, int c) noexcept
-    @cython.locals(pace=cython.double)
     cdef void ask(self, int c) noexcept
+    @cython.locals(i=cython.int, c=cython.int, pace=cython.double)
+    cdef void by_pace(self) noexcept
     cdef bint is_slow(self, int c) noexcept
     @cython.locals(c=cython.int, v=cython.int, refused=cython.int, i=cython.int)
     cdef void serve(self) noexcept

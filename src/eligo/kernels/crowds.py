@@ -86,6 +86,7 @@ class Crowd:
         self.expected = array("d", bytes(8 * n))
         self.began = array("d", bytes(8 * n))
         self.copies = array("i", bytes(4 * n))  # clients that the server believes have a task
+        self.log: list[tuple[float, int, int]] | None = None  # where kept: when which client got which task
         self.holders = array("i", bytes(4 * n))  # clients that have it
 
     def play(self, seed: int, seconds: Floats, drawn: bool, expected: Floats, outcome: Floats) -> int:
@@ -247,12 +248,18 @@ class Crowd:
         """Client c is here and has nothing to do."""
         self.since[c] = self.now
         self.asked += 1
-        pace = 0.0
-        if self.fastest:
+        self.waiting.put(c, 0.0, self.asked)
+
+    def by_pace(self) -> None:
+        """Let the fastest of those who wait be served first."""
+        for i in range(self.waiting.size):
+            self.refused[i] = self.waiting.items[i]
+        for i in range(self.waiting.size):
+            c = self.refused[i]
             pace = 1.0
             if self.time_done[c] > 0.0:
                 pace = self.work_done[c] / self.time_done[c] * self.total_time / self.total_work
-        self.waiting.put(c, pace, self.asked)
+            self.waiting.put(c, pace, self.waiting.tie[c])
 
     def is_slow(self, c: int) -> bool:
         """Whether client c is known to be slow."""
@@ -263,6 +270,8 @@ class Crowd:
     def serve(self) -> None:
         """Hand out what there is to those who wait."""
         refused = 0
+        if self.fastest:
+            self.by_pace()
         while self.waiting.size > 0:
             c = self.waiting.top()
             v = self.choose(c)
@@ -283,7 +292,9 @@ class Crowd:
         if self.board.best.size > 0:
             if self.slow > 0.0 and self.is_slow(c):
                 v = self.board.worst.top()
-                return -1 if self.board.late[v] and self.somebody_faster() else v
+                if v < 0 and not self.somebody_faster():
+                    v = self.board.worst_late.top()
+                return v
             return self.board.best.top()
         if self.most_copies > 1 and self.running.size > 0 and not self.is_slow(c):
             v = self.running.top()
@@ -303,6 +314,8 @@ class Crowd:
 
     def hand_out(self, c: int, v: int) -> None:
         """Client c begins task v."""
+        if self.log is not None:
+            self.log.append((self.now, c, v))
         self.stalled += self.now - self.since[c]
         if self.copies[v] == 0:
             self.board.take(v)
@@ -368,7 +381,6 @@ class Crowd:
         self.copies[v] -= 1
         if self.copies[v] == 0:
             self.running.remove(v)
-            self.board.lose(v)
-            self.board.arrive(v)
+            self.board.give_back(v)
         elif self.most_copies > 1:
             self.running.put(v, -self.began[v], 0)

@@ -44,7 +44,7 @@ cdef class Board:
     cdef public int ties, n, done
     cdef public bint both_ends
     cdef public Draws draws
-    cdef public Heap best, worst
+    cdef public Heap best, worst, worst_late
     cdef public int[::1] state, group, late
     cdef int[::1] missing, awaited
     cdef double[::1] start, gain
@@ -53,7 +53,9 @@ cdef class Board:
     @cython.locals(v=cython.int, i=cython.int)
     cpdef void reset(self, unsigned long long seed) noexcept
     cpdef void take(self, int v) noexcept
+    cpdef void hide(self, int v) noexcept
     cpdef void lose(self, int v) noexcept
+    cpdef void give_back(self, int v) noexcept
     @cython.locals(i=cython.int, w=cython.int, count=cython.int)
     cpdef int finish(self, int v) noexcept
     cpdef void execute(self, int v) noexcept
@@ -63,6 +65,8 @@ cdef class Board:
     @cython.locals(i=cython.int, j=cython.int, w=cython.int, begin=cython.int)
     cpdef void shuffle(self, int count) noexcept
     cpdef void arrive(self, int v) noexcept
+    @cython.locals(key=cython.double)
+    cpdef double worth(self, int v) noexcept
     @cython.locals(key=cython.double)
     cpdef void place(self, int v) noexcept
     @cython.locals(i=cython.int, j=cython.int, w=cython.int, k=cython.int, u=cython.int, change=cython.double)

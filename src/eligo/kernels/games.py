@@ -202,7 +202,8 @@ class Board:
         self.start = array("d", bytes(8 * n))
         self.gain = array("d", bytes(8 * n))
         self.tie = array("q", bytes(8 * n))
-        self.late = array("i", bytes(4 * n))  # whether the lowest score should pass a task over
+        self.late = array("i", bytes(4 * n))  # whether a task is not for whoever gets the lowest score
+        self.worst_late = Heap(n)
         self.group = array("i", bytes(4 * n))
         self.arrived = 0
         self.done = 0
@@ -219,6 +220,7 @@ class Board:
         self.draws.state = seed
         self.best.clear()
         self.worst.clear()
+        self.worst_late.clear()
         self.arrived = 0
         self.done = 0
         for v in range(self.n):
@@ -231,13 +233,18 @@ class Board:
         self.arrive_together(self.sources.shape[0])
 
     def take(self, v: int) -> None:
-        """A ready task is handed out."""
+        """A task is handed out: a ready one, or one that is held for whoever has all that it waits for."""
         self.state[v] = OUT
+        self.hide(v)
+        if self.square > 0.0:
+            self.shift(v, -1)
+
+    def hide(self, v: int) -> None:
+        """A ready task is passed over, until it is placed again."""
         self.best.remove(v)
         if self.both_ends:
             self.worst.remove(v)
-        if self.square > 0.0:
-            self.shift(v, -1)
+            self.worst_late.remove(v)
 
     def lose(self, v: int) -> None:
         """A task that was handed out will not come back done; it is not ready before it arrives."""
@@ -253,11 +260,18 @@ class Board:
         for i in range(self.child_ptr[v], self.child_ptr[v + 1]):
             w = self.child[i]
             self.missing[w] -= 1
-            if self.missing[w] == 0:
+            if self.missing[w] == 0 and self.state[w] == WAITING:
                 self.group[count] = w
                 count += 1
         self.arrive_together(count)
         return count
+
+    def give_back(self, v: int) -> None:
+        """A task that was handed out, or set aside, comes back undone: ready, if its parents are executed."""
+        if self.state[v] == OUT:
+            self.lose(v)
+        if self.missing[v] == 0:
+            self.arrive(v)
 
     def execute(self, v: int) -> None:
         """A task comes back done, also one that was given up meanwhile."""
@@ -306,16 +320,22 @@ class Board:
             self.tie[v] = self.draws.draw() >> 2
         self.place(v)
 
-    def place(self, v: int) -> None:
-        """Put a ready task where its score belongs."""
-        key = self.score[v]
+    def worth(self, v: int) -> float:
+        """The score of a task as things stand."""
+        key: float = self.score[v]
         if self.square > 0.0:
             key += math.sqrt(self.square * self.gain[v])
+        return key
+
+    def place(self, v: int) -> None:
+        """Put a ready task where its score belongs."""
+        key = self.worth(v)
         self.best.put(v, key, self.tie[v])
         if self.both_ends:
             if self.late[v]:
-                key += 1e12  # behind all that are not late
-            self.worst.put(v, -key, -self.tie[v])
+                self.worst_late.put(v, -key, -self.tie[v])
+            else:
+                self.worst.put(v, -key, -self.tie[v])
 
     def shift(self, v: int, by: int) -> None:
         """One parent more, or one fewer, is awaited by the children of v: other parents' scores change."""

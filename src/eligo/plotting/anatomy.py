@@ -26,7 +26,7 @@ class Anatomy:
     plan: Plan
 
     def __post_init__(self) -> None:
-        if self.plan.fingerprint != self.dag.fingerprint():
+        if self.plan.dag is not self.dag and self.plan.dag != self.dag:
             raise InputError("this plan was made for another workflow")
 
     @cached_property

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eligo.clusters import Dealing, FatTask
-from eligo.dag import Dag
+from eligo.border import dag_of
+from eligo.clusters import FatTask
+from eligo.dag import Dag, Name
 from eligo.errors import InputError
 from eligo.plotting.anatomy import COLOURS, NEUTRAL
 from eligo.plotting.canvas import PALETTE, new_axes, new_figure
@@ -14,7 +15,7 @@ from eligo.plotting.dags import paint, panel_size, tint
 from eligo.plotting.labels import counted
 from eligo.plotting.sketches import TASK_LIMITS, Sketch, fitting_names, sizes_by_level
 from eligo.rows import Ints
-from eligo.workflow import Workflow, dag_of
+from eligo.simulation import Dealing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +28,7 @@ HALO, RIM = 5.0, 1.2  # points around the outlined tasks, and the width of the o
 CUT = 1  # the colour of cut arcs
 
 
-def draw_fat_task(flow: Dag | Workflow, fat: FatTask) -> "Figure":
+def draw_fat_task(flow: object, fat: FatTask) -> "Figure":
     """The dag with the fat task outlined, its tasks numbered in the client's order, and the residual beside it.
 
     The arcs that it cuts have a colour. Of a dag too large to be drawn, the fat task and what is next to it are shown.
@@ -38,7 +39,7 @@ def draw_fat_task(flow: Dag | Workflow, fat: FatTask) -> "Figure":
     return _side_by_side([sketch, *rest], [[shown.indices(fat.tasks)], *([[]] if rest else [])])
 
 
-def draw_dealing(flow: Dag | Workflow, dealing: Dealing) -> "Figure":
+def draw_dealing(flow: object, dealing: Dealing) -> "Figure":
     """The dag with all fat tasks outlined, tasks numbered by the fat task that they are in."""
     dag = dag_of(flow)
     if TASK_LIMITS.exceeded(dag):
@@ -73,11 +74,11 @@ def _residual_title(fat: FatTask) -> str:
     return f"What is left, {counted(len(fat.residual), 'task')}: {verdict}"
 
 
-def _sketch(dag: Dag, groups: Sequence[Sequence[str]], title: str) -> Sketch:
+def _sketch(dag: Dag, groups: Sequence[Sequence[Name]], title: str) -> Sketch:
     group, numbers = _numbered(dag, groups)
     names = [
         fit or task[: SHORT * (len(task) <= SHORT)]
-        for fit, task in zip(fitting_names(dag, ROOM), dag.tasks, strict=True)
+        for fit, task in zip(fitting_names(dag, ROOM), dag.labels, strict=True)
     ]
     lines = [tuple(text for text in (names[v] or numbers[v], names[v] and numbers[v]) if text) for v in range(len(dag))]
     width, height = sizes_by_level(dag, lines)
@@ -96,7 +97,7 @@ def _sketch(dag: Dag, groups: Sequence[Sequence[str]], title: str) -> Sketch:
         legend=" · ".join(text for text, seen in told.items() if seen),
         dag=dag,
         lines=lines,
-        tips=list(dag.tasks),
+        tips=list(dag.labels),
         width=width,
         height=height,
         colour=colour,
@@ -106,7 +107,7 @@ def _sketch(dag: Dag, groups: Sequence[Sequence[str]], title: str) -> Sketch:
     )
 
 
-def _numbered(dag: Dag, groups: Sequence[Sequence[str]]) -> tuple[Ints, list[str]]:
+def _numbered(dag: Dag, groups: Sequence[Sequence[Name]]) -> tuple[Ints, list[str]]:
     """Each task's group, and its number: in the only group, or of its group."""
     group, numbers = np.full(len(dag), NEUTRAL, np.int32), [""] * len(dag)
     for i, tasks in enumerate(groups):

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eligo.dag import Dag
+from eligo.border import dag_of
 from eligo.planning import Plan
 from eligo.plotting.anatomy import Anatomy
 from eligo.plotting.bends import Floats
 from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.sketches import BOLD, SHORTCUT, SMALL, Sketch, sketch_of_blocks, sketch_of_dag
-from eligo.workflow import Workflow, dag_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +25,7 @@ TITLE, LEGEND = 9.0, 6.8  # sizes of type, in points
 LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller
 
 
-def draw_dag(flow: Dag | Workflow, plan: Plan) -> "Figure":
+def draw_dag(flow: object, plan: Plan) -> "Figure":
     """The dag by levels, its tasks numbered by the plan and coloured by block; blocks instead of tasks where they are many.
 
     A task has the colour of the block that it opens, as have the arcs of the block; blocks of a single arc are grey, and
@@ -35,7 +34,7 @@ def draw_dag(flow: Dag | Workflow, plan: Plan) -> "Figure":
     return picture_of(sketch_of_dag(Anatomy(dag_of(flow), plan)))
 
 
-def draw_superdag(flow: Dag | Workflow, plan: Plan) -> "Figure":
+def draw_superdag(flow: object, plan: Plan) -> "Figure":
     """The blocks of the dag, with an arc where one has a sink that is a source of the other.
 
     Each tells its kind, its place in the order in which the plan starts them, and the name of the tasks that it runs;

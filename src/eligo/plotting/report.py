@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.planning import Plan
@@ -17,7 +18,6 @@ from eligo.plotting.labels import legible
 from eligo.plotting.profiles import HEIGHT, draw_profile, paint_profile
 from eligo.plotting.sketches import Sketch, sketch_of_blocks, sketch_of_dag
 from eligo.theory.eligibility import profile
-from eligo.workflow import Workflow, dag_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ WIDEST = 1180.0  # points: what is wider stands one below the other
 SUFFIXES = (".svg", ".png", ".html")
 
 
-def draw_explanation(plan: Plan, flow: Dag | Workflow) -> "Figure":
+def draw_explanation(plan: Plan, flow: object) -> "Figure":
     """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side where there is room."""
     dag = dag_of(flow)
     sketches = _sketches(Anatomy(dag, plan))
@@ -50,7 +50,7 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
 
 
-def save_explanation(plan: Plan, flow: Dag | Workflow, path: str | os.PathLike[str], words: Sequence[str] = ()) -> None:
+def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str], words: Sequence[str] = ()) -> None:
     """Write the explanation of a plan to a file: a picture (.svg, .png), or a page (.html) that also has the words."""
     if picture_suffix(path, SUFFIXES) == ".html":
         write_picture(path, page(plan, flow, words).encode())
@@ -58,10 +58,10 @@ def save_explanation(plan: Plan, flow: Dag | Workflow, path: str | os.PathLike[s
         save_figure(draw_explanation(plan, flow), path)
 
 
-def page(plan: Plan, flow: Dag | Workflow, words: Sequence[str] = ()) -> str:
+def page(plan: Plan, flow: object, words: Sequence[str] = ()) -> str:
     """The explanation as one HTML document that loads nothing."""
-    dag = dag_of(flow)
-    name = flow.name if isinstance(flow, Workflow) else None
+    known = as_workflow(flow)
+    dag, name = known.dag, known.name
     sketches = _sketches(Anatomy(dag, plan))
     figures = [draw_profile(plan, fifo_profile(dag)), *map(picture_of, sketches)]
     body = [
@@ -79,15 +79,15 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
     """What the page's table tells of a plan."""
     steps = len(plan.profile)
     return [
-        ("tasks", f"{plan.tasks:,}"),
-        ("arcs", f"{plan.arcs:,}"),
+        ("tasks", f"{len(plan):,}"),
+        ("arcs", f"{plan.dag.arc_count:,}"),
         ("of these shortcuts", f"{plan.shortcuts:,}"),
         ("blocks", f"{plan.blocks:,}"),
         ("verdict", plan.verdict),
         ("found by", plan.method),
         ("steps proved best", f"{plan.tight_steps:,} of {steps:,} ({_percent(plan.tight_steps, steps)})"),
         ("area / bound", f"{plan.area:,} / {plan.area_bound:,} ({_percent(plan.area, plan.area_bound)})"),
-        ("ready on average", f"{plan.area / max(plan.tasks, 1):,.2f}"),
+        ("ready on average", f"{plan.area / max(len(plan), 1):,.2f}"),
     ]
 
 

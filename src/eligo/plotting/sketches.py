@@ -103,7 +103,7 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
         legend=_task_legend(parts),
         dag=dag,
         lines=lines,
-        tips=[f"{name}: number {number} of the plan" for name, number in zip(dag.tasks, numbers, strict=True)],
+        tips=[f"{name}: number {number} of the plan" for name, number in zip(dag.labels, numbers, strict=True)],
         width=width,
         height=height,
         colour=colours[np.where(sinks, blocks.sink_of, blocks.source_of)],
@@ -135,7 +135,7 @@ def _task_legend(parts: Anatomy) -> str:
 def fitting_names(dag: Dag, room: float) -> list[str]:
     """The tasks' names, shortened to what *room* leaves each in its row; none where that is too little."""
     share = np.minimum(room / np.maximum(dag.level_sizes, 1) - 18.0, MOST_NAME)[dag.level]
-    named = zip(without_shared_path(dag.tasks), share.tolist(), strict=True)
+    named = zip(without_shared_path(dag.labels), share.tolist(), strict=True)
     return [elided(name, space, SMALL) if space >= LEAST_NAME else "" for name, space in named]
 
 
@@ -172,7 +172,7 @@ def _block_bubble(parts: Anatomy, group: Ints) -> Bubble:
     group = group[np.argsort(parts.turn[group])]
     members, turns = group.tolist(), parts.turn[group].tolist()
     sources = [blocks.sources(b) for b in members]
-    runs = elided(stem(parts.dag.named(np.concatenate(sources))), MOST_STEM, SMALL)
+    runs = elided(stem(parts.dag.labelled().named(np.concatenate(sources))), MOST_STEM, SMALL)
     tasks = sum(len(s) + len(blocks.sinks(b)) for s, b in zip(sources, members, strict=True))
     label = kinds([parts.kinds[b] for b in members])
     return Bubble((label, places(turns), runs), tasks, turns[0], int(parts.colours[first]))
@@ -188,7 +188,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
     for group in _members(groups):
         first, last = int(dag.level[group].min()) + 1, int(dag.level[group].max()) + 1
         row = f"level {first}" if first == last else f"levels {first} to {last}"
-        names = elided(stem(dag.named(group)), MOST_STEM, SMALL)
+        names = elided(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
         bubbles.append(Bubble((counted(len(group), "task"), row, names), len(group), first))
     title = f"{counted(len(dag), 'task')} in {counted(dag.depth, 'level')}"
     legend = "nearly all are in one block, so levels are drawn" if len(parts.blocks) else ""

@@ -11,7 +11,7 @@ from eligo.planning import plan
 from eligo.reproducing.compositions import bracketed_composition
 from eligo.rows import Ints
 from eligo.simulation import batched, scheduler
-from eligo.simulation.experiments import Progress, areas, outline
+from eligo.simulation.experiments import Progress, areas
 from eligo.simulation.spreading import spread, workers
 from eligo.simulation.statistics import Floats
 from eligo.theory.eligibility import eligible_counts
@@ -105,12 +105,12 @@ def play_areas(job: AreaJob) -> AreaPoint:
 def play_phases(job: PhaseJob) -> PhasePoint:
     """The batched-makespan experiment on one dag ([1]_, section 4.3): all schedulers meet the same requests."""
     dag, order = ideal(job.name)
-    flow, best = Workflow(dag), outline(dag, order)
+    flow = Workflow(dag)
     polls = {
-        name: np.asarray(batched(scheduler(name, flow, best), job.rate, job.runs, job.name.seed), np.float64)
+        name: np.asarray(batched(scheduler(name, flow, order), job.rate, job.runs, job.name.seed), np.float64)
         for name in (ICO, *HEURISTICS)
     }
-    best_apart = batched(scheduler(ICO, flow, best), job.rate, job.runs, job.name.seed + OTHER)
+    best_apart = batched(scheduler(ICO, flow, order), job.rate, job.runs, job.name.seed + OTHER)
     return PhasePoint(job.name, len(dag), job.rate, polls | {APART: np.asarray(best_apart, np.float64)})
 
 

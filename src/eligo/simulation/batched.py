@@ -10,27 +10,28 @@ whatever the policy.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.states import Batches
+from eligo.allocating import Ask
+from eligo.dag import Name
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.kernels import games
 from eligo.policies import Policy
 from eligo.simulation.pebble import Runs, run_seeds
+from eligo.simulation.players import Player, playing
 
 Longs = NDArray[np.int64]
-SECONDS = 1.0  # for a batch, where components are hard
 
 
 def batched(
-    policy: Policy, mean: float = 1.0, runs: Runs = 1, seed: int = 0, requests: Sequence[int] | None = None
+    player: Player, mean: float = 1.0, runs: Runs = 1, seed: int = 0, requests: Sequence[int] | None = None
 ) -> Longs:
-    """How many polls a policy takes to execute its dag, for each run.
+    """How many polls a player takes to execute its dag, for each run.
 
     *mean* is that of the number of requests before it is rounded up; or *requests* gives every poll's number.
 
@@ -41,13 +42,13 @@ def batched(
     """
     given = _checked(mean, requests)
     seeds = run_seeds(runs, seed)
-    if policy.whole:
-        played = [trace(policy, _asked(run, mean) if requests is None else given) for run in seeds]
-        polls = [one.polls if one.finished else -1 for one in played]
-    else:
-        board, batch = policy.board(), np.empty(len(policy.dag), np.int32)
+    if isinstance(player, Policy):
+        board, batch = player.board(), np.empty(len(player.dag), np.int32)
         rate = mean if requests is None else 0.0
         polls = [games.batched_polls(board, run, rate, given, batch) for run in seeds]
+    else:
+        played = [trace(player, _asked(run, mean) if requests is None else given) for run in seeds]
+        polls = [one.polls if one.finished else -1 for one in played]
     if -1 in polls:
         raise InputError(f"{len(given)} polls are too few to execute every task")
     return np.array(polls, np.int64)
@@ -72,7 +73,7 @@ class Trace:
 
     handed: tuple[int, ...]
     ready: tuple[int, ...]
-    order: tuple[str, ...]
+    order: tuple[Name, ...]
     finished: bool
 
     @property
@@ -81,7 +82,7 @@ class Trace:
         return len(self.handed)
 
 
-def trace(policy: Policy, requests: Iterable[int], seed: int = 0) -> Trace:
+def trace(player: Player, requests: Iterable[int], seed: int = 0) -> Trace:
     """One game against these requests, until every task is executed or they end.
 
     >>> from eligo import Dag, policies
@@ -89,43 +90,20 @@ def trace(policy: Policy, requests: Iterable[int], seed: int = 0) -> Trace:
     >>> trace(policies.balanced(dag), [1, 2]).ready, trace(policies.from_order(dag, "abxcyz"), [1, 2]).ready
     ((4, 3), (2, 3))
     """
-    game = Execution(policy.dag)
-    rule = _whole(game) if policy.whole else _one_by_one(policy, game, seed)
+    game = Execution(player.dag)
+    allocator = playing(player, game, seed)
     handed: list[int] = []
     ready: list[int] = []
     for wanted in requests if not game.finished else ():
-        handed.append(rule(int(_checked(1.0, [wanted])[0])))
+        asks = [Ask()] * min(int(_checked(1.0, [wanted])[0]), len(game.eligible))
+        grants = allocator.hand_out(asks)
+        for grant in grants:
+            game.complete(*grant.tasks)
+        handed.append(len(grants))
         ready.append(len(game.eligible))
         if game.finished:
             break
     return Trace(tuple(handed), tuple(ready), tuple(game.executed), game.finished)
-
-
-def _whole(game: Execution) -> Callable[[int], int]:
-    """Polls at which the tasks are chosen together."""
-    batches = Batches(game)
-
-    def poll(wanted: int) -> int:
-        tasks = batches.best(wanted, seconds=SECONDS).tasks
-        game.take(*tasks)
-        for task in tasks:
-            game.complete(task)
-        return len(tasks)
-
-    return poll
-
-
-def _one_by_one(policy: Policy, game: Execution, seed: int) -> Callable[[int], int]:
-    """Polls at which a policy takes one task after another."""
-    chooser = policy.chooser(game, seed)
-
-    def poll(wanted: int) -> int:
-        tasks = [task for _ in range(min(wanted, len(game.eligible))) if (task := chooser.take()) is not None]
-        for task in tasks:
-            chooser.complete(task)
-        return len(tasks)
-
-    return poll
 
 
 def _checked(mean: float, requests: Sequence[int] | None) -> Longs:

@@ -6,7 +6,7 @@ not on who computes them or in which order.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -15,18 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.outcomes import OPTIMAL
 from eligo.errors import EligoError, InputError
 from eligo.formats import read_order
-from eligo.planning import Plan, plan
-from eligo.policies import Policy
+from eligo.planning import plan
 from eligo.rows import Ints
-from eligo.simulation import SCHEDULERS, batched, profiles, scheduler, task_seconds, volatile
-from eligo.simulation.settings import Cell, Experiment, Game, Source, crowd_of
+from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
+from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
 from eligo.simulation.tables import Key, Record, Results
-from eligo.theory.eligibility import check_schedule, eligible_counts
-from eligo.workflow import Workflow
+from eligo.theory.eligibility import check_schedule
+from eligo.workflow import Workflow, task_seconds
 
 #: what is measured in each game, the first one is what it is about
 MEASURES = {
@@ -49,10 +47,9 @@ class Planned(NamedTuple):
     fingerprint: str
     sequence: Ints
     area_bound: int
-    verdict: str
 
 
-class Job(NamedTuple):
+class CellJob(NamedTuple):
     """A cell to be played, and what it is known by."""
 
     planned: Planned
@@ -82,7 +79,7 @@ def run(
     with workers(processes, on) as executor:
         wanted = [(source, marks.dag(source)) for source in sources]
         planned = {found.source: found for found in spread(_planned, wanted, executor, processes)}
-        jobs = (Job(planned[cell.source], cell, keys[cell]) for cell in open_cells)
+        jobs = (CellJob(planned[cell.source], cell, keys[cell]) for cell in open_cells)
         for records in spread(play_cell, jobs, executor, processes):
             kept.add(records)
             done += 1
@@ -134,7 +131,7 @@ def _short(text: str) -> str:
 def _planned(wanted: tuple[Source, str]) -> Planned:
     source, fingerprint = wanted
     found = plan(_workflow(source, fingerprint))
-    return Planned(source, fingerprint, found.sequence, found.area_bound, found.verdict)
+    return Planned(source, fingerprint, found.sequence, found.area_bound)
 
 
 @lru_cache(maxsize=2)
@@ -143,72 +140,42 @@ def _workflow(source: Source, fingerprint: str) -> Workflow:
     return source.load()
 
 
-@dataclass(frozen=True, eq=False)
-class Board:
-    """A dag ready to be played on, with its plan."""
-
-    flow: Workflow
-    plan: Plan
-
-    def play(self, name: str, game: Game, runs: int, seed: int) -> dict[str, Values]:
-        """The values of every measure, run by run."""
-        policy = scheduler(name, self.flow, self.plan)
-        match game.name:
-            case "pebble":
-                area = areas(policy, runs, seed)
-                return {"share": area / max(1, self.plan.area_bound), "area": area}
-            case "batched":
-                return {"polls": np.asarray(batched(policy, game.rate, runs, seed), np.float64)}
-            case _:
-                return self._volatile(policy, game, runs, seed)
-
-    def _volatile(self, policy: Policy, game: Game, runs: int, seed: int) -> dict[str, Values]:
-        clients, rules, times = crowd_of(game)
-        seconds = None if times == "equal" else task_seconds(self.flow)
-        found = volatile(policy, clients, runs, seed, seconds, drawn=times == "drawn", rules=rules)
-        return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}
+def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
+    """The values of every measure of a cell, run by run."""
+    player, game = scheduler(cell.scheduler, flow, planned.sequence), cell.game
+    match game.name:
+        case "pebble":
+            area = areas(player, cell.runs, cell.seed)
+            return {"share": area / max(1, planned.area_bound), "area": area}
+        case "batched":
+            return {"polls": np.asarray(batched(player, game.rate, cell.runs, cell.seed), np.float64)}
+        case _:
+            return _volatile(player, flow, cell)
 
 
-def areas(policy: Policy, runs: int, seed: int) -> Values:
+def _volatile(player: Player, flow: Workflow, cell: Cell) -> dict[str, Values]:
+    clients, rules, times = crowd_of(cell.game)
+    seconds = None if times == "equal" else task_seconds(flow)
+    found = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
+    return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}
+
+
+def areas(player: Player, runs: int, seed: int) -> Values:
     """The area of every run; so many at a time that the memory is not filled."""
-    step = max(1, MOST_COUNTS // (len(policy.dag) + 1))
-    parts = [profiles(policy, range(i, min(i + step, runs)), seed) for i in range(0, runs, step)]
+    step = max(1, MOST_COUNTS // (len(player.dag) + 1))
+    parts = [profiles(player, range(i, min(i + step, runs)), seed) for i in range(0, runs, step)]
     return np.concatenate([part.sum(axis=1, dtype=np.int64) for part in parts]).astype(np.float64)
 
 
-def board_of(planned: Planned) -> Board:
-    """The dag with its plan put together again."""
-    flow = _workflow(planned.source, planned.fingerprint)
-    return Board(flow, outline(flow.dag, planned.sequence, planned.verdict, planned.area_bound))
-
-
-def outline(dag: Dag, order: Ints, verdict: str = OPTIMAL, area_bound: int | None = None) -> Plan:
-    """A plan of which only the order, and the bound of its area, are known and wanted; without a bound it is best."""
-    eligible = eligible_counts(dag, order)
-    return Plan(
-        dag=dag,
-        sequence=order,
-        eligible=eligible,
-        ceiling=eligible,
-        verdict=verdict,
-        method="known",
-        area_bound=int(eligible.sum()) if area_bound is None else area_bound,
-        proof={},
-        shortcuts=0,
-        blocks=0,
-        seconds=0.0,
-    )
-
-
-def play_cell(job: Job) -> list[Record]:
+def play_cell(job: CellJob) -> list[Record]:
     """Play one cell: a row for every measure."""
     cell, key = job.cell, job.key
-    board = board_of(job.planned)
-    found = board.play(cell.scheduler, cell.game, cell.runs, cell.seed)
+    flow = _workflow(job.planned.source, job.planned.fingerprint)
+    found = _played(job.planned, flow, cell)
     return [
         Record(
             **key._asdict(),
-            tasks=len(board.flow),
+            tasks=len(flow),
             measure=measure,
             mean=float(values.mean()),
             deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0,

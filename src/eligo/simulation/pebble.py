@@ -1,44 +1,47 @@
-"""The pebble game, played by a policy: one task at a time, each executed before the next is chosen."""
+"""The pebble game: one task at a time, each executed before the next is chosen."""
 
 import numpy as np
 
+from eligo.allocating import Ask
 from eligo.errors import InputError
+from eligo.execution import EXECUTED, Execution
 from eligo.kernels import games
 from eligo.policies import Policy
 from eligo.rows import Ints
+from eligo.simulation.players import Live, Player, playing
 
 Runs = int | range
 
 
-def play(policy: Policy, seed: int = 0) -> Ints:
-    """The order in which a policy executes the tasks, as numbers; E(t) follows by `eligo.profile`.
+def play(player: Player, seed: int = 0) -> Ints:
+    """The order in which a player executes the tasks, as numbers; E(t) follows by `eligo.profile`.
 
     >>> from eligo import Dag, policies
     >>> dag = Dag.from_arcs([("a", "c"), ("b", "d"), ("b", "e")])
     >>> dag.named(play(policies.greedy(dag)))[0]
     'b'
     """
-    return orders(policy, 1, seed).reshape(-1)
+    return orders(player, 1, seed).reshape(-1)
 
 
-def orders(policy: Policy, runs: Runs = 1, seed: int = 0) -> Ints:
+def orders(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
     """The orders of so many games, a row each, as numbers; *runs* may be a range, so that others play the rest."""
-    seeds, n = run_seeds(runs, seed), len(policy.dag)
+    seeds, n = run_seeds(runs, seed), len(player.dag)
     played = np.empty((len(seeds), n), np.int32)
-    _play(policy, seeds, played, np.empty((1, n + 1), np.int32))
+    _play(player, seeds, played, np.empty((1, n + 1), np.int32))
     return played
 
 
-def profiles(policy: Policy, runs: Runs = 1, seed: int = 0) -> Ints:
+def profiles(player: Player, runs: Runs = 1, seed: int = 0) -> Ints:
     """E(0..n) of so many games, a row each; *runs* as in `orders`.
 
     >>> from eligo import Dag, policies
     >>> profiles(policies.fifo(Dag.from_arcs([("a", "b"), ("a", "c")])), runs=2).tolist()
     [[1, 2, 1, 0], [1, 2, 1, 0]]
     """
-    seeds, n = run_seeds(runs, seed), len(policy.dag)
+    seeds, n = run_seeds(runs, seed), len(player.dag)
     counted = np.empty((len(seeds), n + 1), np.int32)
-    _play(policy, seeds, np.empty((1, n), np.int32), counted)
+    _play(player, seeds, np.empty((1, n), np.int32), counted)
     return counted
 
 
@@ -53,9 +56,23 @@ def run_seeds(runs: Runs, seed: int) -> list[int]:
     return [root.branch(run + 1) for run in numbers]
 
 
-def _play(policy: Policy, seeds: list[int], order: Ints, eligible: Ints) -> None:
+def _play(player: Player, seeds: list[int], order: Ints, eligible: Ints) -> None:
     """Play with every seed; where there is one row only, the next game overwrites it."""
-    board = policy.board()
-    game = games.queued_pebbles if policy.queue else games.pebbles
-    for i, seed in enumerate(seeds):
-        game(board, seed, order[i % len(order)], eligible[i % len(eligible)])
+    if isinstance(player, Policy):
+        board = player.board()
+        game = games.queued_pebbles if player.queue else games.pebbles
+        for i, seed in enumerate(seeds):
+            game(board, seed, order[i % len(order)], eligible[i % len(eligible)])
+    else:
+        for i, seed in enumerate(seeds):
+            _play_live(player, seed, order[i % len(order)], eligible[i % len(eligible)])
+
+
+def _play_live(player: Live, seed: int, order: Ints, eligible: Ints) -> None:
+    game = Execution(player.dag)
+    allocator = playing(player, game, seed)
+    eligible[0] = len(game.eligible)
+    for t in range(len(player.dag)):
+        game.complete(*allocator.hand_out([Ask()])[0].tasks)
+        eligible[t + 1] = len(game.eligible)
+    order[:] = list(game.numbers(EXECUTED))

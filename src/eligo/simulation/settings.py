@@ -29,13 +29,14 @@ from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any, NamedTuple
 
+from eligo.allocating import PRUDENT, Rules
 from eligo.errors import FormatError, InputError, shorten
 from eligo.families import FAMILIES
 from eligo.formats import read
 from eligo.formats.shared.document import MisfitError, kind, misfits_in
 from eligo.formats.shared.files import load
 from eligo.formats.shared.yaml_text import load as load_yaml
-from eligo.simulation import PRUDENT, SCHEDULERS, Clients, Rules
+from eligo.simulation import SCHEDULERS, Clients
 from eligo.workflow import Workflow
 
 KEYS = ("name", "dags", "schedulers", "games", "runs", "seeds")

@@ -1,9 +1,11 @@
 """Clients that nobody controls: they arrive, leave, return late or never, and differ in speed.
 
-An event-driven simulation. A client that is here and has nothing to do asks; the policy chooses among the ready tasks; where
-there are none the client waits (it is *stalled*) and is served when one becomes ready, the first to have asked first. A task
-takes its seconds divided by the client's speed. See `Clients` for how they come and go, `Rules` for what the server may do
-beyond its policy. Run k of a seed meets the same clients, and the same task times, whatever the policy and the rules.
+An event-driven simulation. A client that is here and has nothing to do asks; the allocator chooses among the ready tasks;
+where there are none the client waits (it is *stalled*) and is served when one becomes ready, the first to have asked first.
+A task takes its seconds divided by the client's speed. See `Clients` for how they come and go, `eligo.allocating.Rules` for
+what the server may do beyond its choice. Run k of a seed meets the same clients, and the same task times, whoever plays.
+
+Policies are played compiled (`eligo.kernels.crowds`), other allocators live (`eligo.simulation.crowd`).
 """
 
 import math
@@ -12,10 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.allocating import Rules
 from eligo.errors import InputError
 from eligo.kernels.crowds import Crowd
-from eligo.policies import SLOW, Policy
+from eligo.policies import Policy
+from eligo.simulation.crowd import LiveCrowd, Setting
 from eligo.simulation.pebble import Runs, run_seeds
+from eligo.simulation.players import Player
 
 Floats = NDArray[np.float64]
 
@@ -62,41 +67,8 @@ class Clients:
         return self.count * share
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rules:
-    """What a server may do beyond its policy; by default nothing.
-
-    Speeds are estimated from what clients brought back: expected work over time taken, as a share of all clients' mean.
-    """
-
-    #: a client slower than this share of the mean gets the ready task of the lowest score; 0: never
-    slow: float = 0.0
-    #: whether speeds are known from the beginning
-    known_speeds: bool = False
-    #: whether, among clients that wait, the fastest is served first
-    fastest: bool = False
-    #: what the server believes of the tasks' times, such as recorded ones or the means of their kinds; None: all alike
-    expected: Floats | None = None
-    #: a slow client waits rather than take a task expected to be so many times as long as the mean; 0: never
-    long: float = 0.0
-    #: how many clients may have one task where nothing is ready
-    copies: int = 1
-    #: ... once it has been out for so many mean times
-    overdue: float = 1.0
-
-    def __post_init__(self) -> None:
-        amounts = {"slow": self.slow, "long": self.long, "overdue": self.overdue, "copies": self.copies - 1}
-        for name, amount in amounts.items():
-            if not 0 <= amount < math.inf:
-                raise InputError(f"the rule {name!r} cannot be {getattr(self, name)}")
-
-
-#: the rule for slow clients, and a second copy of what is overdue: what eligo's own server does
-PRUDENT = Rules(slow=SLOW, copies=2)
-
-
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Played:
     """What came of each run; lengths of time are in the unit of the tasks' seconds.
 
     The clients' time here is spent on results, on work that is lost or done twice (*wasted*), or waiting (*stalled*).
@@ -115,7 +87,7 @@ class Outcome:
 
 
 def volatile(  # noqa: PLR0913 - the setting is the question
-    policy: Policy,
+    player: Player,
     clients: Clients,
     runs: Runs = 1,
     seed: int = 0,
@@ -123,8 +95,8 @@ def volatile(  # noqa: PLR0913 - the setting is the question
     *,
     drawn: bool = False,
     rules: Rules | None = None,
-) -> Outcome:
-    """Play a policy against volatile clients; *seconds* are the tasks' times at speed 1, all 1 where None.
+) -> Played:
+    """Play against volatile clients; *seconds* are the tasks' times at speed 1, all 1 where None.
 
     With *drawn*, each task's time is multiplied by an exponential number of mean 1, drawn anew in each run.
 
@@ -136,27 +108,37 @@ def volatile(  # noqa: PLR0913 - the setting is the question
     ([3.0], [3.0])
     """
     rules = Rules() if rules is None else rules
-    times = _times(policy, seconds, "seconds")
-    expected = _times(policy, rules.expected, "expected")
-    unit = _mean(times)
-    crowd = _crowd(policy, clients, rules, expected, unit)
+    n, times = len(player.dag), _times(len(player.dag), seconds, "seconds")
+    expected = _times(n, rules.expected, "expected")
+    setting = setting_of(clients, _mean(times))
     outcomes = np.zeros((len(seeds := run_seeds(runs, seed)), 5))
-    for i, run in enumerate(seeds):
-        if crowd.play(run, times, drawn, expected, outcomes[i]):
-            raise InputError(f"no end: clients who stay for {clients.stay} mean task times leave before they are done")
-    return Outcome(*np.ascontiguousarray(outcomes.T))
+    if isinstance(player, Policy):
+        crowd = compiled_crowd(player, setting, rules)
+        left = [crowd.play(run, times, drawn, expected, outcomes[i]) for i, run in enumerate(seeds)]
+    else:
+        live = [LiveCrowd(player, setting, rules, times.tolist(), run, drawn) for run in seeds]
+        left = [crowd.play() for crowd in live]
+        outcomes[:] = [crowd.outcome for crowd in live]
+    if any(left):
+        raise InputError(f"no end: clients who stay for {clients.stay} mean task times leave before they are done")
+    return Played(*np.ascontiguousarray(outcomes.T))
 
 
-def _crowd(policy: Policy, clients: Clients, rules: Rules, expected: Floats, unit: float) -> Crowd:
-    board = policy.board(both_ends=rules.slow > 0)
-    if rules.long and len(expected):
-        for v in np.flatnonzero(expected > rules.long * _mean(expected)).tolist():
-            board.late[v] = 1
+def setting_of(clients: Clients, unit: float) -> Setting:
+    """How clients come and go where a mean task takes *unit*."""
     leave = 0.0 if math.isinf(clients.stay) else 1.0 / (clients.stay * unit)
     come = 1.0 / (clients.away * unit)
-    coming = (leave, come, clients.fixed, clients.keeps, clients.patience * unit, clients.renewal, clients.spread)
-    ruling = (rules.slow, rules.known_speeds, rules.fastest, rules.copies, rules.overdue)
-    return Crowd(board, clients.count, *coming, *ruling)
+    lasting = (clients.fixed, clients.keeps, clients.patience * unit, clients.renewal, clients.spread)
+    return Setting(clients.count, leave, come, *lasting)
+
+
+def compiled_crowd(policy: Policy, setting: Setting, rules: Rules) -> Crowd:
+    """The compiled game of a policy and the rules around it."""
+    board = policy.board(both_ends=rules.slow > 0)
+    if rules.long and rules.expected is not None:
+        for v in np.flatnonzero(rules.expected > rules.long * _mean(rules.expected)).tolist():
+            board.late[v] = 1
+    return Crowd(board, *setting, rules.slow, rules.known_speeds, rules.fastest, rules.copies, rules.overdue)
 
 
 def _mean(times: Floats) -> float:
@@ -164,12 +146,12 @@ def _mean(times: Floats) -> float:
     return math.fsum(times) / len(times) if len(times) else 1.0
 
 
-def _times(policy: Policy, given: Floats | None, what: str) -> Floats:
+def _times(n: int, given: Floats | None, what: str) -> Floats:
     if given is None:
-        return np.ones(len(policy.dag))
+        return np.ones(n)
     times = np.ascontiguousarray(given, np.float64)
-    if len(times) != len(policy.dag):
-        raise InputError(f"{what}: {len(times)} times for {len(policy.dag)} tasks")
+    if len(times) != n:
+        raise InputError(f"{what}: {len(times)} times for {n} tasks")
     if not (np.isfinite(times).all() and (times >= 0).all()):
         raise InputError(f"{what}: a time is negative or not finite")
     if len(times) and not times.any():

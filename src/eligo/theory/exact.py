@@ -10,7 +10,6 @@ from itertools import combinations
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.execution import Execution
 
 LARGEST = 22
 
@@ -93,13 +92,17 @@ def best_batch(dag: Dag, executed: Iterable[str], requests: int) -> tuple[tuple[
     >>> best_batch(Dag.from_arcs([("a", "c"), ("b", "c"), ("x", "y")]), [], 2)
     (('a', 'b'), 2)
     """
-    start = tuple(executed)
-    ready = tuple(Execution(dag, start).eligible)
+    done = set(executed)
+    ready = _eligible(dag, done)
     if not 0 <= requests <= len(ready):
         raise InputError(f"{requests} tasks cannot be chosen from {len(ready)} eligible ones")
-    outcomes = {chosen: len(Execution(dag, start + chosen).eligible) for chosen in combinations(ready, requests)}
+    outcomes = {chosen: len(_eligible(dag, done.union(chosen))) for chosen in combinations(ready, requests)}
     best = max(outcomes, key=outcomes.__getitem__)
     return best, outcomes[best]
+
+
+def _eligible(dag: Dag, executed: set[str]) -> list[str]:
+    return [task for task in dag.tasks if task not in executed and executed.issuperset(dag.parents(task))]
 
 
 def _masks(dag: Dag, neighbours: Callable[[str], Iterable[str]]) -> list[int]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
 from eligo.rows import places
@@ -36,7 +37,6 @@ from eligo.verifying.blocks import (
 )
 from eligo.verifying.refuting import Refuted, require
 from eligo.verifying.shares import probed_bound, shares_bound
-from eligo.workflow import Workflow, dag_of
 
 Proof = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ class Certified(NamedTuple):
     impossible: bool = False
 
 
-def verify(flow: Dag | Workflow, plan: object) -> Verification:
+def verify(flow: object, plan: object) -> Verification:
     """Check a plan, or its document, against the workflow that it was made for.
 
     Raises `InputError` where *plan* is malformed or was made for another workflow.
@@ -80,7 +80,7 @@ def verify(flow: Dag | Workflow, plan: object) -> Verification:
     >>> verify(mesh, plan(mesh).document() | {"upper_bound": (1, 2, 2, 4, 2, 1, 0)}).reason
     'the upper_bound is not what follows from the proof'
     """
-    dag, result = dag_of(flow), Verification(holds=False)
+    dag, result = dag_of(flow).labelled(), Verification(holds=False)
     claim: Any = plan.document() if hasattr(plan, "document") else plan
     try:
         _check(claim, PLAN, "the plan")

@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import accumulate, cycle, repeat
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from eligo.allocating import Ask, ByCluster, ByPolicy, FatGrant
+from eligo.border import as_workflow
+from eligo.clusters import FatTask
 from eligo.clusters.clustering import checked_size
-from eligo.clusters.dealing import Dealer
-from eligo.clusters.fat import FatTask
 from eligo.clusters.ranking import ranked
-from eligo.clusters.state import State
-from eligo.dag import Dag
+from eligo.dag import Dag, Name
 from eligo.errors import InputError
+from eligo.execution import Execution
+from eligo.policies import from_order
 from eligo.theory.eligibility import eligible_counts
-from eligo.workflow import Workflow, dag_of
+from eligo.workflow import Workflow, known_seconds
 
 #: how many of its tasks, in its order, a client brings back done: all of them, some, or none and then it is gone
 Returns = Callable[[FatTask], int]
@@ -64,7 +66,7 @@ class Dealing:
         return self.dag.arc_count
 
     @cached_property
-    def order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[Name, ...]:
         """The tasks in the order in which they were executed."""
         return tuple(task for fat, done in zip(self.fat_tasks, self.done, strict=True) for task in fat.tasks[:done])
 
@@ -115,7 +117,7 @@ class Dealing:
 
 
 def deal(  # noqa: PLR0913
-    flow: Dag | Workflow,
+    flow: object,
     sizes: Iterable[int],
     goal: str = "productive",
     *,
@@ -136,22 +138,22 @@ def deal(  # noqa: PLR0913
     >>> [fat.tasks for fat in dealing.fat_tasks], dealing.cut_arcs, dealing.makespan
     ([('a', 'b', 'c'), ('e', 'f'), ('d',)], 4, 2.0)
     """
-    dag = dag_of(flow)
-    pool = _Pool(sizes, work_of(flow), exchange)
-    dealer = Dealer(flow, goal=goal, strategy=strategy, weight=weight, effort=effort)
+    known = as_workflow(flow)
+    dag, pool = known.dag, _Pool(sizes, _work(known), exchange)
+    dealer = ByCluster(known, Execution(dag), goal=goal, strategy=strategy, weight=weight, effort=effort)
     log = list(pool.played(dealer, returns or len))
     sequence = ranked(dag, effort).sequence
     profile = tuple(eligible_counts(dag, sequence).tolist())
     makespan = max((now for now, _, _ in log), default=0.0)
-    singly = pool.played_singly(dag, sequence.tolist())
+    singly = pool.played_singly(ByPolicy(from_order(dag, sequence), Execution(dag)))
     return Dealing(dag, tuple(fat for _, fat, _ in log), tuple(done for _, _, done in log), makespan, singly, profile)
 
 
-def work_of(flow: Dag | Workflow) -> list[float]:
+def _work(flow: Workflow) -> list[float]:
     """What each task takes: its seconds where all are known, else one unit each."""
-    known = [] if isinstance(flow, Dag) else [flow.task(name).seconds for name in flow.dag.tasks]
-    seconds = [second for second in known if second is not None]
-    return seconds if len(seconds) == len(known) == len(flow) else [1.0] * len(flow)
+    seconds = known_seconds(flow)
+    work: list[float] = np.where(np.isnan(seconds).any(), 1.0, seconds).tolist()
+    return work
 
 
 class _Pool:
@@ -169,49 +171,55 @@ class _Pool:
         if not self.stream and not self.sizes:
             raise InputError("there is no client to deal to")
 
-    def played(self, dealer: Dealer, returns: Returns) -> Iterator[tuple[float, FatTask, int]]:
+    def played(self, dealer: ByCluster, returns: Returns) -> Iterator[tuple[float, FatTask, int]]:
         """When each fat task came back, and how much of it was done."""
-        out: list[tuple[float, int, int, str]] = []
+        out: list[tuple[float, int, int, FatTask]] = []
         idle, now, number = list(range(len(self.seats))), 0.0, 0
         while True:
             for seat in idle.copy():
-                size = next(self.seats[seat], None) if dealer.left else None
-                fat = None if size is None else dealer.deal(str(number), size)
-                if fat is not None and size is not None:
-                    self.sizes += [size] if self.stream else []
+                size = next(self.seats[seat], None) if dealer.execution.left else None
+                for grant in [] if size is None else dealer.hand_out([Ask(seat, size)]):
+                    self.sizes += [grant.ask.size] if self.stream else []
+                    fat = cast(FatGrant, grant).fat
                     heappush(
-                        out, (now + self._takes(fat.dag.indices(fat.tasks).tolist(), size), number, seat, str(number))
+                        out, (now + self._takes(fat.dag.indices(fat.tasks).tolist(), grant.ask.size), number, seat, fat)
                     )
                     idle.remove(seat)
                     number += 1
             if not out:
                 return
-            now, _, seat, client = heappop(out)
-            fat = dealer.held[client]
+            now, _, seat, fat = heappop(out)
             done = returns(fat)
             if not 0 <= done <= len(fat):
                 raise InputError(f"{done} tasks cannot come back of a fat task of {len(fat)}")
-            dealer.take_back(client, None if done == len(fat) else fat.tasks[:done])
+            _bring_back(dealer.execution, fat, done)
             yield now, fat, done
             idle += [seat] if done or self.stream else []
 
-    def played_singly(self, dag: Dag, sequence: list[int]) -> float:
-        """When the last task is back if single ones are dealt in this order, each when it is eligible."""
+    def played_singly(self, dealer: ByPolicy) -> float:
+        """When the last task is back if single ones are dealt, each when it is eligible."""
         seats = [cycle(self.sizes)] if self.stream and self.sizes else [repeat(size) for size in self.sizes]
-        state = State(dag)
-        state.rank_by(np.array(sequence, np.int32))
-        out: list[tuple[float, int, int]] = []
+        game = dealer.execution
+        out: list[tuple[float, int, int, Name]] = []
         idle, now = list(range(len(seats))), 0.0
         while True:
-            while idle and state.top() is not None:
-                seat, v = idle.pop(0), state.pop()
-                state.take([v])
-                heappush(out, (now + self._takes([v], next(seats[seat])), v, seat))
+            for grant in dealer.hand_out([Ask(seat) for seat in idle]):
+                seat, v = idle.pop(0), game.dag.number(grant.tasks[0])
+                heappush(out, (now + self._takes([v], next(seats[seat])), v, seat, grant.tasks[0]))
             if not out:
                 return now
-            now, v, seat = heappop(out)
-            state.bring_back([v], 1)
+            now, _, seat, task = heappop(out)
+            game.complete(task)
             idle.append(seat)
 
     def _takes(self, tasks: list[int], size: int) -> float:
         return self.exchange + sum(self.work[v] for v in tasks) / size
+
+
+def _bring_back(game: Execution, fat: FatTask, done: int) -> None:
+    """The first tasks of a fat task are done, the others come back undone."""
+    for task in fat.tasks[:done]:
+        game.complete(task)
+    for task in fat.tasks[done:]:
+        if task in game.allocated or task in game.held:
+            game.release(task)

@@ -12,7 +12,7 @@ paper prints m - n - b once; m - b may well be negative).
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from eligo.batches.states import batch, decide
+from eligo.batches import batch, decide
 from eligo.dag import Dag
 from eligo.errors import InputError
 

@@ -1,0 +1,96 @@
+"""Who asks for work and who gets what: the words that clients, allocators, simulations and servers share."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Protocol
+
+from eligo.dag import Name
+from eligo.errors import InputError
+from eligo.execution import Execution
+
+#: whether a client can run a task
+Fits = Callable[[Name], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A client that asks for work.
+
+    >>> Ask("ann", size=3)
+    Ask(client='ann', size=3, seconds=None, speed=None, fits=None, modest=False)
+    """
+
+    client: Hashable = None
+    #: how many tasks, to be run one after another
+    size: int = 1
+    #: how long it wants to be busy, instead of a size
+    seconds: float | None = None
+    #: how fast it is, as a share of the mean, where the client's own past does not tell better
+    speed: float | None = None
+    #: which tasks it can run, as its cores and its memory allow; None: all
+    fits: Fits | None = None
+    #: whether it had better get what others wait for least
+    modest: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole_size(self.size))
+        if self.seconds is not None and not 0 < self.seconds < float("inf"):
+            raise InputError(f"a client is busy for some time, and {self.seconds!r} seconds are none")
+        if self.speed is not None and not 0 <= self.speed < float("inf"):
+            raise InputError(f"a speed is a share of the mean, and {self.speed!r} is none")
+
+    def admits(self, task: Name) -> bool:
+        """Whether its client can run a task."""
+        return self.fits is None or self.fits(task)
+
+
+def whole_size(size: object) -> int:
+    """A size in tasks, if it is one."""
+    try:
+        whole = None if isinstance(size, bool) else index(size)  # type: ignore[arg-type]
+    except TypeError:
+        whole = None
+    if whole is None or whole < 1:
+        raise InputError(f"a client asks for a whole number of tasks, at least 1, and {size!r} is no such number")
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a client gets: tasks in the order in which it can run them, and why these, in one plain sentence.
+
+    Nothing in it waits for another client's work. The execution has handed the tasks out already.
+    """
+
+    ask: Ask
+    tasks: tuple[Name, ...]
+    why: str
+
+
+class Allocator(Protocol):
+    """Decides who gets what, and takes it from the execution."""
+
+    execution: Execution
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """What those who ask get, those who asked first served first; who gets nothing has no grant and keeps its place.
+
+        What became of tasks since, whoever moved them, is read from the execution's journal.
+        """
+        ...
+
+
+class Refusals:
+    """What was found to fit nobody while nothing changed, so that it is not looked for again and again."""
+
+    def __init__(self) -> None:
+        self._barren: set[tuple[Fits | None, bool]] = set()
+
+    def covers(self, ask: Ask) -> bool:
+        """Whether an ask like this one found nothing."""
+        return (ask.fits, ask.modest) in self._barren
+
+    def note(self, ask: Ask) -> None:
+        """An ask found nothing."""
+        self._barren.add((ask.fits, ask.modest))

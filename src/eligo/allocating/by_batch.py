@@ -1,0 +1,64 @@
+"""The tasks that together leave the most tasks ready, chosen for all who ask at once."""
+
+from collections.abc import Iterator, Sequence
+
+from eligo.allocating.asking import Ask, Grant
+from eligo.batches import Batches
+from eligo.batches.states import Batch
+from eligo.dag import Name
+from eligo.errors import InputError
+from eligo.execution import Execution
+
+SECONDS = 1.0  # for a batch, where components are hard
+
+
+class ByBatch:
+    """Answers those who ask together with the batch of tasks that leaves the most ready once all are executed (BICSO).
+
+    Of the batch, the tasks with the longest remaining paths go to those who asked first, and the others to modest clients.
+
+    >>> game = Execution({"a": [], "b": [], "x": [], "c": ["a", "b"], "d": ["a", "b"], "y": ["x"]})
+    >>> allocator = ByBatch(game)
+    >>> [grant.tasks for grant in allocator.hand_out([Ask("ann"), Ask("bob")])]
+    [('a',), ('b',)]
+    """
+
+    def __init__(self, execution: Execution, method: str = "auto", seconds: float = SECONDS) -> None:
+        self.execution = execution
+        self._batches = Batches(execution)
+        self._method, self._limit = method, seconds
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """See `Allocator`."""
+        if any(ask.seconds is not None for ask in asks):
+            raise InputError("a batch is counted in tasks: ask for a size instead of seconds")
+        if not asks or not self.execution.eligible:
+            return []
+        best = self._batches.best(sum(ask.size for ask in asks), self._method, self._limit)
+        dag = self.execution.dag
+        left = dict.fromkeys(sorted(best.tasks, key=lambda task: (-dag.height[dag.index[task]], dag.index[task])))
+        grants = {}
+        for i in sorted(range(len(asks)), key=lambda i: asks[i].modest):
+            tasks = tuple(self._tasks_for(asks[i], left))
+            if tasks:
+                self.execution.take(*tasks)
+                grants[i] = Grant(asks[i], tasks, _why(best))
+        return [grants[i] for i in sorted(grants)]
+
+    def _tasks_for(self, ask: Ask, left: dict[Name, None]) -> Iterator[Name]:
+        """Tasks of the batch that a client can run; where it can run none of them, of the other ready ones."""
+        ordered = reversed(left) if ask.modest else iter(left)
+        chosen = [task for task in ordered if ask.admits(task)][: ask.size]
+        for task in chosen:
+            del left[task]
+        yield from chosen or self._others(ask, left)
+
+    def _others(self, ask: Ask, left: dict[Name, None]) -> list[Name]:
+        dag = self.execution.dag
+        others = [task for task in self.execution.eligible if task not in left and ask.admits(task)]
+        return sorted(others, key=lambda task: -dag.height[dag.index[task]])[: ask.size]
+
+
+def _why(best: Batch) -> str:
+    most = "no choice leaves more" if best.exact else f"no choice leaves more than {best.upper_bound:,}"
+    return f"of the {len(best.tasks):,} tasks that together leave {best.eligible_after:,} ready; {most}"

@@ -1,0 +1,130 @@
+"""The ready task of the highest score, by a policy kept up to date with the execution."""
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
+from eligo.allocating.asking import Ask, Grant, Refusals
+from eligo.errors import InputError
+from eligo.execution import COMPLETE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
+from eligo.kernels.games import Heap
+from eligo.policies import Floats, Policy
+
+
+class ByPolicy:
+    """Gives every client the ready task of the highest score, in O(log n) a decision; a modest one that of the lowest.
+
+    A client that asks for several gets the best of the ready tasks and of those that wait for nothing but tasks that it
+    gets too. *seconds* says how long each task takes, for those who ask for so many seconds of work.
+
+    >>> from eligo.policies import policy
+    >>> game = Execution({"a": [], "b": [], "c": ["a", "b"], "d": ["b"], "e": ["d"]})
+    >>> allocator = ByPolicy(policy("balanced", game.dag), game)
+    >>> [grant.tasks for grant in allocator.hand_out([Ask("ann"), Ask("bob"), Ask("eve")])]
+    [('b',), ('a',)]
+    >>> game.complete("b"), game.release("a")
+    (('d',), None)
+    >>> [grant.tasks for grant in allocator.hand_out([Ask("eve", size=4)])]
+    [('a', 'd', 'c', 'e')]
+    """
+
+    def __init__(self, policy: Policy, execution: Execution, seed: int = 0, seconds: Floats | None = None) -> None:
+        if policy.dag.tasks != execution.dag.tasks:
+            raise InputError(f"the policy {policy.name!r} was made for another workflow")
+        self.policy, self.execution = policy, execution
+        self._seconds = seconds
+        self._board = policy.board(both_ends=True)
+        self._board.reset(seed)
+        self._seen = 0
+        self._follow()
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """See `Allocator`."""
+        self._follow()
+        refusals, grants = Refusals(), []
+        for ask in asks:
+            if refusals.covers(ask):
+                continue
+            ready = len(self.execution.eligible)
+            chosen = list(self._chosen(ask))
+            if not chosen:
+                refusals.note(ask)
+                continue
+            tasks = self.execution.dag.named(chosen)
+            self.execution.take(*tasks)
+            self._seen = len(self.execution.journal)  # the board has moved with the choice
+            grants.append(Grant(ask, tasks, self._why(ask, ready)))
+        return grants
+
+    def _follow(self) -> None:
+        if self._seen == len(self.execution.journal):
+            return
+        board = self._board
+        moves = {TAKE: board.take, HOLD: board.take, COMPLETE: board.finish, FAIL: board.lose, RELEASE: board.give_back}
+        for kind, v in unpacked(self.execution.since(self._seen)):
+            if kind in moves:
+                moves[kind](v)
+        self._seen = len(self.execution.journal)
+
+    def _chosen(self, ask: Ask) -> Iterator[int]:
+        """Task after task, until the client has what it asked for."""
+        room = float(ask.size) if ask.seconds is None else ask.seconds
+        opened = _Opened(self, ask)
+        while room > 0:
+            v = opened.better_than(self._first(ask))
+            if v < 0:
+                return
+            self._board.take(v)
+            room -= 1 if ask.seconds is None else self._length(v)
+            opened.takes(v)
+            yield v
+
+    def _first(self, ask: Ask) -> int:
+        """The first ready task that the client can run, or -1."""
+        heap: Heap = self._board.worst if ask.modest else self._board.best
+        if ask.fits is None:
+            return heap.top()
+        names, passed = self.execution.dag.tasks, []
+        while (v := heap.top()) >= 0 and not ask.fits(names[v]):
+            self._board.hide(v)
+            passed.append(v)
+        for u in passed:
+            self._board.place(u)
+        return v
+
+    def _length(self, v: int) -> float:
+        if self._seconds is None:
+            raise InputError("how long the tasks run is not known, so nobody can ask for seconds of work")
+        return float(self._seconds[v])
+
+    def _why(self, ask: Ask, ready: int) -> str:
+        which = "the last, for a slow client," if ask.modest else "the first"
+        return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} by the rule {self.policy.name!r}"
+
+
+class _Opened:
+    """The tasks that wait for nothing but what one client gets, by their scores when they came to wait so."""
+
+    def __init__(self, allocator: ByPolicy, ask: Ask) -> None:
+        self._of, self._ask = allocator, ask
+        self._single = ask.modest or (ask.seconds is None and ask.size == 1)
+        self._heap: list[tuple[float, int, int]] = []
+        self._parents: dict[int, int] = {}
+
+    def takes(self, v: int) -> None:
+        """The client gets task v too."""
+        game = self._of.execution
+        if self._heap and self._heap[0][2] == v:
+            heappop(self._heap)
+        for w in [] if self._single else game.dag.children_of(v).tolist():
+            self._parents[w] = self._parents.get(w, 0) + 1
+            if self._parents[w] == game.missing[w] and game.codes[w] == WAITING and self._ask.admits(game.dag.tasks[w]):
+                heappush(self._heap, self._key(w))
+
+    def better_than(self, v: int) -> int:
+        """The best of them, or the ready task v where that goes before it."""
+        if not self._heap:
+            return v
+        return v if v >= 0 and self._key(v) < self._heap[0] else self._heap[0][2]
+
+    def _key(self, v: int) -> tuple[float, int, int]:
+        return -self._of._board.worth(v), int(self._of.policy.rank[v]), v

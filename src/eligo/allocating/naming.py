@@ -1,0 +1,82 @@
+"""Allocators by name."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.allocating.asking import Allocator
+from eligo.allocating.by_batch import ByBatch
+from eligo.allocating.by_cluster import ByCluster
+from eligo.allocating.by_policy import ByPolicy
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules
+from eligo.border import as_workflow
+from eligo.errors import InputError
+from eligo.execution import Execution
+from eligo.policies import POLICIES, policy
+from eligo.theory.eligibility import Order
+from eligo.workflow import Workflow, known_seconds
+
+
+class _Wanted(NamedTuple):
+    """What an allocator is to be made for."""
+
+    flow: Workflow
+    execution: Execution
+    order: Order | None
+    seed: int
+    goal: str
+
+
+def _by_policy(name: str, wanted: _Wanted) -> Allocator:
+    seconds = known_seconds(wanted.flow)
+    rule = policy(name, wanted.flow, wanted.order)
+    return ByPolicy(rule, wanted.execution, wanted.seed, None if np.isnan(seconds).any() else seconds)
+
+
+#: the allocators that are no policies; of these, each name and each file with an order is one too
+ALLOCATORS: dict[str, Callable[[_Wanted], Allocator]] = {
+    "batch-optimal": lambda wanted: ByBatch(wanted.execution),
+    "cluster": lambda wanted: ByCluster(wanted.flow, wanted.execution, goal=wanted.goal),
+}
+
+
+def allocator(  # noqa: PLR0913
+    name: str,
+    flow: object,
+    execution: Execution | None = None,
+    *,
+    rules: Rules | None = PRUDENT,
+    order: Order | None = None,
+    seed: int = 0,
+    goal: str = "productive",
+) -> Allocator:
+    """The allocator of that name for a workflow that is being executed.
+
+    A name is that of a policy, such as "balanced", the default of all that eligo runs, or of a file with an order;
+    "batch-optimal"; or "cluster", for fat tasks that serve the *goal*. *rules* go around it, or where they are None it does
+    what its name says and no more. *order* is that of the workflow's plan, where it is known.
+
+    >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
+    >>> allocator("balanced", flow, rules=None)
+    <eligo.allocating.by_policy.ByPolicy object at ...>
+    >>> allocator("roulette", flow)
+    Traceback (most recent call last):
+    eligo.errors.InputError: there is no policy 'roulette', nor a file of that name; there are balanced, plan, fifo, ...
+    """
+    known = as_workflow(flow)
+    game = Execution(known) if execution is None else execution
+    if game.dag is not known.dag and game.dag != known.dag:
+        raise InputError("this execution is of another workflow")
+    wanted = _Wanted(known, game, order, seed, goal)
+    plain = ALLOCATORS[name](wanted) if name in ALLOCATORS else _by_policy(name, wanted)
+    return plain if rules is None else Prudent(plain, rules)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is neither known nor a file."""
+    from os.path import isfile
+
+    if name not in POLICIES and name not in ALLOCATORS and not isfile(name):
+        names = ", ".join((*POLICIES, *ALLOCATORS))
+        raise InputError(f"there is no scheduler named {name!r}, and no file with such an order; there are {names}")

@@ -1,0 +1,59 @@
+"""The order to follow, and the same as a number for every task: what an engine is given.
+
+| order | what it is |
+|---|---|
+| `finish` | the default: what ends soonest, as far as is known: the policy `balanced`, played once |
+| `ready` | the plan's own: the most tasks ready, proved |
+| a policy's name | that policy, played once |
+| a file, or a list of tasks | itself |
+"""
+
+from collections.abc import Sequence
+from os.path import isfile
+
+from eligo.border import as_workflow
+from eligo.dag import Name
+from eligo.errors import InputError
+from eligo.planning import Plan
+from eligo.planning import plan as make_plan
+from eligo.policies import POLICIES, policy
+from eligo.theory.eligibility import check_schedule
+from eligo.workflow import priority_numbers
+
+#: the orders that eligo chooses between by itself, by the policies that they are; `finish` is the default
+ORDERS = {"finish": "balanced", "ready": "plan"}
+
+
+def priorities(flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None) -> dict[Name, int]:
+    """A priority for every task, the larger the sooner: n, n - 1, ..., 1 along the order.
+
+    >>> priorities({"a": [], "b": [], "c": ["b"], "d": ["b"]})
+    {'b': 4, 'a': 3, 'c': 2, 'd': 1}
+    >>> priorities({1: [], 2: [1]}, order=[1, 2])
+    {1: 2, 2: 1}
+    """
+    return priority_numbers(order_to_follow(flow, order, plan))
+
+
+def order_to_follow(flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None) -> tuple[Name, ...]:
+    """The order of that name, in that file, or as given, which must be a schedule; *plan* is the workflow's, where known.
+
+    >>> order_to_follow({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "ready")
+    ('b', 'a', 'c', 'd')
+    """
+    known = as_workflow(flow)
+    if not isinstance(order, str):
+        check_schedule(known.dag, order)
+        return tuple(order)
+    check_order(order)
+    if order == "ready":
+        return (make_plan(known) if plan is None else plan).order
+    rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
+    return known.dag.named(rule.order())
+
+
+def check_order(name: str) -> None:
+    """Refuse what is no order, before any work is done."""
+    if name not in ORDERS and name not in POLICIES and not isfile(name):
+        names = ", ".join((*ORDERS, *POLICIES))
+        raise InputError(f"there is no order {name!r}, nor a file of that name; there are {names}")

@@ -1,0 +1,246 @@
+"""Volatile clients served live: any allocator, with the rules around it, event by event.
+
+This is what a server does, played against clients that come and go: asks, grants, results, losses, late results and copies
+all go through the product's own execution and allocators. The compiled `eligo.kernels.crowds` plays the same game for
+policies, some hundred times as fast, and is tested against this one event by event.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from eligo.allocating import Ask, Grant, Prudent, Rules
+from eligo.dag import Name
+from eligo.execution import Execution
+from eligo.kernels.games import Draws
+from eligo.simulation.players import Player, playing
+
+PATIENT = 3000  # events without a result, for each client, after which a game has no end
+
+
+class Setting(NamedTuple):
+    """How clients come and go, in the unit of the tasks' times; see `eligo.simulation.Clients`."""
+
+    clients: int
+    leave: float
+    come: float
+    fixed: bool
+    keeps: float
+    patience: float
+    renewal: float
+    spread: float
+
+
+@dataclass(eq=False)
+class Member:
+    """A client: where it is, what it has, and what the server believes it has."""
+
+    number: int
+    draws: Draws
+    speed: float = 0.0
+    here: bool = False
+    came: float = 0.0
+    #: when it leaves or comes, when its task is done while it is here, and when the server gives up on it
+    turns: float = math.inf
+    ends: float = math.inf
+    given_up: float = math.inf
+    #: its tasks, the first of them under way; how long that one takes yet while it is away, and took before `since`
+    tasks: list[Name] = field(default_factory=list)
+    left: float = 0.0
+    worked: float = 0.0
+    since: float = 0.0
+    believed: list[Name] = field(default_factory=list)
+
+
+class LiveCrowd:
+    """Clients playing against an allocator; *seconds* are the tasks' times at speed 1, by number."""
+
+    def __init__(  # noqa: PLR0913, PLR0917
+        self,
+        player: Player,
+        setting: Setting,
+        rules: Rules,
+        seconds: list[float],
+        seed: int,
+        drawn: bool,
+        size: int = 1,
+    ) -> None:
+        self.setting, self.rules, self.size = setting, rules, size
+        self.game = Execution(player.dag)
+        self.prudent = Prudent(playing(player, self.game, seed), rules, clock=lambda: self.now)
+        root = Draws(seed)
+        stream, base = Draws(root.branch(1)), Draws(root.branch(2))
+        self.work = [time * stream.exponential() if drawn else time for time in seconds]
+        self.clients = [Member(c, Draws(base.branch(c))) for c in range(setting.clients)]
+        self.waiting: dict[int, Ask] = {}
+        self.now = self.here = self.useful = self.stalled = self.wasted = 0.0
+        self.check = math.inf  # when something that is out becomes overdue
+        #: when which client got which task, by number
+        self.log: list[tuple[float, int, int]] = []
+
+    def play(self) -> int:
+        """Play until every task is executed; returns how many are not, where nobody stays long enough to finish any."""
+        for client in self.clients:
+            self._come_first(client)
+        self._serve()
+        fruitless = 0
+        while not self.game.finished and fruitless < PATIENT * (len(self.clients) + 1):
+            fruitless = 0 if self._step() else fruitless + 1
+            self._serve()
+        self.here += sum(self.now - client.came for client in self.clients if client.here)
+        self.stalled += sum(self.now - self.clients[c].since for c in self.waiting)
+        return len(self.game.dag) - len(self.game.executed)
+
+    @property
+    def outcome(self) -> tuple[float, float, float, float, float]:
+        """The makespan, and the clients' time here, of use, waiting and wasted."""
+        return self.now, self.here, self.useful, self.stalled, self.wasted
+
+    def _step(self) -> bool:
+        """The next event; whether it brought a result."""
+        turns = [(client.turns, 0, client.number) for client in self.clients]
+        ends = [(client.ends, 1, client.number) for client in self.clients]
+        gone = [(client.given_up, 2, client.number) for client in self.clients]
+        self.now, kind, number = min([*turns, *ends, *gone, (self.check, 3, 0)])
+        client = self.clients[number]
+        if kind == 0:
+            (self._go if client.here else self._enter)(client)
+        elif kind == 1:
+            self._deliver(client)
+        elif kind == 2:
+            self._give_up(client)
+        else:
+            self.check = math.inf
+        return kind == 1
+
+    # Clients come and go
+
+    def _come_first(self, client: Member) -> None:
+        self._introduce(client)
+        leave, come = self.setting.leave, self.setting.come
+        u = client.draws.fraction()
+        phase = client.draws.fraction() if self.setting.fixed else client.draws.exponential()
+        client.here = leave == 0 or u * (leave + come) < come
+        if client.here:
+            client.turns = phase / leave if leave else math.inf
+            self._ask(client)
+        else:
+            client.turns = phase / come
+
+    def _introduce(self, client: Member) -> None:
+        """Somebody new: a speed, and no past unless speeds are known."""
+        bits, root = client.draws.draw(), self.setting.spread
+        client.speed = 1.0 / math.sqrt(root)
+        for i in range(24):
+            root = math.sqrt(root)
+            client.speed *= root if bits >> i & 1 else 1.0
+        self.prudent.speeds.forget(client.number)
+        if self.rules.known_speeds:
+            self.prudent.speeds.introduce(client.number, 1.0, client.speed)
+
+    def _length(self, client: Member) -> float:
+        drawn = client.draws.exponential()
+        return 1.0 if self.setting.fixed else drawn
+
+    def _go(self, client: Member) -> None:
+        keeps = client.draws.fraction() < self.setting.keeps
+        renewed = client.draws.fraction() < self.setting.renewal
+        client.turns = self.now + self._length(client) / self.setting.come
+        client.here = False
+        self.prudent.left(client.number)
+        self.here += self.now - client.came
+        if not client.tasks:
+            self.stalled += self.now - client.since
+            del self.waiting[client.number]
+        else:
+            client.worked += self.now - client.since
+            client.left, client.ends = client.ends - self.now, math.inf
+            if renewed or not keeps:
+                self.wasted += client.worked
+                client.tasks = []
+            if self.setting.patience > 0.0:
+                client.given_up = self.now + self.setting.patience
+            else:
+                self._give_up(client)
+        if renewed:
+            self._introduce(client)
+
+    def _enter(self, client: Member) -> None:
+        client.turns = self.now + self._length(client) / self.setting.leave
+        client.here, client.came, client.given_up = True, self.now, math.inf
+        self.prudent.joined(client.number)
+        if client.tasks:
+            client.since, client.ends = self.now, self.now + client.left
+        else:
+            self._give_up(client)
+            self._ask(client)
+
+    # Work
+
+    def _ask(self, client: Member) -> None:
+        client.since = self.now
+        self.waiting[client.number] = Ask(client.number, self.size)
+
+    def _serve(self) -> None:
+        if not self.waiting:
+            return
+        for grant in self.prudent.hand_out(list(self.waiting.values())):
+            self._begin(grant)
+        if self.prudent.due is not None:
+            self.check = self.prudent.due
+
+    def _begin(self, grant: Grant) -> None:
+        client = self.clients[grant.ask.client]  # type: ignore[call-overload]
+        del self.waiting[client.number]
+        self.stalled += self.now - client.since
+        client.tasks, client.believed = list(grant.tasks), list(grant.tasks)
+        self._run(client)
+
+    def _run(self, client: Member) -> None:
+        """The client begins its first task."""
+        v = self.game.dag.number(client.tasks[0])
+        self.log.append((self.now, client.number, v))
+        client.since, client.worked = self.now, 0.0
+        client.ends = self.now + self.work[v] / client.speed
+
+    def _deliver(self, client: Member) -> None:
+        """A client is done with its task, and is the first."""
+        task = client.tasks.pop(0)
+        took = client.worked + (self.now - client.since)
+        self.useful += took
+        self.prudent.learn(client.number, task, took)
+        client.ends = math.inf
+        if task in client.believed:
+            client.believed.remove(task)
+        self.game.complete(task, late=True)
+        if client.tasks:
+            self._run(client)
+        else:
+            self._ask(client)
+        for other in self.clients:
+            if task in other.tasks:
+                self._stop(other, task)
+
+    def _stop(self, client: Member, task: Name) -> None:
+        """Somebody else was faster with a task of this client."""
+        under_way = client.tasks[0] == task
+        client.tasks.remove(task)
+        if task in client.believed:
+            client.believed.remove(task)
+        if not under_way:
+            return
+        if client.here:
+            client.worked += self.now - client.since
+        self.wasted += client.worked
+        client.ends = client.given_up = math.inf
+        if client.here and client.tasks:
+            self._run(client)
+        elif client.here:
+            self._ask(client)
+
+    def _give_up(self, client: Member) -> None:
+        """The server no longer waits for what it believes this client to have."""
+        tasks, client.believed, client.given_up = client.believed, [], math.inf
+        for task in tasks:
+            if task in self.game.allocated or task in self.game.held:
+                self.game.release(task)

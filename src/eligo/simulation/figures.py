@@ -1,0 +1,31 @@
+"""What an order comes to, in a few numbers that people understand."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from eligo.dag import Dag, Name
+from eligo.policies import from_order
+from eligo.simulation.batched import batched
+from eligo.theory.eligibility import eligible_counts
+
+REQUESTS = (4.0, 16.0, 64.0)
+MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all of them: a tenth of a second
+
+
+class OrderFigures(NamedTuple):
+    """Ready tasks on average, and polls where about 4, 16 or 64 ask at a time."""
+
+    ready: float
+    polls: tuple[float, ...]
+
+
+def order_figures(dag: Dag, order: Sequence[Name]) -> OrderFigures:
+    """The figures of an order.
+
+    >>> order_figures(Dag.from_arcs([("a", "b"), ("a", "c")]), "abc").ready
+    1.3333333333333333
+    """
+    ready = float(eligible_counts(dag, order).sum()) / max(1, len(dag))
+    runs = max(1, min(MOST_RUNS, MOST_PLAYED // max(1, len(dag))))
+    policy = from_order(dag, order)
+    return OrderFigures(ready, tuple(float(batched(policy, mean, runs).mean()) for mean in REQUESTS))

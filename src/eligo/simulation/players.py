@@ -1,0 +1,48 @@
+"""Who plays: a policy, which the compiled games know, or any other allocator, which is played live.
+
+Both go by name, or by a file with an order, and either can be had as an allocator for an execution.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eligo.allocating import Allocator, ByPolicy, allocator
+from eligo.border import as_workflow
+from eligo.dag import Dag
+from eligo.execution import Execution
+from eligo.policies import POLICIES, Policy, policy
+from eligo.theory.eligibility import Order
+
+#: what can be compared by name
+SCHEDULERS = (*POLICIES, "batch-optimal")
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """An allocator that is no policy: how to make it for an execution, with a seed."""
+
+    name: str
+    dag: Dag
+    make: Callable[[Execution, int], Allocator]
+
+
+Player = Policy | Live
+
+
+def scheduler(name: str, flow: object, order: Order | None = None) -> Player:
+    """Who plays by that name on a workflow; *order* is that of its plan, where it is known.
+
+    >>> scheduler("fifo", {"a": [], "b": ["a"]})
+    Policy('fifo', 2 tasks)
+    >>> scheduler("batch-optimal", {"a": [], "b": ["a"]}).name
+    'batch-optimal'
+    """
+    if name not in SCHEDULERS or name in POLICIES:
+        return policy(name, flow, order)
+    known = as_workflow(flow)
+    return Live(name, known.dag, lambda game, seed: allocator(name, known, game, rules=None, seed=seed))
+
+
+def playing(player: Player, execution: Execution, seed: int = 0) -> Allocator:
+    """The player as an allocator of an execution."""
+    return ByPolicy(player, execution, seed) if isinstance(player, Policy) else player.make(execution, seed)
