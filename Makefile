@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-htcondor fuzz check bench format clean
+.PHONY: setup demo test test-htcondor fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -46,6 +46,10 @@ check: .venv/tools
 
 bench: .venv/tools
 	@$(BIN)/python -m benchmarks
+
+# The drawing in docs/architecture.md, from what the modules import.
+docs:
+	$(PYTHON) docs/draw_architecture.py
 
 format: .venv/tools
 	$(BIN)/ruff check --fix .

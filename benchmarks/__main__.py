@@ -3,10 +3,10 @@
 import sys
 from importlib import import_module
 
-from eligo.cli import version
+from eligo.cli.printing import version_line
 
-EVERY = ("foundation", "planner", "formats", "batches", "clusters", "policies")
+EVERY = ("foundation", "planner", "formats", "batches", "clusters", "live", "policies")
 
-print(version().strip())
+print(version_line().strip())
 for name in sys.argv[1:] or EVERY:
     import_module(f"benchmarks.{name}").run()

@@ -60,9 +60,8 @@ def wide_states(polls: int = 6, requests: int = 1000) -> None:
         found = batches.best(requests)
         first, times = time.perf_counter() - begin, []
         for _ in range(polls):
-            game.take(*found.tasks)
             for task in found.tasks:
-                game.complete(task)
+                game.execute(task)
             begin = time.perf_counter()
             found = batches.best(requests)
             times.append(time.perf_counter() - begin)
@@ -101,6 +100,6 @@ def games(means: tuple[float, ...] = (4.0, 16.0, 64.0), runs: int = 5) -> None:
         if len(dag) <= 300:
             quick = plan(dag, "quick")
             for mean in means:
-                polls = {rule: int(batched(scheduler(rule, dag, quick), mean, runs).sum()) for rule in rules}
+                polls = {rule: int(batched(scheduler(rule, dag, quick.sequence), mean, runs).sum()) for rule in rules}
                 shares = (polls[rule] / polls["fifo"] for rule in rules)
                 row((path.name[:36], len(dag), mean, polls["fifo"], *shares), widths)

@@ -6,10 +6,13 @@ from functools import partial
 
 from benchmarks.timing import REAL, fastest, heading, row, shuffled, verdict
 from eligo import families
-from eligo.clusters import Dealer, cluster, deal
+from eligo.allocating import Ask, ByCluster
+from eligo.clusters import cluster, fat_task
 from eligo.dag import Dag
+from eligo.execution import Execution
 from eligo.formats import read
 from eligo.planning import plan
+from eligo.simulation import deal
 
 LARGE: dict[str, Callable[[], Dag]] = {
     "out-mesh": lambda: families.out_mesh(447),
@@ -62,11 +65,11 @@ def one_of_many() -> None:
     for name, make in LARGE.items():
         dag = shuffled(make())
         times = fastest(*(partial(cluster, dag, 100, goal) for goal in ("productive", "communication")), rounds=3)
-        dealer = Dealer(dag, goal="communication")
+        dealer = ByCluster(dag, Execution(dag), goal="communication")
         begin = time.perf_counter()
-        fat = dealer.deal("somebody", 100)
+        (grant,) = dealer.hand_out([Ask("somebody", 100)])
         dealt = time.perf_counter() - begin
-        cut = "" if fat is None else fat.cut_arcs
+        cut = fat_task(dag, grant.tasks).cut_arcs
         row((name, len(dag), dag.arc_count, *times, dealt, verdict(max(*times, dealt) <= 0.2), cut), widths)
 
 

@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families, policies, simulation
+from eligo.allocating import PRUDENT, Rules
 from eligo.dag import Dag
 from eligo.formats import read
 from eligo.planning import Plan, plan
 from eligo.policies import Policy
-from eligo.simulation import Clients, Rules
+from eligo.priorities import order_to_follow
+from eligo.simulation import Clients
 from eligo.theory.eligibility import area
 from eligo.theory.skeleton import skeleton
-from eligo.workflow import Workflow, dag_of
+from eligo.workflow import Workflow, dag_of, kind_seconds, task_seconds
 
 COMPETITORS = ("fifo", "lifo", "greedy", "critical-path", "plan")
 MEANS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -51,13 +53,13 @@ class Case:
     plan: Plan
 
     def policy(self, name: str) -> Policy:
-        """The scheduler of that name."""
-        return simulation.scheduler(name, self.flow, self.plan)
+        """The policy of that name."""
+        return policies.policy(name, self.flow, self.plan.sequence)
 
     def static(self) -> Policy:
         """The default policy played once, as fixed priorities."""
         bare = skeleton(dag_of(self.flow))
-        return policies.from_order(bare, simulation.static_order(self.flow, self.plan), "static")
+        return policies.from_order(bare, order_to_follow(self.flow, "finish", self.plan), "static")
 
 
 def chains(count: int, length: int, fan: int, depth: int = 1) -> Dag:
@@ -234,16 +236,16 @@ SETTINGS = {
     "8 that stay": Clients(count=8, stay=math.inf),
 }
 RULES: dict[str, tuple[str, Callable[[Workflow], Rules]]] = {
-    "prudent: slow rule and copies": ("balanced", lambda flow: simulation.PRUDENT),
+    "prudent: slow rule and copies": ("balanced", lambda flow: PRUDENT),
     "order alone": ("balanced", lambda flow: Rules()),
     "slow rule": ("balanced", lambda flow: Rules(slow=0.5)),
     "... and fastest first": ("balanced", lambda flow: Rules(slow=0.5, copies=2, fastest=True)),
     "... and times by kind": (
         "balanced",
-        lambda flow: Rules(slow=0.5, copies=2, fastest=True, expected=simulation.kind_seconds(flow), long=3.0),
+        lambda flow: Rules(slow=0.5, copies=2, fastest=True, expected=kind_seconds(flow), long=3.0),
     ),
-    "fifo with the prudent rules": ("fifo", lambda flow: simulation.PRUDENT),
-    "critical-path with the same": ("critical-path", lambda flow: simulation.PRUDENT),
+    "fifo with the prudent rules": ("fifo", lambda flow: PRUDENT),
+    "critical-path with the same": ("critical-path", lambda flow: PRUDENT),
 }
 
 
@@ -273,7 +275,7 @@ def volatile(runs: int = 200) -> None:
 
 
 def _settings(flow: Workflow) -> Iterator[tuple[str, Clients, NDArray[np.float64] | None]]:
-    recorded = simulation.task_seconds(flow)
+    recorded = task_seconds(flow)
     for name, clients in SETTINGS.items():
         if np.ptp(recorded) > 0:
             yield f"{name}, recorded times", clients, recorded
@@ -315,7 +317,7 @@ def speeds() -> None:
             0.35,
         ),
         "1,000 runs among volatile clients, 1,000 tasks": (
-            partial(simulation.volatile, policies.balanced(layered), Clients(), 1000, 1, rules=simulation.PRUDENT),
+            partial(simulation.volatile, policies.balanced(layered), Clients(), 1000, 1, rules=PRUDENT),
             10.0,
         ),
         "1,000 batched games, rho 8, 1,000 tasks": (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import draw_architecture as draw
 import eligo
 
 ROOT = Path(eligo.__file__).parent
@@ -26,19 +27,12 @@ FOUNDATION = ["version", "errors", "kernels", "rows", "dag", "workflow"]
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
-def room(module: str) -> str:
-    return module.split(".")[1] if "." in module else "__init__"
-
-
-def imported(path: Path) -> set[str]:
-    """Every eligo module that a file imports, wherever in it."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-        elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-    return {name for name in found if name.split(".")[0] == "eligo"}
+GRAPH = draw.module_graph()
+#: a library that is not always installed, and the only modules, by the end of their names, that import it
+OPTIONAL = {
+    "dask": "interop.dask", "distributed": "interop.distributed", "networkx": "interop.networkx",
+    "rustworkx": "interop.rustworkx", "pyarrow": "interop.pyarrow", "matplotlib": "plotting",
+}  # fmt: skip
 
 
 def allowed(importer: str, target: str) -> bool:
@@ -49,13 +43,61 @@ def allowed(importer: str, target: str) -> bool:
     return LEVELS[target] < LEVELS[importer]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_downward(path: Path) -> None:
-    importer = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    if importer == "__init__":
-        return
-    wrong = {target for target in imported(path) if not allowed(importer, room(target))}
-    assert not wrong, f"{importer} must not import {wrong}"
+@pytest.mark.parametrize("module", sorted(GRAPH))
+def test_imports_point_downward(module: str) -> None:
+    importer = draw.room_of(module)
+    wrong = {target for target in GRAPH[module] if importer and not allowed(importer, draw.room_of(target))}
+    assert not wrong, f"{module} must not import {wrong}"
+
+
+def test_nothing_goes_in_a_circle() -> None:
+    assert draw.cycle(GRAPH) == []
+    assert draw.cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+@pytest.mark.parametrize("package", sorted(OPTIONAL))
+def test_an_optional_package_is_imported_where_it_belongs(package: str) -> None:
+    for module, path in draw.modules().items():
+        if package in outside(path):
+            assert f".{OPTIONAL[package]}." in f".{module}.", f"{module} must not import {package}"
+
+
+def outside(path: Path) -> set[str]:
+    """The packages that a file imports, by statement or by name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
+            found.update(str(word.value) for word in node.args if isinstance(word, ast.Constant))
+    return {name.partition(".")[0] for name in found}
+
+
+def test_one_name_stands_for_one_class() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_the_library_does_not_speak_of_the_commands_options() -> None:
+    """Messages raised below the command line name no option of it."""
+    options = {"--to", "--from", "--in-place", "--override", "--allow-outside", "--effort", "--json", "-o"}
+    for path in MODULES:
+        if path.relative_to(ROOT).parts[0] != "cli":
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Raise):
+                    words = {w for c in ast.walk(node) if isinstance(c, ast.Constant) for w in str(c.value).split()}
+                    assert not options & {word.strip(".,:;") for word in words}, f"{path}: {ast.unparse(node)}"
+
+
+def test_the_drawing_of_the_house_is_true() -> None:
+    text = draw.PAGE.read_text("utf-8")
+    assert draw.page(text) == text, "run `make docs`"
 
 
 def test_no_module_outgrows_its_name() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from conftest import random_small_dag
 from eligo import Dag, InputError, families, is_schedule, plan, profile
-from eligo.batches.hardness import reduction, small_union
 from eligo.cli import run
 from eligo.policies import from_order
+from eligo.reproducing.hardness import reduction, small_union
 from eligo.simulation import Trace, batched, drawn_requests, scheduler, trace
 from eligo.theory.exact import best_batch
 
@@ -145,7 +145,7 @@ def test_the_command_prints_one_document(mesh: str, capfd: pytest.CaptureFixture
 
 def test_the_command_tells_people_what_to_hand_out(mesh: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", mesh, "--executed", "done", "-r", "1", "--allocated", "done"]) == 2
-    assert capfd.readouterr().err == "eligo: '0' cannot be both executed and allocated\n"
+    assert capfd.readouterr().err == "eligo: '0' cannot be allocated: it is executed\n"
     assert run(["batch", mesh, "--executed", "done", "-r", "1"]) == 0
     out = capfd.readouterr().out
     assert out.startswith("Hand out: 1")
@@ -161,7 +161,7 @@ def test_the_command_tells_people_what_to_hand_out(mesh: str, capfd: pytest.Capt
         (["-r", "1", "--executed", "-", "--eligible", "-"], "standard input can be read only once"),
         (
             ["-r", "1", "--method", "magic"],
-            "there is no method 'magic'; there are auto, exact, expansive, static, greedy",
+            "there is no method 'magic'; there are auto, exact, expansive, greedy",
         ),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from conftest import random_small_dag
 from eligo import Dag, InputError, families
 from eligo.batches import components, expansive, knapsack
-from eligo.batches.bundles import Chain, Copies, chains
+from eligo.batches.bundles import ChainBundle, Copies, chains
 from eligo.batches.components import Component, Shape
 from eligo.batches.expansive import is_expansive, largest, private_children
 from eligo.batches.greedy import Guess, improved, most_releases, rendered_along
@@ -25,6 +25,8 @@ from eligo.batches.trees import TreeBatches
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.clock import Clock
 from eligo.deciding.orders import nonsinks_of, release_order
+from eligo.execution import Execution
+from eligo.reproducing.batch import static_batch
 from eligo.theory.priority import Kind
 from eligo.theory.trees import tree_maxima
 
@@ -217,7 +219,7 @@ def test_a_chain_of_named_blocks_is_what_the_knapsack_finds() -> None:
             copies += [Ranged(0, kind.profile)] * count
         (chain,) = chains(shapes, limit=1000)
         assert chain.table.tolist() == Knapsack(copies).best.values.tolist()
-        assert Chain(shapes, limit=5).table.tolist() == chain.table[:6].tolist()
+        assert ChainBundle(shapes, limit=5).table.tolist() == chain.table[:6].tolist()
         for size in (1, 4, len(chain.table) - 1):
             assert sum(len(tasks) for tasks in chain.deal(size)) == size
 
@@ -239,7 +241,7 @@ def test_copies_of_a_solved_shape_are_dealt_as_the_table_says() -> None:
 def test_named_blocks_are_found_under_any_numbers(letter: str, s: int, d: int) -> None:
     dag = named(letter, s, d)
     mixed = dag.renumbered(np.random.default_rng(s).permutation(len(dag)).astype(np.int32))
-    (shape,) = Residual(mixed).shapes.values()
+    (shape,) = Residual(Execution(mixed)).shapes.values()
     assert shape.key == Kind(letter, s, d)
     (member,) = shape.members.values()
     profile = rendered_along(mixed, member.sources)
@@ -249,21 +251,21 @@ def test_named_blocks_are_found_under_any_numbers(letter: str, s: int, d: int) -
 # The residual
 
 
-def test_advancing_in_steps_gives_the_residual_of_the_state() -> None:
+def test_following_in_steps_gives_the_residual_of_the_state() -> None:
     """Components, named by their sets of sources, are those of a residual made anew; numbers of sinks agree too."""
     rng = np.random.default_rng(17)
     for _ in range(80):
         dag = random_small_dag(rng, 30)
-        kept = Residual(dag)
-        executed, out = set[int](), set[int]()
-        while len(executed) < len(dag):
-            ready = set(kept.eligible.tolist())
-            taken = {u for u in ready if rng.random() < 0.3}
-            back = {u for u in out if rng.random() < 0.3}
-            done = {u for u in (out - back) | (ready - taken) if rng.random() < 0.4}
-            kept.advance(*(np.array(sorted(x), np.int32) for x in (done, taken - done, back)))
-            executed, out = executed | done, (out | taken) - back - done
-            fresh = Residual(dag, *(np.array(sorted(x), np.int32) for x in (executed, out)))
+        game = Execution(dag)
+        kept = Residual(game)
+        while not game.finished:
+            for task in [task for task in game.eligible if rng.random() < 0.5]:
+                game.take(task)
+            for task in list(game.allocated):
+                if rng.random() < 0.8:
+                    getattr(game, str(rng.choice(["release", "complete", "complete"])))(task)
+            kept.follow()
+            fresh = Residual(game)
             assert picture(kept) == picture(fresh)
             assert kept.isolated().tolist() == fresh.isolated().tolist()
 
@@ -277,11 +279,13 @@ def picture(residual: Residual) -> set[tuple[tuple[int, ...], int]]:
 
 
 def test_a_change_leaves_other_components_alone() -> None:
-    dag = families.butterfly(6)
-    residual = Residual(dag)
+    game = Execution(families.butterfly(6))
+    residual = Residual(game)
     before = {number: id(member) for shape in residual.shapes.values() for number, member in shape.members.items()}
     first = next(iter(next(iter(residual.shapes.values())).members.values()))
-    residual.advance(first.sources)
+    for task in game.dag.named(first.sources):
+        game.execute(task)
+    residual.follow()
     after = {number: id(member) for shape in residual.shapes.values() for number, member in shape.members.items()}
     assert len(before.items() & after.items()) == len(before) - 1
 
@@ -383,8 +387,10 @@ def test_the_families_expansive_dags_are_expansive() -> None:
 
 def gain(dag: Dag, requests: int, method: str, executed: tuple[str, ...] = ()) -> int:
     """How many tasks more are eligible after the batch than before."""
+    if method == "static":
+        return static_batch(dag, list(executed), requests) - len(Execution(dag, executed).eligible)
     found = batch(dag, executed, requests, method=method)
-    return found.eligible_after - len(Residual(dag, dag.indices(executed)).eligible)
+    return found.eligible_after - len(Execution(dag, executed).eligible)
 
 
 @pytest.mark.parametrize(("method", "factor"), [("expansive", 2), ("static", 3), ("auto", 1)])

@@ -15,7 +15,7 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats import arcs, json_format, wfcommons
 from eligo.formats.shared import words
-from eligo.formats.shared.columns import Described, Table
+from eligo.formats.shared.columns import Columns, Described
 from eligo.workflow import Task
 
 
@@ -85,14 +85,14 @@ rows = st.lists(st.dictionaries(st.sampled_from("abcx"), st.none() | st.integers
 
 @given(rows=rows)
 def test_columns_are_rows_on_their_side(rows: list[dict[str, Any]]) -> None:
-    table = Table(rows, "abc")
+    table = Columns(rows, "abc")
     for key in "abc":
         assert table.filled(key) == [row.get(key) for row in rows]
         assert table[key] is not None or not any(key in row for row in rows)
 
 
 def test_rows_move() -> None:
-    assert Table([{"a": 1}, {"a": 2}], "a").placed([2, 0], 3)["a"] == [2, None, 1]
+    assert Columns([{"a": 1}, {"a": 2}], "a").placed([2, 0], 3)["a"] == [2, None, 1]
 
 
 def test_details_are_made_when_asked_for() -> None:

@@ -173,7 +173,7 @@ def test_the_order_inside_classes_is_ours(tmp_path_factory: pytest.TempPathFacto
     expected = sorted(order, key=lambda name: -wishes.get(name, everyone or 0))
     told = formats.write_priorities(flow, order, folder / "prio.dag")
     assert by_priority(formats.read(folder / "prio.dag")) == expected
-    assert any("--override" in line for line in told) == (len({wishes.get(name, everyone or 0) for name in order}) > 1)
+    assert any("classes" in line for line in told) == (len({wishes.get(name, everyone or 0) for name in order}) > 1)
     formats.write_priorities(flow, order, folder / "over.dag", override=True)
     assert by_priority(formats.read(folder / "over.dag")) == list(order)
     formats.write_priorities(flow, order, None)
@@ -311,14 +311,14 @@ def test_in_place_is_refused_with_splices(tmp_path: Path) -> None:
     """DAGMan 23.9 says `Unknown Job S+a` of such a line, and nothing runs."""
     root = write(tmp_path, mine=SPLICED, **{"in": INNER})
     flow = formats.read(root)
-    with pytest.raises(FormatError, match="--in-place cannot be used with splices: DAGMan does not know 'S"):
+    with pytest.raises(FormatError, match="a file with splices cannot be changed in place: DAGMan does not know 'S"):
         formats.write_priorities(flow, flow.dag.tasks, None)
     assert root.read_text() == SPLICED
 
 
 def test_in_place_is_for_dagman(tmp_path: Path) -> None:
     (tmp_path / "flow.json").write_text('{"arcs": [["a", "b"]]}')
-    with pytest.raises(FormatError, match="--in-place is for DAGMan files"):
+    with pytest.raises(FormatError, match="only DAGMan files are changed in place"):
         formats.write_priorities(formats.read(tmp_path / "flow.json"), "ab", None)
 
 

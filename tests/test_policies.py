@@ -1,16 +1,16 @@
-"""Policies as data, and played live over an execution."""
+"""Policies as data."""
 
 import numpy as np
 import pytest
 
 from conftest import random_small_dag
 from eligo import policies, simulation
+from eligo.allocating import Ask, ByPolicy
 from eligo.dag import Dag
-from eligo.errors import InputError, MoveError, ScheduleError
+from eligo.errors import InputError, ScheduleError
 from eligo.execution import Execution
-from eligo.policies import Policy, Speeds
+from eligo.policies import Policy
 from eligo.theory.eligibility import is_schedule
-from slow_games import SlowBoard
 
 
 def chain_then_fan(count: int, length: int, fan: int) -> Dag:
@@ -28,9 +28,8 @@ def test_certain_releases_outbid_a_level() -> None:
     for children, expected in (("x", "d"), ("xy", "d"), ("xyw", "b")):
         shared = [(parent, child) for parent in "ab" for child in children]
         dag = Dag.from_arcs([*shared, ("d", "z"), ("e", "z"), ("z", "z1")])
-        game = Execution(dag)
-        game.take("a")
-        assert policies.balanced(dag).chooser(game).peek() == expected
+        game = Execution(dag, allocated=["a"])
+        assert ByPolicy(policies.balanced(dag), game).hand_out([Ask()])[0].tasks == (expected,)
 
 
 def test_balanced_is_the_studys_score() -> None:
@@ -79,66 +78,6 @@ def test_which_policies_chance_plays_a_part_in() -> None:
     made = [policies.fifo, policies.lifo, policies.random, policies.balanced, policies.critical_path]
     assert [make(dag).drawn for make in made] == [True, True, True, False, False]
     assert [make(dag).queue for make in made] == [True, True, False, False, False]
-
-
-@pytest.mark.parametrize("case", range(60))
-def test_the_chooser_follows_what_happens(case: int) -> None:
-    """Takes, losses, failures and results at random, against scores computed from scratch."""
-    rng = np.random.default_rng(case)
-    dag = random_small_dag(rng, 14)
-    policy = policies.balanced(dag, rng.permutation(len(dag)).astype(np.int32))
-    game = Execution(dag)
-    chooser, twin = policy.chooser(game), SlowBoard(policy, 0)
-    while not game.finished:
-        speed = float(rng.choice([0.2, 1.0])) if rng.random() < 0.7 else None
-        if twin.ready and rng.random() < 0.6:
-            v = twin.worst() if speed == 0.2 else twin.best()
-            assert chooser.peek(speed) == chooser.take(speed) == dag.tasks[v]
-            twin.take(v)
-        elif game.failed and rng.random() < 0.5:
-            task = next(iter(game.failed))
-            chooser.release(task)
-            twin.arrive(dag.index[task])
-        elif game.allocated:
-            task = str(rng.choice(sorted(game.allocated)))
-            v = dag.index[task]
-            match rng.choice(["complete", "complete", "release", "fail"]):
-                case "complete":
-                    chooser.complete(task)
-                    twin.finish(v)
-                case "release":
-                    chooser.release(task)
-                    twin.put_back(v)
-                case _:
-                    chooser.fail(task)
-                    twin.out.remove(v)
-        assert {dag.index[t] for t in game.eligible} == set(twin.ready)
-        if case % 3 == 0:
-            chooser = policy.chooser(game)  # as a server that starts again does
-    assert chooser.take() is None
-
-
-def test_a_forbidden_move_changes_nothing() -> None:
-    dag = Dag.from_arcs([("a", "b")])
-    chooser = policies.fifo(dag).chooser(Execution(dag))
-    for move in (chooser.complete, chooser.fail, chooser.release):
-        with pytest.raises(MoveError):
-            move("a")
-    assert (chooser.take(), chooser.take()) == ("a", None)
-
-
-def test_a_chooser_needs_its_own_dag() -> None:
-    with pytest.raises(InputError, match="another dag"):
-        policies.fifo(Dag.from_arcs([("a", "b")])).chooser(Execution(Dag.from_arcs([("a", "c")])))
-
-
-def test_speeds_know_nothing_of_strangers() -> None:
-    speeds = Speeds()
-    assert speeds.of("new") is None
-    speeds.record("steady", 10.0, work=10.0)
-    speeds.record("slow", 50.0, work=10.0)
-    assert speeds.of("steady") == pytest.approx(3.0)
-    assert speeds.of("slow") == pytest.approx(0.6)
 
 
 def test_wrong_policies_are_refused() -> None:

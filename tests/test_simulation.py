@@ -99,7 +99,7 @@ def test_best_batches_take_fewest_polls_here() -> None:
 def test_empty_and_single() -> None:
     for n in (0, 1):
         dag = Dag.from_arrays(n, [], [])
-        for policy in (policies.balanced(dag), policies.fifo(dag), policies.batch_optimal(dag)):
+        for policy in (policies.balanced(dag), policies.fifo(dag), simulation.scheduler("batch-optimal", dag)):
             assert len(simulation.play(policy)) == n
             assert simulation.batched(policy, 2.0, runs=2).tolist() == [n, n]
             assert simulation.profiles(policy).tolist() == [[1, 0][1 - n :]]
@@ -131,10 +131,10 @@ def test_draws_are_what_they_are_everywhere() -> None:
 
 def test_interpreted_kernels_give_the_same_numbers() -> None:
     code = (
-        "from eligo import policies, simulation; from eligo.families import out_mesh; d = out_mesh(9);"
+        "from eligo import Rules, policies, simulation; from eligo.families import out_mesh; d = out_mesh(9);"
         "print([simulation.batched(p, 3.0, 5, 1).tolist() for p in (policies.balanced(d), policies.lifo(d))],"
         "simulation.volatile(policies.balanced(d), simulation.Clients(keeps=.5, patience=2., renewal=.1), 3, 1,"
-        "drawn=True, rules=simulation.Rules(slow=.5, copies=2)).makespan.tolist())"
+        "drawn=True, rules=Rules(slow=.5, copies=2)).makespan.tolist())"
     )
     answers = []
     for pure in ("", "1"):
@@ -171,13 +171,8 @@ def test_schedulers_by_name_and_from_files(tmp_path: Path) -> None:
     path.write_text("\n".join(dag.named(dag.order[::-1])))
     with pytest.raises(ScheduleError):
         simulation.scheduler(str(path), dag)
-    with pytest.raises(InputError, match="no scheduler 'nobody'"):
+    with pytest.raises(InputError, match="no policy 'nobody'"):
         simulation.scheduler("nobody", dag)
-
-
-def test_static_order_is_a_schedule() -> None:
-    dag = out_mesh(6)
-    assert is_schedule(dag, simulation.static_order(dag))
 
 
 def test_the_twin_counts_arrivals_as_the_board_does() -> None:

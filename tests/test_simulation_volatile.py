@@ -1,4 +1,4 @@
-"""Volatile clients: equal to the plain twin run for run, and right where the answer is known."""
+"""Volatile clients: compiled, equal event by event to the product's own allocators; and right where the answer is known."""
 
 import math
 
@@ -7,19 +7,21 @@ import pytest
 
 from conftest import random_small_dag
 from eligo import policies, simulation
+from eligo.allocating import PRUDENT, ByCluster, Rules
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.families import out_mesh
 from eligo.policies import Policy
-from eligo.simulation import Clients, Rules
+from eligo.simulation import Clients
+from eligo.simulation.crowd import LiveCrowd
 from eligo.simulation.pebble import run_seeds
-from slow_games import SlowCrowd
+from eligo.simulation.volatile import compiled_crowd, setting_of
 
 STEADY = math.inf
 
 
 @pytest.mark.parametrize("case", range(150))
-def test_volatile_clients_equal_their_twin(case: int) -> None:
+def test_the_compiled_crowd_is_what_the_allocators_do_live(case: int) -> None:
     rng = np.random.default_rng(case)
     dag = random_small_dag(rng, 16)
     n = len(dag)
@@ -44,12 +46,18 @@ def test_volatile_clients_equal_their_twin(case: int) -> None:
     except InputError:  # nobody stays long enough to finish some task
         assert clients.stay < STEADY
         return
-    expected = (np.ones(n) if rules.expected is None else rules.expected).tolist()
+    setting = setting_of(clients, math.fsum(seconds) / n)
+    expected = np.ones(n) if rules.expected is None else rules.expected
+    compiled, again = compiled_crowd(policy, setting, rules), np.zeros(5)
     for run, seed in enumerate(run_seeds(3, case)):
-        twin = SlowCrowd(policy, clients, rules, seed, seconds.tolist(), drawn, expected).play()
+        live = LiveCrowd(policy, setting, rules, seconds.tolist(), seed, drawn)
+        assert live.play() == 0
+        compiled.log = []
+        compiled.play(seed, seconds, drawn, expected, again)
+        assert compiled.log == live.log
         ours = [float(field[run]) for field in vars(outcome).values()]
-        assert ours == pytest.approx(twin, rel=1e-12, abs=1e-12)
-        assert ours[0] == twin[0]
+        assert ours == pytest.approx(live.outcome, rel=1e-12, abs=1e-12)
+        assert ours[0] == live.outcome[0]
     spent = outcome.useful + outcome.wasted + outcome.stalled
     assert spent == pytest.approx(outcome.present)
     assert (outcome.utilisation <= 1 + 1e-12).all()
@@ -126,3 +134,15 @@ def test_impossible_rules_and_times_are_refused() -> None:
     for seconds in ([1.0], [0.0, 0.0, 0.0], [1.0, 1.0, -1.0], [1.0, 1.0, math.nan]):
         with pytest.raises(InputError):
             simulation.volatile(policy, Clients(), seconds=np.array(seconds))
+
+
+def test_other_allocators_meet_the_same_clients() -> None:
+    """Best batches and fat tasks are played live, with the same rules around them."""
+    dag, clients = out_mesh(5), Clients(count=5, spread=10.0)
+    best = simulation.volatile(simulation.scheduler("batch-optimal", dag), clients, 3, 1, rules=PRUDENT)
+    assert (best.useful + best.wasted + best.stalled) == pytest.approx(best.present)
+    fat = simulation.Live("cluster", dag, lambda game, seed: ByCluster(dag, game))
+    for size in (1, 3):
+        crowd = LiveCrowd(fat, setting_of(clients, 1.0), PRUDENT, [1.0] * len(dag), 7, drawn=False, size=size)
+        assert crowd.play() == 0
+        assert crowd.game.finished

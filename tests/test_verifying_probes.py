@@ -27,9 +27,9 @@ Document = dict[str, Any]
 @pytest.fixture
 def probing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither enumeration nor elimination: only probes are left."""
-    for room in ("deciding", "modules"):
-        monkeypatch.setattr(f"eligo.theory.{room}.maxima_within", lambda *_: (None, {}))
-        monkeypatch.setattr(f"eligo.theory.{room}.MOST_ITEMS_FOR_AREA", 0)
+    for room in ("solving", "modules"):
+        monkeypatch.setattr(f"eligo.deciding.{room}.maxima_within", lambda *_: (None, {}))
+        monkeypatch.setattr(f"eligo.deciding.{room}.MOST_ITEMS_FOR_AREA", 0)
 
 
 def probed_document(seed: int) -> tuple[Dag, Document]:

@@ -11,7 +11,7 @@ import pytest
 from conftest import random_small_dag
 from eligo import families as f
 from eligo.dag import Dag, sum_of
-from eligo.deciding import bounds, elimination
+from eligo.deciding import bounds, elimination, limits
 from eligo.deciding.clock import FOREVER
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable
@@ -305,7 +305,7 @@ def test_the_hulls_of_many_steps_are_exact() -> None:
 
 
 def test_checker_and_planner_use_hulls_alike() -> None:
-    assert blocks.LARGEST_CONVOLUTION == bounds.LARGEST_CONVOLUTION
+    assert blocks.LARGEST_CONVOLUTION == limits.LARGEST_CONVOLUTION
 
 
 def random_blocks(count: int, seed: int) -> Dag:

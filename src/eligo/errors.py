@@ -13,7 +13,7 @@ EligoError
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 
 class EligoError(Exception):
@@ -21,10 +21,14 @@ class EligoError(Exception):
 
 
 class InputError(EligoError, ValueError):
-    """What was given is not what the function takes; `path` and `line` say where, once a reader has set them."""
+    """What was given is not what the function takes; `path` and `line` say where, once a reader has set them.
+
+    `remedy` names the argument that would help, which the command knows under another name.
+    """
 
     path: str | None = None
     line: int | None = None
+    remedy: str | None = None
 
     def __str__(self) -> str:
         message = super().__str__()
@@ -35,6 +39,11 @@ class InputError(EligoError, ValueError):
     def at(self, line: int | None) -> "InputError":
         """The same error, saying the line where it knows none yet."""
         self.line = line if self.line is None else self.line
+        return self
+
+    def cured_by(self, argument: str) -> Self:
+        """The same error, saying which argument would help."""
+        self.remedy = argument
         return self
 
     def located(self, path: str, line: int | None = None) -> "InputError":

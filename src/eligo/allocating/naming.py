@@ -1,7 +1,7 @@
 """Allocators by name."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from eligo.allocating.prudent import PRUDENT, Prudent, Rules
 from eligo.border import as_workflow
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.policies import POLICIES, policy
+from eligo.policies import policy
 from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow, known_seconds
 
@@ -41,6 +41,28 @@ ALLOCATORS: dict[str, Callable[[_Wanted], Allocator]] = {
 }
 
 
+@overload
+def allocator(
+    name: str,
+    flow: object,
+    execution: Execution | None = None,
+    *,
+    rules: None,
+    order: Order | None = None,
+    seed: int = 0,
+    goal: str = "productive",
+) -> Allocator: ...
+@overload
+def allocator(
+    name: str,
+    flow: object,
+    execution: Execution | None = None,
+    *,
+    rules: Rules = PRUDENT,
+    order: Order | None = None,
+    seed: int = 0,
+    goal: str = "productive",
+) -> Prudent: ...
 def allocator(  # noqa: PLR0913
     name: str,
     flow: object,
@@ -71,12 +93,3 @@ def allocator(  # noqa: PLR0913
     wanted = _Wanted(known, game, order, seed, goal)
     plain = ALLOCATORS[name](wanted) if name in ALLOCATORS else _by_policy(name, wanted)
     return plain if rules is None else Prudent(plain, rules)
-
-
-def check_name(name: str) -> None:
-    """Refuse a name that is neither known nor a file."""
-    from os.path import isfile
-
-    if name not in POLICIES and name not in ALLOCATORS and not isfile(name):
-        names = ", ".join((*POLICIES, *ALLOCATORS))
-        raise InputError(f"there is no scheduler named {name!r}, and no file with such an order; there are {names}")

@@ -134,9 +134,10 @@ class Prudent:
         self.speeds = Speeds()
         self.due: float | None = None
         self._present: dict[Hashable, None] = {}
+        self._stays: dict[Hashable, int] = {}  # how often each client left: what it had then, it has no more
         self._late = _late(rules, len(self.execution.dag))
         self._began: dict[int, float] = {}  # when each task that is out was handed out first
-        self._holders: dict[int, list[Hashable]] = {}
+        self._given: dict[int, dict[Hashable, int]] = {}  # to whom each was given, in which of its stays
         self._running: list[tuple[float, int]] = []  # the tasks that may get another copy, the longest out first
         self._seen = 0
         self._follow()
@@ -158,8 +159,8 @@ class Prudent:
                 granted[i] = copy
         for i, grant in granted.items():
             granted[i] = replace(grant, ask=asks[i])
-            for v in self.execution.dag.indices(grant.tasks).tolist():
-                self._holders.setdefault(v, []).append(grant.ask.client)
+            for v in map(self.execution.dag.number, grant.tasks):
+                self._given.setdefault(v, {})[grant.ask.client] = self._stays.get(grant.ask.client, 0)
         return [granted[i] for i, _ in queue if i in granted]
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
@@ -175,6 +176,7 @@ class Prudent:
     def left(self, client: Hashable) -> None:
         """A client is gone."""
         self._present.pop(client, None)
+        self._stays[client] = self._stays.get(client, 0) + 1
 
     def _serve(self, asks: list[tuple[int, Ask]], granted: dict[int, Grant]) -> None:
         """Let the allocator answer; its grants come in the order of the asks that they answer."""
@@ -237,7 +239,8 @@ class Prudent:
         return self._began.get(v) == began and game.holders(game.dag.tasks[v]) < self.rules.copies
 
     def _suits(self, ask: Ask, v: int) -> bool:
-        return ask.client not in self._holders.get(v, ()) and ask.admits(self.execution.dag.tasks[v])
+        given = self._given.get(v, {}).get(ask.client)
+        return given != self._stays.get(ask.client, 0) and ask.admits(self.execution.dag.tasks[v])
 
     def _copied(self, ask: Ask, v: int, mean: float) -> Grant:
         task = self.execution.dag.tasks[v]
@@ -257,7 +260,7 @@ class Prudent:
                 self._begin(v, now)
             elif kind in {COMPLETE, FAIL, RELEASE}:
                 self._began.pop(v, None)
-                self._holders.pop(v, None)
+                self._given.pop(v, None)
             elif kind == DROP and v in self._began:
                 heappush(self._running, (self._began[v], v))
             if kind == COMPLETE:

@@ -13,7 +13,7 @@ import numpy as np
 
 from eligo.batches.components import Shape
 from eligo.batches.knapsack import Knapsack, Ranged
-from eligo.batches.solving import Solution
+from eligo.batches.solving import BatchSolution
 from eligo.rows import Ints
 from eligo.theory.priority import Kind
 from eligo.theory.profiles import Profile
@@ -32,13 +32,13 @@ class Bundle(Protocol):
         ...
 
 
-class Chain:
+class ChainBundle:
     """Components that are best run one after another: those of named shapes, each of which precedes the next.
 
     >>> from eligo.batches.components import Component
     >>> m, w = Kind("M", 1, 2), Kind("W", 1, 3)
     >>> members = Component(m, np.array([5, 6]), 1), Component(w, np.array([7]), 1)
-    >>> both = Chain([Shape(m, {0: members[0]}), Shape(w, {1: members[1]})], limit=3)
+    >>> both = ChainBundle([Shape(m, {0: members[0]}), Shape(w, {1: members[1]})], limit=3)
     >>> both.table.tolist(), [tasks.tolist() for tasks in both.deal(2)]
     ([0, 3, 3, 4], [[7], [5]])
     """
@@ -73,7 +73,7 @@ class Chain:
 class Copies:
     """Components of one shape that has been solved, shared out by the knapsack."""
 
-    def __init__(self, shape: Shape, solution: Solution, limit: int) -> None:
+    def __init__(self, shape: Shape, solution: BatchSolution, limit: int) -> None:
         self.shape, self.solution = shape, solution
         copies = min(len(shape.members), limit)
         self.knapsack = Knapsack([Ranged(0, solution.table)] * copies, limit)
@@ -90,16 +90,16 @@ class Copies:
             yield sources[self.solution.choose(part)]
 
 
-def chains(shapes: Iterable[Shape], limit: int) -> Iterator[Chain]:
+def chains(shapes: Iterable[Shape], limit: int) -> Iterator[ChainBundle]:
     """The named shapes as few chains: all W, N and M are one, every cycle and every clique one."""
     linear = []
     for shape in shapes:
         if shape.kind is not None and shape.kind.letter in "WNM":
             linear.append(shape)
         elif shape.kind is not None:
-            yield Chain([shape], limit)
+            yield ChainBundle([shape], limit)
     if linear:
-        yield Chain(linear, limit)
+        yield ChainBundle(linear, limit)
 
 
 def _place(kind: Kind | None) -> tuple[int, int, int]:

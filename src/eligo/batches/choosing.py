@@ -11,6 +11,7 @@ from eligo.batches.components import Shape
 from eligo.batches.expansive import largest, private_children
 from eligo.batches.greedy import Guess, improved
 from eligo.batches.knapsack import Knapsack, Ranged
+from eligo.batches.limits import LONGEST_SEARCH, MOST_ARCS_FOR_CUTS, MOST_ARCS_FOR_PROGRAM, MOST_CLASSES_FOR_SEARCH
 from eligo.batches.milp import Program, solve_program
 from eligo.batches.packing import search
 from eligo.batches.residual import Residual
@@ -21,13 +22,8 @@ from eligo.deciding.clock import Clock
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
-MOST_ARCS_FOR_CUTS = 100_000  # minimum cuts take about half a second there
-MOST_ARCS_FOR_PROGRAM = 50_000
-MOST_CLASSES_FOR_SEARCH = 1_000
-LONGEST_SEARCH = 2.0  # seconds, before the integer program has its turn
 
-
-class Choice(NamedTuple):
+class BatchChoice(NamedTuple):
     """Tasks to execute, as many as asked for, how many others that renders, at most how many any choice does, and how."""
 
     tasks: Ints
@@ -44,7 +40,7 @@ class Part(NamedTuple):
     method: str
 
 
-def choose(residual: Residual, size: int, method: str, clock: Clock) -> Choice:
+def choose(residual: Residual, size: int, method: str, clock: Clock) -> BatchChoice:
     """The batch of that many eligible tasks, at most all of them, which renders the most that the method finds.
 
     What the chosen components leave over goes to isolated tasks, the longest remaining path first, and last to sinks of the
@@ -53,7 +49,7 @@ def choose(residual: Residual, size: int, method: str, clock: Clock) -> Choice:
     part = SOLVERS[method](residual, size, clock)
     tasks = np.sort(np.concatenate([part.tasks, _fill(residual, part.tasks, size)]))
     rendered = residual.rendered(tasks)
-    return Choice(tasks, rendered, max(part.bound, rendered), part.method)
+    return BatchChoice(tasks, rendered, max(part.bound, rendered), part.method)
 
 
 def _fill(residual: Residual, chosen: Ints, size: int) -> Ints:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.batches.solving import LARGEST_TREE, Solution, solve
+from eligo.batches.limits import LARGEST_TREE
+from eligo.batches.solving import BatchSolution, solve
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.kernels import walks
@@ -23,13 +24,13 @@ from eligo.theory.solutions import WALK, recognise
 ARC_BYTES = 8  # two numbers an arc
 
 #: a named family, or the numbers of sources and sinks and the arcs
-Key = Kind | tuple[int, int, bytes]
+ShapeKey = Kind | tuple[int, int, bytes]
 
 
 class Component(NamedTuple):
     """A component: its shape, its sources in the order of the shape's numbers, and the longest path that begins in it."""
 
-    key: Key
+    key: ShapeKey
     sources: Ints
     height: int
 
@@ -38,9 +39,9 @@ class Component(NamedTuple):
 class Shape:
     """The components of one shape, each under its number, and how they are best executed."""
 
-    key: Key
+    key: ShapeKey
     members: dict[int, Component] = field(default_factory=dict)
-    _solution: Solution | None = None
+    _solution: BatchSolution | None = None
 
     @property
     def kind(self) -> Kind | None:
@@ -75,7 +76,7 @@ class Shape:
         tails, heads = np.frombuffer(arcs, np.int32).reshape(2, -1)
         return Dag.from_checked(sources + sinks, tails, heads + np.int32(sources), None)
 
-    def solution(self, limit: int, clock: Clock) -> Solution | None:
+    def solution(self, limit: int, clock: Clock) -> BatchSolution | None:
         """The best batches of up to *limit* sources; None where that takes too long."""
         size = min(limit, self.sources)
         if self._solution is None or not self._solution.reaches(size):
@@ -127,7 +128,7 @@ class _Arcs:
         self.ptr = np.concatenate([[0], np.cumsum(blocks.arc_counts)]).tolist()
         self.sizes = np.stack([np.diff(source_ptr), np.diff(sink_ptr)], axis=1).tolist()
 
-    def key(self, block: int) -> Key:
+    def key(self, block: int) -> ShapeKey:
         """The shape of an unnamed block."""
         span = slice(self.ptr[block], self.ptr[block + 1])
         sources, sinks = self.sizes[block]

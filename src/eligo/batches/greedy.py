@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.batches.expansive import largest, private_children
+from eligo.batches.limits import MOST_WANTED, SPARSE
 from eligo.batches.shares import share_bound
 from eligo.dag import Dag
 from eligo.deciding.bounds import best_shares
@@ -16,9 +17,6 @@ from eligo.deciding.orders import RELEASES, nonsinks_of, release_order
 from eligo.kernels import graph
 from eligo.rows import Ints, places
 from eligo.theory.profiles import Profile
-
-FEW = 16  # one in so many sources, or fewer, are picked one by one
-MOST_WANTED = 4  # the most sources that one exchange brings in
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,7 @@ def most_releases(residual: Dag, size: int) -> Ints:
     [2, 0]
     """
     sources = int((residual.outdegree > 0).sum())
-    if size * FEW > sources:
+    if size * SPARSE > sources:
         return nonsinks_of(residual, release_order(residual))[:size]
     worth = RELEASES.tolist()
     worth += [0.0] * max(int(residual.indegree.max(initial=0)) + 1 - len(worth), 0)

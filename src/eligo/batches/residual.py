@@ -10,7 +10,7 @@ section 4; being a composition is not needed. Tasks that somebody has, or that f
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.components import Component, Key, Shape, components
+from eligo.batches.components import Component, Shape, ShapeKey, components
 from eligo.dag import Dag
 from eligo.execution import ELIGIBLE, EXECUTED, WAITING, Execution, unpacked
 from eligo.rows import Ints, gathered
@@ -32,7 +32,7 @@ class Residual:
         self.dag = dag = execution.dag
         #: the states of the tasks, as of the last move that was followed
         self.codes = np.full(len(dag), WAITING, np.uint8)
-        self.shapes: dict[Key, Shape] = {}
+        self.shapes: dict[ShapeKey, Shape] = {}
         self._missing, self._blocked = dag.indegree.copy(), dag.indegree.copy()
         self._owner = np.full(len(dag), -1, np.int32)
         self._shape_of: dict[int, Shape] = {}

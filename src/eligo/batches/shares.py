@@ -7,13 +7,12 @@ rounds in which every sink gives less to its richer sources bring the bound clos
 
 import numpy as np
 
+from eligo.batches.limits import SHARE_ROUNDS
 from eligo.dag import Dag
 from eligo.theory.profiles import Profile
 
-ROUNDS = 12
 
-
-def share_bound(residual: Dag, rounds: int = ROUNDS) -> Profile:
+def share_bound(residual: Dag, rounds: int = SHARE_ROUNDS) -> Profile:
     """At most how many sinks k sources of a bipartite dag can render, for all k.
 
     >>> m = Dag.from_arrays(7, [0, 1, 2, 2, 3, 4], [5, 5, 5, 6, 6, 6])  # M(2,3)

@@ -9,19 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eligo.batches.limits import FEW_ITEMS, MOST_ITEMS
 from eligo.batches.trees import TreeBatches
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import Subsets
 
-LARGEST_TREE = 10_000_000  # sources times the largest batch: about a second and 160 MB
-FEW_ITEMS = 14  # enumerated whatever the time
-MOST_ITEMS = 20
-
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class BatchSolution:
     """The best batches of a component: `table` says how many sinks k sources can render, `choose` which sources do."""
 
     table: Profile
@@ -33,7 +30,7 @@ class Solution:
         return size < len(self.table)
 
 
-def solve(component: Dag, limit: int, clock: Clock) -> Solution | None:
+def solve(component: Dag, limit: int, clock: Clock) -> BatchSolution | None:
     """The best batches of up to *limit* sources of a connected bipartite dag, or None where it is too large for that.
 
     >>> solved = solve(Dag.from_arrays(5, [0, 0, 1, 1, 2], [3, 4, 3, 4, 4]), 3, Clock())
@@ -43,20 +40,20 @@ def solve(component: Dag, limit: int, clock: Clock) -> Solution | None:
     sources = int((component.outdegree > 0).sum())
     if component.arc_count == len(component) - 1:
         tree = TreeBatches(component, min(limit, sources))
-        return Solution(tree.table, tree.choose, "tree")
+        return BatchSolution(tree.table, tree.choose, "tree")
     most = FEW_ITEMS if clock.over() else MOST_ITEMS
     return _by_sources(component, sources, most) or _by_sinks(component, sources, most)
 
 
-def _by_sources(component: Dag, sources: int, most: int) -> Solution | None:
+def _by_sources(component: Dag, sources: int, most: int) -> BatchSolution | None:
     """Every set of sources, twins counted once."""
     subsets = Subsets.of(component, most)
     if subsets is None:
         return None
-    return Solution(subsets.maxima, lambda k: filled(subsets.best_set(k), k, sources), "subsets")
+    return BatchSolution(subsets.maxima, lambda k: filled(subsets.best_set(k), k, sources), "subsets")
 
 
-def _by_sinks(component: Dag, sources: int, most: int) -> Solution | None:
+def _by_sinks(component: Dag, sources: int, most: int) -> BatchSolution | None:
     """Every set of sinks, twins counted once: a source is spared when all its children are."""
     subsets = Subsets.of(component.dual(), most)
     if subsets is None:
@@ -72,7 +69,7 @@ def _by_sinks(component: Dag, sources: int, most: int) -> Solution | None:
         wanted[[v for i, twins in enumerate(subsets.twins) if spared >> i & 1 for v in twins]] = False
         return filled(np.unique(component.tails[wanted[component.child]]).tolist(), k, sources)
 
-    return Solution(table, choose, "subsets")
+    return BatchSolution(table, choose, "subsets")
 
 
 def filled(chosen: list[int], size: int, sources: int) -> list[int]:

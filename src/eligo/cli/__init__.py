@@ -7,24 +7,23 @@ standard error.
 import os
 import sys
 
-from eligo.version import __version__
+from eligo.cli.printing import version_line
 
 INTERRUPTED = 130
+#: what the library calls an argument that would help, as the command has it
+REMEDIES = {
+    "allow_outside": "--allow-outside reads it all the same",
+    "format": "name it with --to",
+    "family": "`eligo generate list` shows them all",
+}
 
 
 def main() -> None:
     """Run the command and leave with its exit code."""
     if sys.argv[1:] == ["--version"]:  # answered before anything heavy is imported
-        sys.stdout.write(version())
+        sys.stdout.write(version_line())
         return
     sys.exit(run(sys.argv[1:]))
-
-
-def version() -> str:
-    """What `eligo --version` prints."""
-    from eligo.kernels import compiled
-
-    return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
 
 
 def run(arguments: list[str]) -> int:
@@ -36,7 +35,8 @@ def run(arguments: list[str]) -> int:
         code = int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
         return _complain("stopped", code) if code == INTERRUPTED else code
     except EligoError as error:
-        return _complain(str(error))
+        remedy = REMEDIES.get(getattr(error, "remedy", None) or "")
+        return _complain(f"{error}: {remedy}" if remedy else str(error))
     except KeyboardInterrupt:
         return _complain("stopped", INTERRUPTED)
     except BrokenPipeError:

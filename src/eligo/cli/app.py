@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eligo.cli.printing import print_facts, print_json, sparkline
+from eligo.cli.printing import print_facts, print_json, sparkline, version_line
 from eligo.errors import InputError
 
 app = typer.Typer(
@@ -27,9 +27,7 @@ Outside = Annotated[
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from eligo.cli import version
-
-        typer.echo(version(), nl=False)
+        typer.echo(version_line(), nl=False)
         raise typer.Exit
 
 

@@ -19,7 +19,7 @@ def family_usages() -> Iterator[tuple[str, str]]:
 def make(family: str, words: Sequence[str], seed: int) -> Dag:
     """The dag that the words ask for."""
     if family not in FAMILIES:
-        raise InputError(f"there is no family named {family!r}; eligo generate list shows them all")
+        raise InputError(f"there is no family named {family!r}").cured_by("family")
     function = FAMILIES[family]
     signature = inspect.signature(function)
     positional = [word for word in words if "=" not in word]

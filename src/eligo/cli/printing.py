@@ -6,7 +6,16 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from eligo.version import __version__
+
 BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def version_line() -> str:
+    """What `eligo --version` prints."""
+    from eligo.kernels import compiled
+
+    return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
 
 
 def sparkline(values: Sequence[int], width: int = 60, top: int = 0) -> str:

@@ -5,7 +5,6 @@ Executed tasks are left out, and clusters that wait for one another are refused.
 writer: names in Pegasus and DAGMan files have no blanks, for example.
 """
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,6 @@ from eligo.clusters.fat import FatTask
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError, shorten
 from eligo.formats import dagman, pegasus
-from eligo.formats.shared import json_text
 from eligo.workflow import Task, Workflow
 
 EXPORTS = ("pegasus", "snakemake", "dagman")
@@ -91,15 +89,7 @@ def labels_of(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
 def pegasus_labels(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
     """The workflow for Pegasus with the profile `label` on clustered jobs, for `pegasus-plan --cluster label`."""
     clustered = _clustered(flow, fats, executed)
-    labels, lines = clustered.labels, []
-    for line in pegasus.generate(clustered.flow).split("\n"):
-        row = json.loads(line[2:]) if line.startswith('- {"type"') else None
-        if row is None or row["id"] not in labels:
-            lines.append(line)
-            continue
-        row.setdefault("profiles", {}).setdefault("pegasus", {})["label"] = labels[row["id"]]
-        lines.append(f"- {json_text.quote(row)}")
-    return "\n".join(lines)
+    return pegasus.generate(clustered.flow, clustered.labels)
 
 
 def snakemake_groups(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:

@@ -140,8 +140,7 @@ def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
     dag, state, inside, files = flow.dag, growth.state, growth.inside, growth.files
     members = list(inside) if choice.strategy == "by hand" else growth.ordered()
     name = dag.tasks.__getitem__
-    left = np.zeros(len(dag), np.bool_)
-    left[state.remaining()] = True
+    left = state.is_left()
     left[members] = False
     return FatTask(
         dag=dag,

@@ -1,4 +1,4 @@
-"""How far fat tasks are looked for: limits of one purpose, measured with `benchmarks/clusters.py` on this project's machine.
+"""How far fat tasks are looked for: limits of one purpose, measured with `benchmarks/clusters.py`.
 
 A fat task of 100 tasks out of a dag of 100,000 takes about a tenth of a second with them; the search alone would take
 minutes. They bound work, never what is claimed: what was not looked at is not said.

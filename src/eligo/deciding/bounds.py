@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.deciding.limits import LARGEST_CONVOLUTION
 from eligo.rows import Ints, places
 from eligo.theory.priority import precedes
 from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
 from eligo.theory.solutions import Solutions
-
-LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
 
 
 @dataclass(frozen=True, eq=False)

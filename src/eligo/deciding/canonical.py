@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.deciding.limits import MOST_ROUNDS
 from eligo.rows import Ints
-
-MOST_ROUNDS = 60
 
 
 def colours(dag: Dag, start: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

@@ -15,16 +15,13 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.clock import Clock
 from eligo.deciding.effort import EFFORTS
+from eligo.deciding.limits import CONFLICT_BEAMS, CONFLICT_SECONDS, CONFLICT_WIDTHS
 from eligo.deciding.modules import maxima_within, module_dag
 from eligo.deciding.moves import Position, frontier, members, minimal_moves
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 from eligo.theory.series import segment_dag
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
-
-WIDTHS = (30, 3_000, 30_000)
-SECONDS = 10.0
-BEAMS = (30, 300, 3_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ def conflict_of(bare: Dag, proof: Mapping[str, Any], order: Sequence[str]) -> Co
 
 
 def _in_part(segment: Dag, part: Mapping[str, Any], before: int) -> Conflict | None:
-    clock = Clock(SECONDS)
+    clock = Clock(CONFLICT_SECONDS)
     for begin, entry in _doubtful_modules(part):
         tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
         inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))
@@ -107,7 +104,7 @@ def _by_search(dag: Dag, clock: Clock, before: int) -> Conflict | None:
     maxima, _ = maxima_within(dag, EFFORTS["normal"])
     if maxima is None:
         return None
-    for width in WIDTHS:
+    for width in CONFLICT_WIDTHS:
         search = frontier(dag, maxima, width, clock)
         if search.refuted and search.stuck is not None:
             reached = search.stuck.executed.bit_count()
@@ -125,7 +122,7 @@ def _tasks(mask: int) -> Ints:
 
 def best_set(dag: Dag, maxima: Profile, step: int, clock: Clock) -> int | None:
     """Some tasks, at most *step*, that render maxima[step], as a bit mask; None where play does not find them."""
-    for width in BEAMS:
+    for width in CONFLICT_BEAMS:
         layers: list[dict[int, Position]] = [{} for _ in range(step + 1)]
         layers[0] = {0: Position.start(dag)}
         for t, layer in enumerate(layers):

@@ -24,16 +24,13 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_ENTRIES, MOST_STATES
 from eligo.deciding.symmetry import Alike, interchangeable
 from eligo.kernels import tables
 from eligo.theory.profiles import Profile
 
 NEVER = -(1 << 20)  # no assignment has these states and this T
-MOST_STATES = 2_000_000  # combinations in the largest bag
-LARGEST_BAG = 400  # tasks
 WIDEST_SCOPE = 39  # tasks in a table: three states each fit one 64-bit number
-FEW_STATES = 20_000  # up to here symmetry is not worth looking for
-MOST_CELLS = 40_000_000
 
 
 class TooWideError(Exception):
@@ -41,7 +38,7 @@ class TooWideError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Entries:
     """For each row, the states of the tasks in scope, the largest value for T = 0, 1, ... of what was eliminated."""
 
     scope: tuple[int, ...]
@@ -154,8 +151,8 @@ class _Elimination:
         self.states = _all_states(dag)
 
     def maxima(self) -> Profile:
-        buckets: dict[int, list[Table]] = defaultdict(list)
-        total = Table((), np.zeros((1, 0), np.int8), np.zeros((1, 1), np.int32))
+        buckets: dict[int, list[Entries]] = defaultdict(list)
+        total = Entries((), np.zeros((1, 0), np.int8), np.zeros((1, 1), np.int32))
         for v in self.order:
             table = self._eliminated(v, buckets.pop(v, []))
             if table.scope:
@@ -165,7 +162,7 @@ class _Elimination:
         best: Profile = total.values[0].astype(np.int64)
         return best
 
-    def _eliminated(self, v: int, waiting: list[Table]) -> Table:
+    def _eliminated(self, v: int, waiting: list[Entries]) -> Entries:
         """Join everything that mentions v, and keep the best over its states."""
         current = self._own(v)
         for arc in self._arc_tables(v):
@@ -174,16 +171,16 @@ class _Elimination:
             current = self._joined(current, table)
         return _best_over_first(current)
 
-    def _own(self, v: int) -> Table:
+    def _own(self, v: int) -> Entries:
         states = np.array(self.states[v], np.int8).reshape(-1, 1)
         worth = (states[:, 0] >= 1) & (self.dag.indegree[v] > 0)
         if not self.dag.outdegree[v]:
-            return Table((v,), states, worth.astype(np.int32).reshape(-1, 1))
+            return Entries((v,), states, worth.astype(np.int32).reshape(-1, 1))
         values = np.full((len(states), 2), NEVER, np.int32)
         values[np.arange(len(states)), (states[:, 0] == 2).astype(np.intp)] = worth
-        return Table((v,), states, values)
+        return Entries((v,), states, values)
 
-    def _arc_tables(self, v: int) -> Iterator[Table]:
+    def _arc_tables(self, v: int) -> Iterator[Entries]:
         """The arcs between v and those not yet eliminated, as tables of the allowed pairs."""
         dag = self.dag
         for w in dag.children_of(v).tolist():
@@ -193,10 +190,10 @@ class _Elimination:
             if self.place[u] > self.place[v]:
                 yield self._pairs((v, u), [(b, a) for a in self.states[u] for b in self.states[v] if b == 0 or a == 2])
 
-    def _pairs(self, scope: tuple[int, int], allowed: list[tuple[int, int]]) -> Table:
-        return Table(scope, np.array(allowed, np.int8).reshape(-1, 2), np.zeros((len(allowed), 1), np.int32))
+    def _pairs(self, scope: tuple[int, int], allowed: list[tuple[int, int]]) -> Entries:
+        return Entries(scope, np.array(allowed, np.int8).reshape(-1, 2), np.zeros((len(allowed), 1), np.int32))
 
-    def _joined(self, one: Table, two: Table) -> Table:
+    def _joined(self, one: Entries, two: Entries) -> Entries:
         """All pairs of rows that agree on the tasks both mention, values added along T."""
         if self.clock.over():
             raise TooWideError("time is up")
@@ -213,9 +210,9 @@ class _Elimination:
         length = one.values.shape[1] + two.values.shape[1] - 1
         if len(scope) > WIDEST_SCOPE:
             raise TooWideError(f"{len(scope)} tasks are in one table")
-        if len(left) * length > MOST_CELLS:
+        if len(left) * length > MOST_ENTRIES:
             raise TooWideError(f"a table would have {len(left) * length:,} cells")
-        return Table(scope, states, _joined_values(one.values, two.values, left, right))
+        return Entries(scope, states, _joined_values(one.values, two.values, left, right))
 
     def _sorted_rows(self, scope: tuple[int, ...], states: NDArray[np.int8]) -> NDArray[np.bool_] | None:
         """The rows in which the states of interchangeable tasks never rise; None where no two are in scope."""
@@ -228,7 +225,7 @@ class _Elimination:
         return kept
 
 
-def _matches(one: Table, two: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _matches(one: Entries, two: Entries) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     shared = [v for v in one.scope if v in two.scope]
     keys = [_codes(table.states[:, [table.scope.index(v) for v in shared]]) for table in (one, two)]
     order = np.argsort(keys[1], kind="stable")
@@ -256,7 +253,7 @@ def _joined_values(
     return out
 
 
-def _best_over_first(table: Table) -> Table:
+def _best_over_first(table: Entries) -> Entries:
     """Forget the first task in scope: of rows that agree on the others, the best for each T."""
     states = table.states[:, 1:]
     codes = _codes(states)
@@ -265,4 +262,4 @@ def _best_over_first(table: Table) -> Table:
     begins = np.append(firsts, len(order)).astype(np.int32)
     values = np.empty((len(firsts), table.values.shape[1]), np.int32)
     tables.best_rows(table.values, order, begins, values)
-    return Table(table.scope[1:], states[order[firsts]], values)
+    return Entries(table.scope[1:], states[order[firsts]], values)

@@ -18,6 +18,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.effort import Effort
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA
 from eligo.deciding.moves import frontier, guided, largest_area
 from eligo.deciding.orders import best_heuristic, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
@@ -42,10 +43,6 @@ def module_dag(dag: Dag, module: Module) -> Dag:
     return Dag.from_checked(len(members), place[tails[inside]], place[heads[inside]], lambda: dag.named(members))
 
 
-FEW_ITEMS = 10  # what is enumerated when time is up
-MOST_FOR_AREA = 150  # tasks: the search for a largest area closes no larger module in reasonable time
-
-
 @dataclass(frozen=True, eq=False)
 class Solved:
     """A module by itself: Mmod (`exact`) or a bound of it, an order, whether that attains it, and the best area."""
@@ -64,7 +61,7 @@ def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     greedy = nonsinks_of(dag, release_order(dag))
     if np.array_equal(cumulative(dag, greedy), ceiling):
         return Solved(greedy, ceiling, True, OPTIMAL, int(ceiling.sum()), {"rule": "bound"})
-    subsets = Subsets.of(dag, min(FEW_ITEMS, MOST_ITEMS_FOR_AREA) if hurried else MOST_ITEMS_FOR_AREA)
+    subsets = Subsets.of(dag, min(ITEMS_IN_A_HURRY, MOST_ITEMS_FOR_AREA) if hurried else MOST_ITEMS_FOR_AREA)
     if subsets is not None:
         return _enumerated(dag, subsets)
     maxima, how = maxima_within(dag, effort)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
+from eligo.deciding.limits import MOST_FOR_MOVES
 from eligo.deciding.outcomes import cumulative
 from eligo.kernels import lists
 from eligo.rows import Ints
@@ -133,9 +134,6 @@ class _Moves:
         self.waiting[parents] = self.waiting.get(parents, 0) + by
         if not self.waiting[parents]:
             del self.waiting[parents]
-
-
-MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
 
 
 def candidate_orders(

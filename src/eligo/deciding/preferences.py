@@ -8,13 +8,13 @@ last, so that branches that were begun are finished.
 import numpy as np
 
 from eligo.dag import Dag
+from eligo.deciding.limits import MOST_PREFERRED
 from eligo.deciding.moves import guided
 from eligo.deciding.outcomes import cumulative
 from eligo.errors import InputError
 from eligo.rows import Ints
 
 PREFERENCES = ("path", "finish")
-MOST_TASKS = 20_000
 
 
 def preferred(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
@@ -28,7 +28,7 @@ def preferred(dag: Dag, nonsinks: Ints, preference: str) -> Ints:
     """
     if preference not in PREFERENCES:
         raise InputError(f"there is no preference {preference!r}; there are {', '.join(PREFERENCES)}")
-    if not len(nonsinks) or len(dag) > MOST_TASKS:
+    if not len(nonsinks) or len(dag) > MOST_PREFERRED:
         return nonsinks
     found = guided(dag, cumulative(dag, nonsinks), longest_path=preference == "path")
     return nonsinks if found is None or len(found) < len(nonsinks) else np.array(found, np.int32)

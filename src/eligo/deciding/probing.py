@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.bounds import Shares, best_shares, shares_proof
 from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.limits import MOST_PROBED
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
-MOST_TASKS = 400  # beyond, the probes would make up most of a plan
 NEVER = -(1 << 40)  # rendered by sets that do not exist
 
 
@@ -40,7 +40,7 @@ def probed(dag: Dag, bound: Profile, clock: Clock = FOREVER) -> tuple[Profile, l
     ([0, 3, 4, 5, 6], [0, 3, 4, 5, 6])
     """
     rough, probes = bound, list[Probe]()
-    for v in np.flatnonzero(dag.outdegree > 0).tolist() if len(dag) <= MOST_TASKS else ():
+    for v in np.flatnonzero(dag.outdegree > 0).tolist() if len(dag) <= MOST_PROBED else ():
         if clock.over():
             break
         probe = probe_task(dag, v, len(bound) - 1)

@@ -14,6 +14,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
+from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS, SHARES_SECONDS
 from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_module
 from eligo.deciding.orders import candidate_orders, nonsinks_of
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
@@ -28,10 +29,6 @@ from eligo.theory.series import segment_dag, segments
 from eligo.theory.solutions import Solutions, solve_blocks
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.sweep import sweep
-
-SHARES_SECONDS = 5.0
-MOST_SUMMANDS = 200
-LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
 
 
 def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:

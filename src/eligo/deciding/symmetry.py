@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.canonical import colours
 from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.limits import LEAST_ALIKE
 from eligo.rows import Ints
-
-LEAST = 3  # members: a pair is not worth the search
 
 
 class Alike(NamedTuple):
@@ -50,9 +49,9 @@ def interchangeable(dag: Dag, among: Sequence[int], clock: Clock = FOREVER) -> l
     fixed: list[int] = []
     found: list[Alike] = []
     for members in sorted(classes.values(), key=len, reverse=True):
-        if len(members) >= LEAST:
+        if len(members) >= LEAST_ALIKE:
             alike = twins.chain(members, fixed)
-            if len(alike.members) >= LEAST:
+            if len(alike.members) >= LEAST_ALIKE:
                 found.append(alike)
                 fixed += alike.members
     return found

@@ -185,7 +185,7 @@ def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> Non
     try:
         text = generate(flow, format or format_to_write(flow, path))
     except FormatError as error:
-        raise FormatError(error.message, None if path == "-" else path) from None
+        raise error.located(path) if path != "-" else error from None
     save(text, path)
 
 
@@ -220,7 +220,7 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
         raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
     if path is None and not hasattr(module(format), "write_in_place"):
         raise FormatError(
-            f"--in-place is for DAGMan files: name a file to write after -o, to keep your {format} as it is"
+            f"only DAGMan files are changed in place: name a file to write, to keep your {format} as it is"
         )
     return format
 
@@ -303,7 +303,7 @@ def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[s
     """The order with tasks of larger priority first, and what to tell of that."""
     wishes = {task.name: task.priority for task in flow.details.values() if task.priority}
     classes = len({wishes.get(name, 0) for name in order})
-    told = f"the priorities that tasks had are kept as {classes:,} classes: --override puts this order in their place"
+    told = f"the priorities that tasks had are kept as {classes:,} classes; override them for this order throughout"
     return sorted(order, key=lambda name: -wishes.get(name, 0)), [told] if classes > 1 else []
 
 
@@ -317,7 +317,7 @@ def format_to_write(flow: Dag | Workflow, path: str) -> str:
     origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
     fitting = [origin] if path == "-" else _of_suffix(path)
     if not fitting:
-        raise FormatError("the file's name does not tell the format to write: name it with --to", path)
+        raise FormatError("the file's name does not tell the format to write", path).cured_by("format")
     return origin if origin in fitting else fitting[-1]
 
 

@@ -59,7 +59,7 @@ def sniff(text: str) -> bool:
 
 def parse(text: str) -> Workflow:
     """The workflow that a DAX text describes."""
-    reader = _Reader()
+    reader = _DaxReader()
     takers = {"job": reader.job, "dax": reader.job, "dag": reader.job, "child": reader.child}
     xml_text.scan(text, takers, reader.enter)
     top = reader.top or {}
@@ -72,7 +72,7 @@ def parse(text: str) -> Workflow:
     return Workflow(dag, details, top.get("name"), origin, reader.sizes)
 
 
-class _Reader:
+class _DaxReader:
     """What has been read so far."""
 
     def __init__(self) -> None:

@@ -63,7 +63,7 @@ def sniff(text: str) -> bool:
 
 def parse(text: str) -> Workflow:
     """The workflow that a GraphML text describes."""
-    reader = _Reader()
+    reader = _GraphmlReader()
     takers = {"node": reader.node, "edge": reader.edge, "hyperedge": reader.hyperedge, "data": reader.data}
     xml_text.scan(text, {**takers, "key": reader.key}, reader.enter)
     if not reader.graphs:
@@ -79,7 +79,7 @@ def parse(text: str) -> Workflow:
     return Workflow(dag, details, reader.own.get("name"), Origin(format=NAME), _sizes(reader.own))
 
 
-class _Reader:
+class _GraphmlReader:
     """What has been read so far. Data are by their name; yEd's label goes under "NodeLabel"."""
 
     def __init__(self) -> None:

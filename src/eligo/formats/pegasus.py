@@ -29,6 +29,7 @@ sizes of files that no task uses are not written.
 import re
 from collections.abc import Iterator, Mapping
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
@@ -158,12 +159,13 @@ def _lfn(value: object, what: str) -> str:
 # Writing
 
 
-def generate(flow: Workflow) -> str:
-    """The Pegasus text of a workflow, one job a line."""
+def generate(flow: Workflow, clusters: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The Pegasus text of a workflow, one job a line; *clusters* has the label of each job that is to be clustered."""
     if not len(flow):
         raise FormatError("Pegasus files have at least one job, and there is none")
     data_arcs.unmade(flow, "Pegasus")
-    jobs = (_row(flow.task(pegasus_jobs.checked_id(name)), flow.file_sizes) for name in flow.dag.tasks)
+    tasks = (flow.task(pegasus_jobs.checked_id(name)) for name in flow.dag.tasks)
+    jobs = (_row(task, flow.file_sizes, clusters.get(task.name)) for task in tasks)
     arcs = zip(flow.dag.tasks, children(flow.dag), strict=True)
     dependencies = [{"id": name, "children": list(below)} for name, below in arcs if below]
     lines = ['pegasus: "5.0.4"', f"name: {json_text.quote(pegasus_jobs.title(flow.name))}", "jobs:"]
@@ -173,7 +175,7 @@ def generate(flow: Workflow) -> str:
     return "\n".join([*lines, ""])
 
 
-def _row(task: Task, sizes: Mapping[str, int]) -> dict[str, Any]:
+def _row(task: Task, sizes: Mapping[str, int], cluster: str | None) -> dict[str, Any]:
     job = pegasus_jobs.job_of(task)
     row: dict[str, Any] = {"type": job.kind, "id": task.name}
     row["name" if job.kind == "job" else "file"] = job.what
@@ -185,6 +187,8 @@ def _row(task: Task, sizes: Mapping[str, int]) -> dict[str, Any]:
     if job.metadata:
         row["metadata"] = job.metadata
     profiles = pegasus_jobs.profiles_of(task)
+    if cluster is not None:
+        profiles.setdefault("pegasus", {})["label"] = cluster
     if profiles:
         row["profiles"] = profiles
     return row

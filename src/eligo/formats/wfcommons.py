@@ -41,7 +41,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import FormatError, UnknownTaskError, shorten
 from eligo.formats.shared import json_text
-from eligo.formats.shared.columns import Column, Described, Table
+from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.document import (
     MisfitError,
     Reader,
@@ -133,7 +133,7 @@ def _flat(flow: Row) -> Parts:
     return dag, _described(dag, tasks, tasks, inputs, outputs), sizes
 
 
-def _runs(execution: Row, names: list[str], refer: "_Referee") -> Table:
+def _runs(execution: Row, names: list[str], refer: "_Referee") -> Columns:
     """What is said of the run of each task."""
     runs = _table(_objects(execution, "tasks"), (*_RUN, "id", "name"))
     ran = refer(_ids(runs, "the id of executed task {}")).tolist()
@@ -143,9 +143,9 @@ def _runs(execution: Row, names: list[str], refer: "_Referee") -> Table:
     return runs.placed(ran, len(names))
 
 
-def _table(rows: list[Row], keys: Collection[str]) -> Table:
+def _table(rows: list[Row], keys: Collection[str]) -> Columns:
     """The rows by columns; it empties the list, so that there is room for what comes next."""
-    table = Table(rows, keys)
+    table = Columns(rows, keys)
     rows.clear()
     return table
 
@@ -159,7 +159,7 @@ def _version(top: Row) -> str | None:
     return str(version)
 
 
-def _flat_names(tasks: Table) -> list[str]:
+def _flat_names(tasks: Columns) -> list[str]:
     names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.filled("name"), 1)]
     ids = tasks.filled("id")
     if len(set(names)) == len(names) or not all(ids):
@@ -170,7 +170,7 @@ def _flat_names(tasks: Table) -> list[str]:
 class _Referee:
     """Tells which tasks words refer to: ids come before names."""
 
-    def __init__(self, tasks: Table, names: list[str]) -> None:
+    def __init__(self, tasks: Columns, names: list[str]) -> None:
         self.tasks, self.names = tasks, names
         keys = names if tasks["id"] is None else tasks["id"]
         self.quick = dict(zip(keys, range(len(keys)), strict=True)) if set(map(type, keys)) == {str} else {}
@@ -210,7 +210,7 @@ def _number(word: str, numbers: dict[str, int]) -> int:
     return task
 
 
-def _references(tasks: Table, names: list[str], refer: _Referee) -> tuple[Ints, Ints]:
+def _references(tasks: Columns, names: list[str], refer: _Referee) -> tuple[Ints, Ints]:
     """The tail and head of every arc that parents or children state."""
     named: list[Ints] = []
     owners: list[Ints] = []
@@ -237,7 +237,7 @@ def _dag(names: list[str], tails: Ints, heads: Ints) -> Dag:
     return replace(Dag.from_arrays(len(names), tails, heads, names), duplicates=0)
 
 
-def _described(dag: Dag, tasks: Table, runs: Table, inputs: Lists, outputs: Lists) -> Described:
+def _described(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: Lists) -> Described:
     """What is known of tasks by the specification and by their runs, which may be the same table."""
     names = dag.tasks
     return Described(
@@ -270,7 +270,7 @@ def _priority(value: object, _name: str, _key: str) -> int | None:
     return value if type(value) is int else None
 
 
-def _memory(runs: Table, names: Sequence[str]) -> Column:
+def _memory(runs: Columns, names: Sequence[str]) -> Column:
     """Memory in bytes, and before 1.4 in thousands of bytes."""
     return _first(
         _read(runs["memoryInBytes"], names, "memoryInBytes", _rounded),
@@ -307,7 +307,7 @@ def _file_name(row: Row) -> str:
     return name if path is None else string(path, "the path of a file") + name
 
 
-def _sizes(names: list[str], files: Table) -> dict[str, int]:
+def _sizes(names: list[str], files: Columns) -> dict[str, int]:
     """The size of each file: the first that is given."""
     sizes: dict[str, int] = {}
     for name, value in zip(names, _either(files, "sizeInBytes", "size") or repeat(None, len(names)), strict=True):
@@ -316,7 +316,7 @@ def _sizes(names: list[str], files: Table) -> dict[str, int]:
     return sizes
 
 
-def _ids(table: Table, what: str) -> list[str]:
+def _ids(table: Columns, what: str) -> list[str]:
     """The id of each row, its name where it has none."""
     found = _either(table, "id", "name") or [None] * table.size
     if not set(map(type, found)) <= {str}:
@@ -325,7 +325,7 @@ def _ids(table: Table, what: str) -> list[str]:
     return found
 
 
-def _either(table: Table, key: str, older: str) -> Column:
+def _either(table: Columns, key: str, older: str) -> Column:
     return _first(table[key], table[older])
 
 

@@ -21,7 +21,7 @@ Curve = NDArray[np.int64]
 WIDTH, HEIGHT = 720.0, 260.0  # points
 MARGIN, LEFT = 18.0, 54.0
 TITLE = 11.0
-FEW = 40  # steps: so few are also marked one by one
+FEW_STEPS = 40  # steps: so few are also marked one by one
 STRETCHES = 600  # of many steps, the least and the most of as many stretches are drawn
 CEILING, GAP = "#B4C0CC", "#E3E9EF"
 PLAN = PALETTE[0]
@@ -88,7 +88,7 @@ def _thinned(curves: Sequence[Curve]) -> Curve:
 def _paint_curves(axes: "Axes", steps: Curve, curves: Sequence[Curve]) -> list["Artist"]:
     """Draw the curves; returns what the legend tells of, the most important first."""
     eligible, ceiling, *others = (curve[steps] for curve in curves)
-    mark = "o" if len(curves[0]) <= FEW + 1 else None
+    mark = "o" if len(curves[0]) <= FEW_STEPS + 1 else None
     drawn: list[Artist] = [
         *axes.plot(
             steps, eligible, color=PLAN, linewidth=1.9, marker=mark, markersize=3.4, label="this plan", zorder=4

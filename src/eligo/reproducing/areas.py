@@ -24,7 +24,7 @@ TITLES = {
 #: what the paper prints for FFT dags
 PRINTED_B = 1.7
 PRINTED_A = {"lifo": 0.11, "fifo": 0.023, "greedy-fifo": 0.023}
-NEAR = 0.1  # an exponent agrees within this, a coefficient within this share of it
+AGREES_WITHIN = 0.1  # an exponent agrees within this, a coefficient within this share of it
 WIDE = 0.2  # of the fitted value
 LOST, SIZE = "area lost, n Δ", "tasks, v"
 
@@ -95,7 +95,7 @@ def _fft_findings(points: Sequence[AreaPoint]) -> list[Finding]:
             what="FFT: how many times FIFO's loss is LIFO's (ratio of the coefficients)",
             published=f"{PRINTED_A['lifo'] / PRINTED_A['fifo']:.2f}",
             ours=f"{ratio:.2f}",
-            agrees=abs(ratio / (PRINTED_A["lifo"] / PRINTED_A["fifo"]) - 1) < NEAR,
+            agrees=abs(ratio / (PRINTED_A["lifo"] / PRINTED_A["fifo"]) - 1) < AGREES_WITHIN,
         )
     )
     same = values["greedy-fifo"][-1] / values["fifo"][-1]
@@ -118,7 +118,7 @@ def _exponents(sizes: Sequence[int], values: Mapping[str, Sequence[float]]) -> F
         what="FFT: exponent b of n Δ, for LIFO / FIFO / GREEDY-FIFO",
         published="1.7 / 1.7 / 1.7",
         ours=" / ".join("-" if fit is None else f"{fit.b:.2f}" for fit in fits.values()),
-        agrees=all(fit is not None and abs(fit.b - PRINTED_B) <= NEAR for fit in fits.values()),
+        agrees=all(fit is not None and abs(fit.b - PRINTED_B) <= AGREES_WITHIN for fit in fits.values()),
         why="The loss itself grows faster, and why the paper's does not is not known. See the next line for a guess.",
     )
 

@@ -21,7 +21,7 @@ LARGEST_BLOCK = 5  # s and d, as in `eligo.families.random_composition`; the pap
 LETTERS = {"w": "W", "m": "M", "wnm": "WNM", "q2": "Q"}
 
 
-class _Part(NamedTuple):
+class _CompositionPart(NamedTuple):
     """A partial dag: its sources and sinks that can still be merged."""
 
     sources: list[int]
@@ -74,22 +74,22 @@ def _drawn(letters: str, size: int, rng: np.random.Generator) -> list[Dag]:
     return [block for _, block in sorted(drawn, key=lambda pair: pair[0])]
 
 
-def _part(block: Dag, start: int) -> _Part:
+def _part(block: Dag, start: int) -> _CompositionPart:
     count = int((block.indegree == 0).sum())
-    return _Part(list(range(start, start + count)), list(range(start + count, start + len(block))))
+    return _CompositionPart(list(range(start, start + count)), list(range(start + count, start + len(block))))
 
 
-def _merged(left: _Part, right: _Part, image: Ints, rng: np.random.Generator) -> _Part:
+def _merged(left: _CompositionPart, right: _CompositionPart, image: Ints, rng: np.random.Generator) -> _CompositionPart:
     """The composition of two partial dags by a random number of random mergers; *image* learns who is whom."""
     most = min(len(left.sinks), len(right.sources))
     if most == 0:
-        return _Part(left.sources + right.sources, left.sinks + right.sinks)
+        return _CompositionPart(left.sources + right.sources, left.sinks + right.sinks)
     count = int(rng.integers(1, most + 1))
     sinks = set(rng.permutation(left.sinks)[:count].tolist())
     sources = rng.permutation(right.sources)[:count].tolist()
     image[sources] = list(rng.permutation(sorted(sinks)))
     gone = set(sources)
-    return _Part(
+    return _CompositionPart(
         left.sources + [v for v in right.sources if v not in gone],
         [v for v in left.sinks if v not in sinks] + right.sinks,
     )

@@ -20,7 +20,7 @@ LEAST, MOST = 0.095, 0.205  # "10-20 %", rounded
 ENDS = 0.03  # at the ends of the range the schedulers are alike within this
 
 
-class Cell(NamedTuple):
+class PhaseCell(NamedTuple):
     """One ratio of polls."""
 
     name: DagName
@@ -39,10 +39,12 @@ def phase_sections(points: Points, phases: Phases) -> tuple[Section, ...]:
     )
 
 
-def cells(phases: Phases, families: Sequence[str], heuristics: Sequence[str] = PAPER, base: str = ICO) -> list[Cell]:
+def cells(
+    phases: Phases, families: Sequence[str], heuristics: Sequence[str] = PAPER, base: str = ICO
+) -> list[PhaseCell]:
     """All ratios T(heuristic) / T(ICO) of these families."""
     return [
-        Cell(name, rate, heuristic, ratio_of(point.polls[heuristic], point.polls[base]))
+        PhaseCell(name, rate, heuristic, ratio_of(point.polls[heuristic], point.polls[base]))
         for (name, rate), point in sorted(phases.items())
         if name.family in families
         for heuristic in heuristics
@@ -202,9 +204,9 @@ def _random_findings(phases: Phases) -> list[Finding]:
     ]
 
 
-def _value(cell: Cell) -> float:
+def _value(cell: PhaseCell) -> float:
     return cell.ratio.value
 
 
-def _place(cell: Cell) -> str:
+def _place(cell: PhaseCell) -> str:
     return f"{TITLES[cell.name.family]} with {NAMES[cell.heuristic]} at ρ = {cell.rate:g}"

@@ -22,7 +22,7 @@ from eligo.rows import Ints
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
-from eligo.simulation.tables import Key, Record, Results
+from eligo.simulation.tables import CellKey, Record, Results
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow, task_seconds
 
@@ -54,7 +54,7 @@ class CellJob(NamedTuple):
 
     planned: Planned
     cell: Cell
-    key: Key
+    key: CellKey
 
 
 def run(
@@ -102,13 +102,13 @@ class _Marks:
                 raise InputError(f"{source.label}: there are no tasks to play with")
         return _short(self._dags[source].fingerprint())
 
-    def key(self, cell: Cell) -> Key:
+    def key(self, cell: Cell) -> CellKey:
         """What a cell is known by."""
         mark = self.dag(cell.source)
         if cell.scheduler not in SCHEDULERS:
             mark = self._order(cell.source, cell.scheduler)
         label = cell.game.label
-        return Key(cell.source.label, mark, cell.scheduler, cell.game.name, label, cell.seed, cell.runs)
+        return CellKey(cell.source.label, mark, cell.scheduler, cell.game.name, label, cell.seed, cell.runs)
 
     def _order(self, source: Source, path: str) -> str:
         if (source, path) not in self._orders:

@@ -80,7 +80,7 @@ class Source:
         if self.path is not None:
             return read(self.path)
         if self.family not in FAMILIES:
-            raise InputError(f"there is no family named {shorten(self.family)!r}; eligo generate list shows them all")
+            raise InputError(f"there is no family named {shorten(self.family)!r}").cured_by("family")
         function = FAMILIES[self.family]
         named = {"seed": self.seed} if "seed" in inspect.signature(function).parameters else {}
         try:

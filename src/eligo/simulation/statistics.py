@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
-FEW = (12.706205, 4.302653, 3.182446, 2.776445)  # the same of Student's, for 1 to 4 degrees of freedom
+STUDENT = (12.706205, 4.302653, 3.182446, 2.776445)  # the same of Student's, for 1 to 4 degrees of freedom
 ROUNDS = 200  # of the fit, which takes about ten
 
 
@@ -53,8 +53,8 @@ def student(freedom: int) -> float:
     >>> [round(student(k), 3) for k in (1, 5, 49, 1000)]
     [12.706, 2.568, 2.01, 1.962]
     """
-    if freedom <= len(FEW):
-        return FEW[freedom - 1]
+    if freedom <= len(STUDENT):
+        return STUDENT[freedom - 1]
     z = NORMAL
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96

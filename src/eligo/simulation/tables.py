@@ -16,7 +16,7 @@ from eligo.errors import FormatError, InputError
 from eligo.simulation.statistics import Mean, mean_with
 
 
-class Key(NamedTuple):
+class CellKey(NamedTuple):
     """What a cell is known by; `fingerprint` changes with the dag, or the order, behind the names."""
 
     dag: str
@@ -45,9 +45,9 @@ class Record:
     deviation: float
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CellKey:
         """The cell that it belongs to."""
-        return Key(*(getattr(self, name) for name in Key._fields))
+        return CellKey(*(getattr(self, name) for name in CellKey._fields))
 
     @property
     def interval(self) -> Mean:
@@ -68,7 +68,7 @@ class Results:
 
     def __init__(self, path: str | None, complete: dict[str, int]) -> None:
         self.path, self.complete = path, complete
-        self.cells: dict[Key, list[Record]] = {}
+        self.cells: dict[CellKey, list[Record]] = {}
         self._journal = None if path is None else path + WAITING if path.endswith(PARQUET) else path
         if path is not None and path.endswith(PARQUET):
             _check_parquet()  # before anything is played in vain
@@ -79,7 +79,7 @@ class Results:
             self._rewrite(self._journal)  # without what was cut off
 
     def _take(self, records: Iterable[Record]) -> None:
-        found: dict[Key, list[Record]] = {}
+        found: dict[CellKey, list[Record]] = {}
         for record in records:
             found.setdefault(record.key, []).append(record)
         self.cells |= {key: rows for key, rows in found.items() if len(rows) == self.complete.get(key.game)}
@@ -92,7 +92,7 @@ class Results:
         head = [] if os.path.exists(self._journal) else [COLUMNS]
         _append(self._journal, _csv([*head, *map(astuple, records)]))
 
-    def finish(self, order: Iterable[Key]) -> list[Record]:
+    def finish(self, order: Iterable[CellKey]) -> list[Record]:
         """The rows of these cells in this order; in the file they come first, and those of other experiments behind them."""
         wanted = dict.fromkeys(order)
         rest = [key for key in self.cells if key not in wanted]

@@ -110,7 +110,7 @@ def _source_row(tree: Dag) -> list[int] | None:
 
 
 @dataclass(slots=True)
-class _Part:
+class _TreePart:
     """Sources low..high - 1 of the row, everything outside executed; `first` is executed first."""
 
     low: int
@@ -123,21 +123,21 @@ class _Part:
 
 
 def _solve_row(sources: int, spans: list[tuple[int, int]]) -> list[int] | None:
-    parts = [_Part(0, sources)]
+    parts = [_TreePart(0, sources)]
     for part in parts:  # grows while it is walked: first all splits, from the whole down
         if part.high - part.low > 0:
             inside = _clipped(spans, part.low, part.high)
             part.first = _maximal_source(part.low, part.high, inside)
             part.gain = sum(span == (part.first, part.first) for span in inside)
             part.sides = len(parts), len(parts) + 1
-            parts += [_Part(part.low, part.first), _Part(part.first + 1, part.high)]
+            parts += [_TreePart(part.low, part.first), _TreePart(part.first + 1, part.high)]
     for part in reversed(parts):  # then all combinations, from the smallest up
         if not _combine(part, parts):
             return None
     return list(parts[0].order)
 
 
-def _combine(part: _Part, parts: list[_Part]) -> bool:
+def _combine(part: _TreePart, parts: list[_TreePart]) -> bool:
     if part.first < 0:
         part.profile = np.zeros(1, np.int64)
         return True

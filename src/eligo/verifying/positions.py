@@ -28,7 +28,7 @@ AT_ONCE = 1 << 24  # positions times groups times tasks, looked at together: as 
 MOST_CELLS = 2_000_000_000  # positions times arcs and tasks, in all: about a minute
 
 
-class _Moves(NamedTuple):
+class _Positions(NamedTuple):
     """For each move: the number of the position it starts from, the position it leads to, its tasks and what it renders."""
 
     origin: Numbers
@@ -82,7 +82,7 @@ class _Game:
             open_[:, self.inner] = missing[:, self.home] == 0
             yield chosen, _Sight(rows, missing, (missing > 0) & (self._over_groups(open_) == self.size))
 
-    def moves(self, sight: _Sight, wanted: Flags) -> _Moves:
+    def moves(self, sight: _Sight, wanted: Flags) -> _Positions:
         """The playable moves of these groups; of those from one position that touch nothing else and are equal, one."""
         origin, group = np.nonzero(sight.playable & wanted)
         rows, spans = sight.rows[origin], self.size[group]
@@ -98,7 +98,7 @@ class _Game:
         origin, after = origin[first], after[first]
         kept = ~alone
         kept[_first_alike(np.flatnonzero(alone), origin, size, gain)] = True
-        return _Moves(origin[kept], after[kept], size[kept], gain[kept])
+        return _Positions(origin[kept], after[kept], size[kept], gain[kept])
 
     def spend(self, positions: int) -> None:
         """Account for positions that are to be looked at."""

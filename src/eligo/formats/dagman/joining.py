@@ -17,7 +17,7 @@ import numpy as np
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.dagman.lexing import keyword
-from eligo.formats.dagman.library import Key, Library
+from eligo.formats.dagman.library import FileKey, Library
 from eligo.formats.dagman.scripts import Known, Script, Splice, at
 from eligo.rows import Ints
 
@@ -32,7 +32,7 @@ _JOIN = re.compile(rf"(?:.*\+)?{JOIN}[0-9]+", re.DOTALL)
 
 
 @dataclass
-class Piece:
+class Joined:
     """A graph put together: node i has the name `names[i]`; `joins` are listed in the order in which they were made."""
 
     names: list[str] = field(default_factory=list)
@@ -71,16 +71,16 @@ class Joiner:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._pieces: dict[Key, Piece] = {}
+        self._pieces: dict[FileKey, Joined] = {}
         self._arcs = 0
 
-    def piece(self, key: Key) -> Piece:
+    def piece(self, key: FileKey) -> Joined:
         """The graph of a file with all that it includes and splices."""
         if key not in self._pieces:
             self._pieces[key] = _Scope(self, key).piece()
         return self._pieces[key]
 
-    def whole(self, rescue: Script | None) -> Piece:
+    def whole(self, rescue: Script | None) -> Joined:
         """The graph of the root file, where *rescue* says what was executed before."""
         piece = _Scope(self, self.library.root).piece(rescue)
         for number, join in enumerate(piece.joins):
@@ -97,17 +97,17 @@ class Joiner:
 class _Scope:
     """The names that one file sees with all that it includes: first its own nodes, then its splices', then its joins."""
 
-    def __init__(self, joiner: Joiner, key: Key) -> None:
+    def __init__(self, joiner: Joiner, key: FileKey) -> None:
         self.joiner = joiner
         self.library = joiner.library
         self.key = key
         self.index: dict[str, int] = {}
         self.outside: dict[str, str] = {}
-        self.splices: dict[str, tuple[int, Piece]] = {}
-        self.made = Piece()
+        self.splices: dict[str, tuple[int, Joined]] = {}
+        self.made = Joined()
         self.tails, self.heads = array("i"), array("i")
         self.blocks: list[tuple[Ints, Ints]] = []
-        self.ends: dict[Key, int] = {}
+        self.ends: dict[FileKey, int] = {}
         self.seen = 0  # the nodes that ALL_NODES means so far
         self.takers: dict[str, Callable[[list[str]], None]] = {
             "PARENT": self._dependency,
@@ -119,7 +119,7 @@ class _Scope:
             "CONNECT": self._connect,
         }
 
-    def piece(self, rescue: Script | None = None) -> Piece:
+    def piece(self, rescue: Script | None = None) -> Joined:
         arcs = list(self._nodes_of(self.key))
         self._described(map(self.library.script, self.ends))
         for key in list(self.ends):
@@ -143,7 +143,7 @@ class _Scope:
 
     # The nodes
 
-    def _nodes_of(self, key: Key) -> Iterator[tuple[Ints, Ints]]:
+    def _nodes_of(self, key: FileKey) -> Iterator[tuple[Ints, Ints]]:
         """Take in the nodes of a file and of those that it includes; the arcs between them."""
         script, start = self.library.script(key), len(self.made.names)
         self._name(script)
@@ -167,7 +167,7 @@ class _Scope:
         self.outside |= script.outside
         self.made.has_final |= "FINAL" in script.outside.values()
 
-    def _put_in(self, splice: Splice, key: Key) -> tuple[Ints, Ints]:
+    def _put_in(self, splice: Splice, key: FileKey) -> tuple[Ints, Ints]:
         """Copy a splice in; its arcs."""
         if splice.name in self.index or splice.name in self.outside or splice.name in self.splices:
             raise DuplicateTaskError(splice.name)
@@ -204,7 +204,7 @@ class _Scope:
 
     # The statements, in their order
 
-    def _obey(self, script: Script, key: Key) -> None:
+    def _obey(self, script: Script, key: FileKey) -> None:
         self.seen = max(self.seen, self.ends.get(key, 0))
         for statement in script.statements:
             try:
@@ -230,7 +230,7 @@ class _Scope:
             self.joiner.spend(len(parents) * len(children))
             self._arcs(parents, children)
 
-    def _sides(self, names: list[str], side: Callable[[Piece], Ints]) -> Sequence[int] | Ints:
+    def _sides(self, names: list[str], side: Callable[[Joined], Ints]) -> Sequence[int] | Ints:
         """The nodes that names of nodes and splices mean, each once."""
         found = [self._find(name) for name in names if name not in self.splices]
         sides = [start + side(piece) for start, piece in (self.splices[name] for name in names if name in self.splices)]

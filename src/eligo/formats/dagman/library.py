@@ -20,7 +20,7 @@ MOST_SPLICED = 4_000_000
 MOST_CHARACTERS = 400_000_000
 
 
-class Key(NamedTuple):
+class FileKey(NamedTuple):
     """A file, and the folder from which the names in it count."""
 
     path: str
@@ -41,25 +41,25 @@ class Library:
 
     def __init__(self, root: Script, beside: Beside | None) -> None:
         self._beside = beside
-        self.root = Key(root.path or "", "")
+        self.root = FileKey(root.path or "", "")
         self._scripts = {self.root.path: root}
-        self._sizes: dict[Key, Size] = {}
-        self._open: list[Key] = []
-        self._keys: dict[tuple[str, str], Key] = {}
+        self._sizes: dict[FileKey, Size] = {}
+        self._open: list[FileKey] = []
+        self._keys: dict[tuple[str, str], FileKey] = {}
         self._spliced = 0
         self._characters = 0
 
-    def script(self, key: Key) -> Script:
+    def script(self, key: FileKey) -> Script:
         """What the file says."""
         if key.path not in self._scripts and self._beside is not None:
             self._scripts[key.path] = script_of(self._beside.load(key.path), key.path)
         return self._scripts[key.path]
 
-    def included(self, key: Key, statement: Statement) -> Key:
+    def included(self, key: FileKey, statement: Statement) -> FileKey:
         """The file of an INCLUDE in another."""
         return self._key(key, statement.words[0], key.folder, statement.line)
 
-    def spliced(self, key: Key, splice: Splice) -> Key:
+    def spliced(self, key: FileKey, splice: Splice) -> FileKey:
         """The file of a SPLICE in another."""
         folder = f"{key.folder}/{splice.folder}".strip("/") if not splice.folder.startswith("/") else splice.folder
         return self._key(key, splice.file, folder, splice.line)
@@ -68,7 +68,7 @@ class Library:
         """Refuse files that name themselves, and more than can be put together."""
         self._size(self.root)
 
-    def _key(self, owner: Key, name: str, folder: str, line: int) -> Key:
+    def _key(self, owner: FileKey, name: str, folder: str, line: int) -> FileKey:
         if (name, folder) in self._keys:
             return self._keys[name, folder]
         try:
@@ -76,11 +76,11 @@ class Library:
                 raise FormatError(
                     f"names the file {name!r}, and text alone has no folder to look in: read it from a file"
                 )
-            return self._keys.setdefault((name, folder), Key(self._beside.place(name, folder), folder))
+            return self._keys.setdefault((name, folder), FileKey(self._beside.place(name, folder), folder))
         except InputError as error:
             raise at(error, self.script(owner).path, line) from None
 
-    def _size(self, key: Key) -> Size:
+    def _size(self, key: FileKey) -> Size:
         if key in self._sizes:
             return self._sizes[key]
         self._open.append(key)
@@ -94,7 +94,7 @@ class Library:
         self._open.pop()
         return self._sizes.setdefault(key, size)
 
-    def _add(self, size: Size, inner: Key, owner: Key, line: int, prefix: str | None) -> None:
+    def _add(self, size: Size, inner: FileKey, owner: FileKey, line: int, prefix: str | None) -> None:
         """Count a file that another one includes, or splices under the name *prefix*."""
         path = self.script(owner).path
         try:
@@ -113,7 +113,7 @@ class Library:
             self._characters += more.characters + more.tasks * (len(prefix) + 1)
         self._check_size(size, path, line)
 
-    def _check_chain(self, inner: Key) -> None:
+    def _check_chain(self, inner: FileKey) -> None:
         paths = [key.path for key in self._open]
         if inner.path in paths:
             chain = [*paths[paths.index(inner.path) :], inner.path]

@@ -64,8 +64,8 @@ def write_in_place(flow: Workflow, order: Sequence[str]) -> list[str]:
     inside = next((name for name in order if "+" in name and not is_join(name)), None)
     if inside is not None:
         raise FormatError(
-            f"--in-place cannot be used with splices: DAGMan does not know {shorten(inside)!r} in the file that splices it. "
-            "Write a wrapper with -o instead",
+            f"a file with splices cannot be changed in place: DAGMan does not know {shorten(inside)!r} in the file that "
+            "splices it. Write a wrapper instead",
             path,
         )
     text = load_bytes(path).decode(origin.encoding)
@@ -141,7 +141,7 @@ def _origin(flow: Workflow) -> Origin:
 def _check_place(origin: Origin, path: str) -> None:
     source = origin.path or ""
     if os.path.realpath(path) == os.path.realpath(source):
-        raise FormatError("this is the file that was read: give another name, or --in-place", path)
+        raise FormatError("this is the file that was read: give another name, or change it in place", path)
     read = {os.path.realpath(file) for file in origin.files}
     for target in (path, f"{path}.prio"):
         if os.path.realpath(target) in read:

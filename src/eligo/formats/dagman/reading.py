@@ -10,7 +10,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats.dagman.descriptions import Facts
-from eligo.formats.dagman.joining import Joiner, Piece
+from eligo.formats.dagman.joining import Joined, Joiner
 from eligo.formats.dagman.library import Library
 from eligo.formats.dagman.scripts import Known, Script, at, script_of
 from eligo.formats.shared.files import Beside
@@ -26,7 +26,7 @@ _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
 class Details(LazyDetails):
     """What is known of each task: kept by number, since a Task for each of a million nodes takes longer than reading them."""
 
-    def __init__(self, numbers: Mapping[str, int], piece: Piece) -> None:
+    def __init__(self, numbers: Mapping[str, int], piece: Joined) -> None:
         self._numbers = numbers
         self._known: Sequence[Known] = piece.known
         self._priorities = piece.priorities
@@ -94,7 +94,7 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     return Workflow(left, Details(dict(zip(left.tasks, kept.tolist(), strict=True)), piece), origin=origin)
 
 
-def without_joins(piece: Piece) -> tuple[Ints, Ints] | None:
+def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:
     """Arcs from all parents of each join node to all its children, in its place; None where they are too many.
 
     A join runs nothing, so it is no task; but for many parents and children it saves arcs.
@@ -116,7 +116,7 @@ def without_joins(piece: Piece) -> tuple[Ints, Ints] | None:
     return tails.astype(np.int32), heads.astype(np.int32)
 
 
-def _done(piece: Piece) -> set[int]:
+def _done(piece: Joined) -> set[int]:
     """The nodes that are executed: a join node is when all its parents are."""
     if not piece.done:
         return set()

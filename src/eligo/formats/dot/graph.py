@@ -47,10 +47,10 @@ class Graph:
 
 def read(text: str) -> Graph:
     """The directed graph that a DOT text describes."""
-    return _Reader(text).graph
+    return _GraphReader(text).graph
 
 
-class _Reader:
+class _GraphReader:
     """Reads statements one after the other; subgraphs are kept on a stack of our own, so that none is too deep."""
 
     def __init__(self, text: str) -> None:

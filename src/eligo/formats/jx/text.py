@@ -39,7 +39,7 @@ class Object(dict[str, Any]):
 
 def load(text: str) -> object:
     """The value that a JX text describes."""
-    reader = _Reader(text)
+    reader = _JxReader(text)
     value = reader.value(1)
     reader.skip()
     if reader.where < len(text):
@@ -47,7 +47,7 @@ def load(text: str) -> object:
     return value
 
 
-class _Reader:
+class _JxReader:
     """A place in the text, and what can be read from there."""
 
     def __init__(self, text: str) -> None:

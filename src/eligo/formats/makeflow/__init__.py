@@ -35,7 +35,7 @@ from typing import Any
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.makeflow import text as makeflow_text
-from eligo.formats.makeflow.text import Budget, Sign
+from eligo.formats.makeflow.text import Allowance, Sign
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Workflow
 
@@ -65,7 +65,7 @@ def sniff(text: str) -> bool:
 
 def parse(text: str) -> Workflow:
     """The workflow that a Makeflow text describes."""
-    reader = _Reader(text)
+    reader = _MakeflowReader(text)
     for number, line in makeflow_text.lines(text):
         reader.take(number, line)
     if reader.rule is not None:
@@ -75,11 +75,11 @@ def parse(text: str) -> Workflow:
     return workflow_of([rule for rule, _ in reader.rules], reader.sizes, Origin(format=NAME))
 
 
-class _Reader:
+class _MakeflowReader:
     """What has been read so far: the rules, each with the category it is in, and the rule that waits for its command."""
 
     def __init__(self, text: str) -> None:
-        self.budget = Budget(text)
+        self.budget = Allowance(text)
         self.rules: list[tuple[Rule, str | None]] = []
         self.rule: Rule | None = None
         self.sizes: dict[str, int] = {}

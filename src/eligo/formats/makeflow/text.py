@@ -4,7 +4,7 @@ A backslash takes the meaning from the sign after it and joins a line with the n
 quotes, $ is kept too. $X, $(X) and ${X} stand for the value of X, which is read again as what it stands in: as names of
 files, or as part of a command, where the quotes stay. A # that is neither quoted nor escaped begins a comment.
 
->>> budget = Budget("")
+>>> budget = Allowance("")
 >>> files(r"a\\ b $(X):'c d'", {"X": "x y"}.get, budget, 1)
 ['a b', 'x', 'y', <Sign.COLON: 1>, 'c d']
 >>> command("cat  $(X) > '$Y'", {"X": "x y"}.get, budget, 1)
@@ -53,7 +53,7 @@ class Sign(Enum):
     ARROW = 2
 
 
-class Budget:
+class Allowance:
     """How many signs variables may still add: no small file becomes a large one."""
 
     def __init__(self, text: str) -> None:
@@ -100,7 +100,7 @@ def sign_of(line: str) -> str:
     return next((found[1] for found in _LOOK.finditer(line) if found[1]), "")
 
 
-def files(line: str, lookup: Lookup, budget: Budget, number: int) -> list[str | Sign]:
+def files(line: str, lookup: Lookup, budget: Allowance, number: int) -> list[str | Sign]:
     """The names of files in a line, and the colons and arrows between them."""
     if not _special(line):
         return [Sign.COLON if word == ":" else word for word in _PLAIN.findall(line)]
@@ -116,7 +116,7 @@ def files(line: str, lookup: Lookup, budget: Budget, number: int) -> list[str | 
     return tokens
 
 
-def _file_pieces(line: str, lookup: Lookup, budget: Budget, number: int, depth: int) -> Iterator[str | Sign | None]:
+def _file_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, depth: int) -> Iterator[str | Sign | None]:
     """Parts of names, signs, and None for a blank."""
     for token in _tokens(_FILES, line, number):
         kind, text = str(token.lastgroup), token[0]
@@ -134,7 +134,7 @@ def _file_pieces(line: str, lookup: Lookup, budget: Budget, number: int, depth: 
             yield _ESCAPED.sub(r"\1", text[1:-1] if kind == "single" else text)
 
 
-def command(line: str, lookup: Lookup, budget: Budget, number: int) -> str:
+def command(line: str, lookup: Lookup, budget: Allowance, number: int) -> str:
     """A command with its variables put in; those that are not known stay for the shell."""
     if not _special(line):
         return _BLANKS.sub(" ", line.strip(" \t"))
@@ -144,7 +144,7 @@ def command(line: str, lookup: Lookup, budget: Budget, number: int) -> str:
     return "".join(" " if piece is None else piece for piece in pieces)
 
 
-def _command_pieces(line: str, lookup: Lookup, budget: Budget, number: int, depth: int) -> Iterator[str | None]:
+def _command_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, depth: int) -> Iterator[str | None]:
     """Parts of a command, and None for a blank."""
     for token in _tokens(_WORDS, line, number):
         kind, text = token.lastgroup, token[0]
@@ -163,7 +163,7 @@ def _command_pieces(line: str, lookup: Lookup, budget: Budget, number: int, dept
             yield _ESCAPED.sub(r"\1", text)
 
 
-def expanded(text: str, lookup: Lookup, budget: Budget, number: int, strict: bool = True) -> str:
+def expanded(text: str, lookup: Lookup, budget: Allowance, number: int, strict: bool = True) -> str:
     """What stands in double quotes or after a =, with variables put in and escapes such as \\n undone."""
     parts = []
     for token in _INSIDE.finditer(text):

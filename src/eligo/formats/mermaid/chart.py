@@ -67,7 +67,7 @@ def begins(text: str) -> bool:
 
 def read(text: str) -> Chart:
     """The flowchart that a text describes."""
-    return _Reader(text).chart()
+    return _ChartReader(text).chart()
 
 
 def _cleared(text: str) -> str:
@@ -79,7 +79,7 @@ def _cleared(text: str) -> str:
     return _COMMENT.sub("", "".join([*parts, text[place:]]))
 
 
-class _Reader:
+class _ChartReader:
     """Reads statements one after the other; a node may turn out to stand for a subgraph, so arcs are made at the end."""
 
     def __init__(self, text: str) -> None:

@@ -3,7 +3,7 @@
 A file of many tasks gives each the same few keys. Checked a column at a time, and made into tasks only where one is asked
 for, it is read in a fraction of the time and the room that a row at a time takes.
 
->>> table = Table([{"name": "a", "cores": 2}, {"name": "b"}], ("name", "cores", "memory"))
+>>> table = Columns([{"name": "a", "cores": 2}, {"name": "b"}], ("name", "cores", "memory"))
 >>> table["name"], table["cores"], table["memory"]
 (['a', 'b'], [2, None], None)
 >>> Described(Dag.from_arcs([], "ab"), {"cores": table["cores"]})["a"]
@@ -22,7 +22,7 @@ from eligo.workflow import LazyDetails, Task
 Column = list[Any] | None
 
 
-class Table:
+class Columns:
     """The column of each of some keys."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> None:
@@ -36,9 +36,9 @@ class Table:
         """The column, also where no row has a value."""
         return self._columns.get(key) or [None] * self.size
 
-    def placed(self, places: Sequence[int], size: int) -> "Table":
+    def placed(self, places: Sequence[int], size: int) -> "Columns":
         """A table of *size* rows, in which row i of this one is row places[i]."""
-        table = Table((), ())
+        table = Columns((), ())
         table.size = size
         for key, column in self._columns.items():
             moved = table._columns[key] = [None] * size

@@ -25,7 +25,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats.shared.columns import Column, Described, Table
+from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.json_text import line_of
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
@@ -108,7 +108,7 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
     if not set(map(type, rows)) <= {dict} or not set().union(*set(map(tuple, rows))) <= TASK_KEYS:
         for i, row in enumerate(rows, 1):
             _known(row, f"task {i}", TASK_KEYS)
-    table = Table(rows, TASK_KEYS)
+    table = Columns(rows, TASK_KEYS)
     names = table.filled("name")
     if not set(map(type, names)) <= {str}:
         for i, name in enumerate(names, 1):

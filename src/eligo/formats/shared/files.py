@@ -240,13 +240,12 @@ class Beside:
         if self.root is None and not self.allow_outside:
             raise FormatError(
                 f"names the file {shorten(name)!r}, and text from standard input has no folder to look in: "
-                "read it from a file, or give --allow-outside to look in the current folder"
-            )
+                "read it from a file"
+            ).cured_by("allow_outside")
         path = os.path.normpath(os.path.join(self._folder, folder, name))
         if not self.allow_outside and not self._holds(path):
-            raise FormatError(
-                f"{shorten(name)!r} is outside the folder of {shorten(self.root or '')}: give --allow-outside to read it"
-            )
+            outside = f"{shorten(name)!r} is outside the folder of {shorten(self.root or '')}"
+            raise FormatError(outside).cured_by("allow_outside")
         return path
 
     def load(self, path: str) -> str:

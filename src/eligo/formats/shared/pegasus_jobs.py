@@ -76,7 +76,7 @@ class Known(NamedTuple):
         )
 
 
-class Job(NamedTuple):
+class PegasusJob(NamedTuple):
     """How a task is written: its kind ("job" or one of RUNNERS), transformation or file, arguments, and metadata."""
 
     kind: str
@@ -100,11 +100,11 @@ def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str 
     return " ".join([command if isinstance(command, str) else shlex.join(command), *used])
 
 
-def job_of(task: Task) -> Job:
+def job_of(task: Task) -> PegasusJob:
     """How a task is written."""
     words = ("sh", "-c", task.command) if isinstance(task.command, str) else task.command
     if words and len(words) > 1 and task.category in RUNNERS and words[0] == RUNNERS[task.category]:
-        return Job(task.category, words[-1], tuple(words[1:-1]), {})
+        return PegasusJob(task.category, words[-1], tuple(words[1:-1]), {})
     what, arguments = (words[0], tuple(words[1:])) if words else (task.category or task.name, ())
     known = Known(command_of(what, arguments), category_of(what, task.name))
     metadata = {}
@@ -114,7 +114,7 @@ def job_of(task: Task) -> Job:
     without = [key for key, missing in unknown.items() if missing and getattr(known, key) is not None]
     if without:
         metadata["without"] = " ".join(without)
-    return Job("job", what, arguments, metadata)
+    return PegasusJob("job", what, arguments, metadata)
 
 
 def category_of(transformation: str, name: str) -> str | None:

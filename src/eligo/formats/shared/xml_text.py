@@ -71,7 +71,7 @@ def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
     """
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
-    reader = _Reader(parser, records, enter)
+    reader = _XmlReader(parser, records, enter)
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.words
     parser.EntityDeclHandler, parser.AttlistDeclHandler = reader.entity, reader.attribute_list
@@ -85,7 +85,7 @@ def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
         raise FormatError(f"not valid XML: {expat.ErrorString(error.code)}", line=error.lineno) from None
 
 
-class _Reader:
+class _XmlReader:
     """The elements that are not closed yet: those inside a record are kept, of the others only the number."""
 
     def __init__(self, parser: expat.XMLParserType, records: Mapping[str, Taker], enter: Taker) -> None:

@@ -49,12 +49,12 @@ def _loader() -> Any:
 def _word_loader() -> Any:
     """The same for formats where the place tells what is meant: scalars are strings or None."""
 
-    class Words(_loader()):  # type: ignore[misc]
+    class WordLoader(_loader()):  # type: ignore[misc]
         def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
             null = _tag("null")
             return null if super().resolve(kind, value, implicit) == null else _tag("str")
 
-    return Words
+    return WordLoader
 
 
 def _document(loader: Any) -> object:
