@@ -22,7 +22,7 @@ from eligo.dag import Dag
 from eligo.formats import read
 from eligo.planning import Plan, plan
 from eligo.policies import Policy
-from eligo.priorities import order_to_follow
+from eligo.prioritising import order_to_follow
 from eligo.simulation import Clients
 from eligo.theory.eligibility import area
 from eligo.theory.skeleton import skeleton

@@ -18,7 +18,7 @@ LEVELS = {
     "execution": 3, "deciding": 3, "verifying": 3,
     "planning": 4,
     "batches": 5, "clusters": 5, "policies": 5,
-    "allocating": 6, "priorities": 6,
+    "allocating": 6, "prioritising": 6,
     "simulation": 7,
     "plotting": 8, "explaining": 8, "reproducing": 8,
     "cli": 9,
@@ -115,3 +115,8 @@ def test_the_command_starts_without_anything_heavy() -> None:
     code = "import sys, eligo.cli; sys.argv = ['eligo', '--version']; eligo.cli.main(); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "scipy", "typer", "rich", "yaml"} & set(out.split())
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """`import eligo.x` sets the attribute x of eligo to the module."""
+    assert not {draw.room_of(module) for module in GRAPH} & set(eligo.__all__)

@@ -1,7 +1,9 @@
 """Objects of other libraries: graphs of networkx, rustworkx and Dask become workflows, and workflows such graphs."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import networkx
 import pytest
 import rustworkx
 
+import eligo
+from conftest import GOLDEN, golden_dag
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, UnknownTaskError
@@ -151,3 +155,88 @@ def test_no_library_is_imported_for_what_is_not_its_own() -> None:
         "print(*{'networkx', 'rustworkx', 'dask'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+# Every public function lets the same things in
+
+DOORS: dict[str, Callable[[Any], object]] = {
+    "plan": eligo.plan,
+    "verify": lambda flow: eligo.verify(flow, {}),
+    "judge": lambda flow: eligo.judge(flow, []),
+    "explain": eligo.explain,
+    "batch": eligo.batch,
+    "cluster": lambda flow: eligo.cluster(flow, 1),
+    "fat_task": lambda flow: eligo.fat_task(flow, []),
+    "deal": lambda flow: eligo.deal(flow, [1]),
+    "Execution": eligo.Execution,
+    "allocator": lambda flow: eligo.allocator("fifo", flow),
+    "priorities": eligo.priorities,
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("thing", [None, 3, 2.5, [("a", "b")], object(), {"a": 1.5}.keys()])
+def test_what_is_no_workflow_gets_one_clear_error(name: str, thing: object) -> None:
+    with pytest.raises(InputError, match="is no workflow: give a Workflow, a Dag, the path of a file"):
+        DOORS[name](thing)
+
+
+def graphs() -> dict[str, Any]:
+    """The same dag of objects in every form: 1 needs nothing, (2, "b") and frozenset({3}) need 1, and 4.5 needs both."""
+    nodes: list[Any] = [1, (2, "b"), frozenset({3}), 4.5]
+    arcs = [(nodes[0], nodes[1]), (nodes[0], nodes[2]), (nodes[1], nodes[3]), (nodes[2], nodes[3])]
+    digraph: networkx.DiGraph[Any] = networkx.DiGraph()
+    digraph.add_nodes_from(nodes)
+    digraph.add_edges_from(arcs)
+    other: rustworkx.PyDiGraph[Any, None] = rustworkx.PyDiGraph()
+    other.add_nodes_from(nodes)
+    other.add_edges_from_no_data([(0, 1), (0, 2), (1, 3), (2, 3)])
+    parents = {node: [u for u, v in arcs if v == node] for node in nodes}
+    keys = {1: 0, (2, "b"): (abs, 1), "c": (abs, 1), 4.5: (max, (2, "b"), "c")}
+    return {"networkx": digraph, "rustworkx": other, "mapping": parents, "dask": keys, "dag": as_workflow(parents).dag}
+
+
+@pytest.mark.parametrize("form", graphs())
+def test_tasks_of_a_graph_stay_the_users_own_objects(form: str, tmp_path: Path) -> None:
+    graph = graphs()[form]
+    nodes = list(as_workflow(graph).dag.tasks)
+    found = eligo.plan(graph)
+    assert sorted(map(nodes.index, found.order)) == [0, 1, 2, 3]
+    assert all(any(task is node for node in nodes) for task in found.order)
+    assert eligo.verify(graph, found).holds
+    assert eligo.verify(graph, json.loads(json.dumps(found.document()))).holds
+    assert eligo.judge(graph, found.order).verdict == "optimal"
+    assert eligo.explain(graph, found)[0] == str(found)
+    assert eligo.batch(graph).tasks == (1,)
+    assert eligo.cluster(graph, 2).tasks[0] == 1
+    assert json.dumps(eligo.cluster(graph, 2).document())
+    assert set(eligo.priorities(graph)) == set(nodes)
+    assert sorted(map(nodes.index, eligo.deal(graph, [2]).order)) == [0, 1, 2, 3]
+    game = eligo.Execution(graph)
+    live = eligo.allocator("balanced", graph, game)
+    while not game.finished:
+        for grant in live.hand_out([eligo.Ask("ann"), eligo.Ask("bob")]):
+            game.complete(*grant.tasks)
+    eligo.write(as_workflow(graph), tmp_path / "flow.json")
+    assert eligo.read(tmp_path / "flow.json").dag.tasks == as_workflow(graph).dag.labels
+
+
+def test_graphs_of_objects_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from eligo.plotting import draw_dealing, draw_fat_task, save_explanation
+
+    graph = graphs()["networkx"]
+    save_explanation(eligo.plan(graph), graph, tmp_path / "plan.svg")
+    assert "(2," in (tmp_path / "plan.svg").read_text("utf-8")
+    draw_fat_task(graph, eligo.cluster(graph, 2))
+    draw_dealing(graph, eligo.deal(graph, [2]))
+
+
+def test_an_impossible_dag_of_objects_tells_its_conflict() -> None:
+    """The smallest kind of dag without a best order, under numbers for names."""
+    case = next(case for case in GOLDEN if case.get("verdict") == "impossible" or case["name"] == "Sweep.B1+B2")
+    dag = golden_dag(case)
+    numbers = Dag.from_arrays(len(dag), dag.tails, dag.child, list(range(len(dag))))
+    found = eligo.plan(numbers)
+    assert found.verdict == eligo.plan(dag).verdict
+    assert eligo.explain(numbers, found) == eligo.explain(dag, eligo.plan(dag))

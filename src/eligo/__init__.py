@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from eligo.explaining import explain
     from eligo.formats import read, write
     from eligo.planning import Judgement, Plan, judge, plan
-    from eligo.priorities import priorities
+    from eligo.prioritising import priorities
     from eligo.simulation import Dealing, deal
     from eligo.theory.eligibility import (
         area,
@@ -70,7 +70,7 @@ _HOMES = {
     "eligo.formats": ("read", "write"),
     "eligo.border": ("as_workflow",),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
-    "eligo.priorities": ("priorities",),
+    "eligo.prioritising": ("priorities",),
     "eligo.simulation": ("Dealing", "deal"),
     "eligo.theory.eligibility": (
         "area",

@@ -106,7 +106,7 @@ def plan(
     from eligo.cli.plans import check_free, print_plan, read_told, save_plan, stoppable, tell, working
     from eligo.formats import format_for_priorities, write_priorities
     from eligo.planning import plan as make_plan
-    from eligo.priorities import check_order
+    from eligo.prioritising import check_order
 
     if in_place and output is not None:
         raise InputError("--in-place writes FILE itself: leave -o out")

@@ -1,7 +1,7 @@
 """Which order is written as fixed priorities, and what it gives beside the other, so that nothing is given up silently."""
 
 from eligo.planning import Plan
-from eligo.priorities import ORDERS, order_to_follow
+from eligo.prioritising import ORDERS, order_to_follow
 from eligo.simulation.figures import order_figures
 from eligo.workflow import Workflow
 
