@@ -39,6 +39,9 @@ def main() -> None:
             print(f"\n# {comment}", flush=True)
         print(f"$ eligo {words}", flush=True)
         subprocess.run([ELIGO, *shlex.split(words)], check=True, cwd=OUT)
+    print("\n# Tasks handed out live, from Python, to clients of different speed:", flush=True)
+    print("$ python examples/live.py", flush=True)
+    subprocess.run([sys.executable, str(HERE / "live.py")], check=True)
     print(f"\nLook at {OUT.name}/mesh.svg and {OUT.name}/layered.html, or plan a file of yours: eligo plan FILE")
 
 
