@@ -14,6 +14,8 @@ INTERRUPTED = 130
 REMEDIES = {
     "allow_outside": "give --allow-outside to read it",
     "format": "name it with --to",
+    "in_place": "--in-place changes the file itself",
+    "force": "--force overwrites it",
     "family": "`eligo generate list` shows them all",
 }
 
