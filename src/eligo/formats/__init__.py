@@ -41,7 +41,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from eligo.dag import Dag
-from eligo.errors import FormatError, InputError, UnknownTaskError
+from eligo.errors import FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats import orders
 from eligo.formats.shared.files import (
     LARGEST_FILE,
@@ -241,12 +241,24 @@ def write_priorities(  # noqa: PLR0913
         raise FormatError("this file has no place for priorities: name another to write", source)
     if data is None:
         refuse_source(flow, cast(str, path))
-        write(with_priorities(flow, order, first), cast(str, path), format)
+        wanted = with_priorities(flow, order, first)
+        _check_room(wanted, chosen)
+        write(wanted, cast(str, path), format)
         told += _reduced(flow, format)
     else:
         told += _saved(flow, data, path)
     advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
     return told + advice(flow, path or "")
+
+
+def _check_room(flow: Workflow, chosen: Format) -> None:
+    """Refuse a format that would leave the priority of some task out."""
+    of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
+    name = next((task.name for task in flow.details.values() if "priority" in of_task(task)), None)
+    if name is not None:
+        raise FormatError(
+            f"{chosen.NAME} keeps priorities beside run times, and task {shorten(name)!r} has no run time"
+        )
 
 
 def _saved(flow: Workflow, data: bytes, path: str | None) -> list[str]:

@@ -17,7 +17,7 @@ _FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
 
 def lost(task: Task) -> set[str]:
     """What of a task has no place: most where no run time is known, less than one core, a category that is the name."""
-    gone = {"command", "cores", "memory"} if task.seconds is None else set()
+    gone = {"command", "cores", "memory", "priority"} if task.seconds is None else set()
     if task.cores is not None and task.cores < 1:
         gone.add("cores")
     if task.category in {"", task.name}:
@@ -34,10 +34,7 @@ def generate(flow: Workflow) -> str:
         "schemaVersion": "1.5",
         "workflow": {"specification": _specification(flow)},
     }
-    tasks = [flow.task(name) for name in flow.dag.tasks]
-    lost = next((t.name for t in tasks if t.priority is not None and t.seconds is None), None)
-    if lost is not None:
-        raise FormatError(f"WfCommons keeps priorities beside run times, and task {shorten(lost)!r} has no run time")
+    tasks = (flow.task(name) for name in flow.dag.tasks)
     runs = [_run(task) for task in tasks if task.seconds is not None]
     if runs:
         document["workflow"]["execution"] = {
