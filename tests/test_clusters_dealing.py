@@ -222,6 +222,16 @@ def moved_by_others(game: Execution, theirs: list[str], rng: np.random.Generator
     return theirs
 
 
+def test_while_others_are_out_no_set_is_called_the_best() -> None:
+    flow = {"a": [], "b": [], "x": [], "e": ["a"], "c": ["a", "b"], "d": ["a", "b"], "y": ["x"]}
+    dealer = Dealer(flow)
+    first, second = dealer.deal("one", 1), dealer.deal("two", 1)
+    assert first is not None
+    assert second is not None
+    assert "no other set" in first.why
+    assert "no other set" not in second.why
+
+
 # A whole dag
 
 

@@ -64,7 +64,10 @@ class Dag:
         Traceback (most recent call last):
         eligo.errors.CycleError: a cycle, so no order exists: a -> b -> a
         """
-        flat = list(chain.from_iterable(arcs))
+        pairs = list(arcs)
+        if not set(map(len, pairs)) <= {2}:
+            raise InputError("an arc is a pair, a parent and a child, and one of these is not")
+        flat = list(chain.from_iterable(pairs))
         try:
             names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)
             index = {name: i for i, name in enumerate(names)}
@@ -178,9 +181,12 @@ class Dag:
     def indices(self, tasks: Iterable[Name] | Ints) -> Ints:
         """The numbers of these names (or these numbers), each of which must be known and appear once."""
         try:
-            found = tasks if isinstance(tasks, np.ndarray) else np.array([self.index[t] for t in tasks], np.int32)
-        except (KeyError, TypeError) as error:
+            named = isinstance(tasks, np.ndarray) and tasks.dtype.kind in "iu"
+            found: Ints = tasks if named else np.array([self.index[t] for t in tasks], np.int32)  # type: ignore[assignment]
+        except KeyError as error:
             raise UnknownTaskError(error.args[0]) from None
+        except TypeError as error:
+            raise InputError(f"these are no tasks: {error}") from None
         times = np.bincount(_ends(len(self), found), minlength=len(self))
         if times.max(initial=0) > 1:
             raise DuplicateTaskError(self.tasks[times.argmax()])
@@ -427,13 +433,16 @@ def _check_hashable(name: object) -> None:
 
 
 def _numbered(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels, with a number behind each that another has too."""
-    labels, seen = list(labels), Counter[str]()
-    times = Counter(labels)
+    """The labels, printable, with a number behind each that another has too."""
+    labels = [label if label.isprintable() else ascii(label)[1:-1] for label in labels]
+    times, taken, numbers = Counter(labels), set(labels), Counter[str]()
     for i, label in enumerate(labels):
         if times[label] > 1:
-            seen[label] += 1
-            labels[i] = f"{label}#{seen[label]}"
+            while (fresh := f"{label}#{numbers[label] + 1}") in taken:
+                numbers[label] += 1
+            numbers[label] += 1
+            taken.add(fresh)
+            labels[i] = fresh
     return tuple(labels)
 
 

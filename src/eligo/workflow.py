@@ -109,7 +109,7 @@ class Workflow:
             for name, task in self.details.items():
                 if name not in self.dag:
                     raise UnknownTaskError(name)
-                if task.name != name:
+                if task.name is not name and task.name != name:
                     raise InputError(f"the details of task {name!r} are those of {task.name!r}")
             object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
         object.__setattr__(self, "file_sizes", MappingProxyType(dict(self.file_sizes)))
