@@ -56,7 +56,7 @@ def student(freedom: int, together: int = 1) -> float:
     Of so many intervals *together*, all are right in at least 95 % of cases (Bonferroni).
 
     >>> [round(student(k), 3) for k in (1, 5, 49, 1000)], round(student(49, 15), 3)
-    ([12.706, 2.571, 2.01, 1.962], 3.083)
+    ([12.706, 2.571, 2.01, 1.962], 3.086)
     """
     chance = (1 - SURE) / together
     if freedom < NEARLY_NORMAL:
