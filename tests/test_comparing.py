@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,15 @@ def test_rules_are_praised_where_they_pay() -> None:
 
     assert both(5.0, 6.1, 5.4, 6.0) == ["With rules for slow clients plan takes 50% of the time without them."]
     assert both(5.0, 20.0, 9.0, 13.0) == []
+    quick, slow = (10.0, 12.0, 11.0, 12.0), (900.0, 700.0, 800.0, 850.0)
+    rows = [
+        replace(timed(name, *(value * factor for value in times), rules=rules), dag=dag)
+        for dag, times in (("a", quick), ("b", slow))
+        for name in ("plan", "fifo")
+        for rules, factor in (("none", 1.0), ("prudent", 0.5))
+    ]
+    words = "With rules for slow clients plan takes 50% of the time without them."
+    assert [words in section.words for section in comparison(rows).sections] == 3 * [True]  # together, too
 
 
 # The command

@@ -242,18 +242,19 @@ def test_runs_are_kept_one_by_one_and_many_of_them_in_parts() -> None:
     assert (none.mean, none.deviation, none.endless, none.parts) == (None, None, 2, (None, None))
 
 
-def test_games_without_an_end_are_kept_and_read_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_games_without_an_end_are_kept_and_read_again(name: str, tmp_path: Path) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
     games = (volatile_game(count=2, stay=1.0, times="drawn"), volatile_game(count=2, stay=1e-6))
     experiment = Experiment(
         sources=(Source.of_family("out-mesh", [4]),), schedulers=("fifo", "plan"), games=games, runs=5
     )
-    for name in ("t.csv", "t.parquet"):
-        if name.endswith("parquet"):
-            pytest.importorskip("pyarrow")
-        records = run(experiment, str(tmp_path / name))
-        assert [record.endless for record in records[8:]] == 8 * [5]
-        again = run(experiment, str(tmp_path / name), progress=lambda done, total: None)
-        assert again == records
+    records = run(experiment, str(tmp_path / name))
+    assert [record.endless for record in records[8:]] == 8 * [5]
+    seen: list[int] = []
+    assert run(experiment, str(tmp_path / name), progress=lambda done, total: seen.append(done)) == records
+    assert seen == [4]  # and not played again
 
 
 def test_numbers_of_processes_and_clusters_are_checked(small: Experiment) -> None:

@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 
-from eligo.errors import shorten
 from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
 from eligo.simulation.statistics import mean_of
@@ -13,7 +12,7 @@ from eligo.simulation.tables import Record
 USUAL = "fifo"
 MOST_PANELS = 24
 TIE, PERHAPS, NEVER, NOT_ALWAYS, BEST = "·", "~", "no end", "!", "*"
-LONGEST = 24  # characters of a scheduler's name
+LONGEST = 14  # characters of a scheduler's name
 
 
 def comparison(records: Iterable[Record], title: str = "Which order serves best") -> Report:
@@ -98,8 +97,13 @@ def _endless(contest: Contest) -> str:
 
 
 def name_of(scheduler: str) -> str:
-    """A scheduler's name, that of a file without folders."""
-    return shorten(os.path.basename(scheduler), LONGEST)
+    """A scheduler's name, that of a file without folders, and short enough for a table.
+
+    >>> name_of("critical-path"), name_of("orders/what-i-did-last-year.txt")
+    ('critical-path', 'what-i-…ar.txt')
+    """
+    name = os.path.basename(scheduler)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-(LONGEST // 2 - 1) :]}"
 
 
 def percent(share: float) -> str:

@@ -228,9 +228,12 @@ def together(contests: Sequence[Contest]) -> Contest:
 
 
 def _scale(contest: Contest, column: Column) -> float:
-    """What a value of this column is like on this dag; shares are the same everywhere."""
-    known = list(contest.compared[column].values())
-    return float(np.mean(known)) if known and column.game != "pebble" else 1.0
+    """What a value of this column is like on this dag, the same with rules and without; shares are alike everywhere."""
+    if column.game == "pebble":
+        return 1.0
+    alike = [c for c in contest.columns if (c.game, c.crowd) == (column.game, column.crowd)]
+    known = [values for c in alike for values in contest.compared[c].values()]
+    return float(np.mean([values.mean() for values in known])) if known else 1.0
 
 
 def geometric(values: Sequence[float]) -> float:
