@@ -379,7 +379,7 @@ def test_strangers_who_come_and_go_leave_nothing_behind() -> None:
         (grant,) = live.hand_out([Ask(i, fits="a".__eq__)])
         game.give_up(*grant.tasks)
         live.gone(i)
-    held = [len(value) for value in vars(live._copies).values() if isinstance(value, dict | list)]
+    held = [len(value) for value in vars(live._handed).values() if isinstance(value, dict | list)]
     assert max(held) < 300
     assert len(live._present) == 0
 

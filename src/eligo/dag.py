@@ -6,28 +6,23 @@ is called what whoever made the dag calls it, which may be any hashable object, 
 files.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
-from unicodedata import category
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
+from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError
 from eligo.kernels import graph
+from eligo.names import Name, checked_names, labels_of
 from eligo.rows import Ints, find_cycle, gathered, places, rows
 
-#: what a task is called: any hashable object; a string where the dag was read from a file
-Name = Any
 #: the names, or what gives them when asked, or None: each task is named by its number
 Names = tuple[Name, ...] | Callable[[], tuple[Name, ...]] | None
-
-LONGEST_NAME = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +92,7 @@ class Dag:
         tail, head = _ends(n, tails), _ends(n, heads)
         if tail.shape != head.shape:
             raise InputError(f"{tail.size} tails but {head.size} heads")
-        checked = None if names is None else _names(names)
+        checked = None if names is None else checked_names(names)
         if checked is not None and len(checked) != n:
             raise InputError(f"{n} tasks but {len(checked)} names")
         return cls.from_checked(n, tail, head, checked)
@@ -163,11 +158,7 @@ class Dag:
         >>> Dag.from_arcs([(("x", 0), "sum"), (("x", 1), "sum")]).labels
         ("('x', 0)", 'sum', "('x', 1)")
         """
-        if set(map(type, self.tasks)) <= {str}:
-            return self.tasks
-        labels = tuple(map(str, self.tasks))
-        plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
-        return labels if plain else _numbered(map(repr, self.tasks))
+        return labels_of(self.tasks)
 
     def labelled(self) -> "Dag":
         """The same dag with every task named by its label: what is printed, written and proved about."""
@@ -394,56 +385,6 @@ def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
     return Dag.from_arrays(
         n, tails, heads, [f"{k}.{name}" for k, name in map(owner.__getitem__, range(n))] if clash else plain
     )
-
-
-def _names(tasks: Iterable[Name]) -> tuple[Name, ...]:
-    """The names as a tuple: each hashable, printable where it is a string, and there once."""
-    names = tuple(tasks)
-    if not _are_plain(names):
-        for name in names:
-            _check_name(name)
-    if len(set(names)) < len(names):
-        raise DuplicateTaskError(Counter(names).most_common(1)[0][0])
-    return names
-
-
-def _are_plain(names: tuple[Name, ...]) -> bool:
-    """Whether all names are strings and nothing is wrong with any, told of all at once."""
-    try:
-        return "".join(names).isprintable() and max(map(len, names), default=0) <= LONGEST_NAME
-    except TypeError:  # not a string
-        return False
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str):
-        _check_hashable(name)
-        return
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
-    if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
-        raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
-
-
-def _check_hashable(name: object) -> None:
-    try:
-        hash(name)
-    except TypeError:
-        raise InputError(f"a task is called by something hashable, and {shorten(name)} is not") from None
-
-
-def _numbered(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels, printable, with a number behind each that another has too."""
-    labels = [label if label.isprintable() else ascii(label)[1:-1] for label in labels]
-    times, taken, numbers = Counter(labels), set(labels), Counter[str]()
-    for i, label in enumerate(labels):
-        if times[label] > 1:
-            while (fresh := f"{label}#{numbers[label] + 1}") in taken:
-                numbers[label] += 1
-            numbers[label] += 1
-            taken.add(fresh)
-            labels[i] = fresh
-    return tuple(labels)
 
 
 def _ends(n: int, ends: ArrayLike) -> Ints:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.border import dag_of
-from eligo.dag import Name
 from eligo.errors import InputError, MoveError, StateError
+from eligo.names import Name
 from eligo.rows import Ints, gathered, places
 
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out

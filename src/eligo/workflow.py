@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.names import Name
 
 MEGABYTE = 2**20  # as the engines count memory
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from operator import index
 from typing import Protocol
 
-from eligo.dag import Name
 from eligo.errors import InputError, is_amount
 from eligo.execution import Execution
+from eligo.names import Name
 
 SLOWEST = 1e-6  # of the mean speed: nobody gets no work at all
 #: whether a client can run a task

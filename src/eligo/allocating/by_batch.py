@@ -6,9 +6,9 @@ from itertools import islice
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none
 from eligo.batches import Batches
 from eligo.batches.states import Batch
-from eligo.dag import Name
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.names import Name
 
 SECONDS = 1.0  # for a batch, where components are hard
 

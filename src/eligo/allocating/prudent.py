@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
-from eligo.dag import Name
 from eligo.errors import InputError, is_amount
 from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, RELEASE, TAKE, Execution, unpacked
+from eligo.names import Name
 
 Floats = NDArray[np.float64]
 
@@ -133,26 +133,26 @@ class Prudent:
         self.speeds = Speeds()
         self._present: dict[Hashable, float | None] = {}  # those who are here, with the speed that they stated
         self._long = _long(rules, len(self.execution.dag))
-        self._copies = Copies(self.execution, rules, clock)
+        self._handed = Handed(self.execution, rules, clock)
 
     @property
     def due(self) -> float | None:
         """When something that is out becomes overdue, for somebody who got nothing; None where nobody waits for that."""
-        return self._copies.due
+        return self._handed.due
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`: slow clients get what matters least, and who gets nothing a copy of what is overdue."""
         asks = list(asks)
-        self._copies.follow()
+        self._handed.follow()
         self._present.update((ask.client, ask.speed) for ask in asks)
         queue = sorted(asks, key=self._pace, reverse=True) if self.rules.fastest else asks
         grants = self._served(queue)
-        self._copies.follow()  # what was handed out now began now
+        self._handed.follow()  # what was handed out now began now
         with all_or_none(self.execution, grants):
             served = Counter(id(grant.ask) for grant in grants)
             left = [ask for ask in queue if not _used(served, ask)]
-            grants += self._copies.made(left, self._is_slow, self.speeds)
-        self._copies.given(grants)
+            grants += self._handed.made(left, self._is_slow, self.speeds)
+        self._handed.given(grants)
         return sorted(grants, key=_places(queue)) if len(grants) > 1 else grants
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
@@ -169,7 +169,7 @@ class Prudent:
     def gone(self, client: Hashable) -> None:
         """A client is here no more, and has nothing."""
         self._present.pop(client, None)
-        self._copies.gone(client)
+        self._handed.gone(client)
 
     def _served(self, queue: Sequence[Ask]) -> list[Grant]:
         """What the allocator gives, slow clients being modest; what is long they get only where nobody is faster."""
@@ -224,7 +224,7 @@ class Prudent:
         return any(not self._seems_slow(client, stated) for client, stated in self._present.items())
 
 
-class Copies:
+class Handed:
     """The tasks that are out, since when and with whom, and which of them may be given to somebody else as well."""
 
     def __init__(self, execution: Execution, rules: Rules, clock: Callable[[], float]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from eligo.batches.choosing import SOLVERS, choose
 from eligo.batches.residual import Residual
 from eligo.border import dag_of
-from eligo.dag import Dag, Name
 from eligo.deciding.clock import Clock
 from eligo.errors import InputError, check_choice, is_amount, shorten
 from eligo.execution import Execution
+from eligo.names import Name, labels_of
 
 #: how long to look where nothing is said, by method; the others take no longer anyway
 SECONDS = {"auto": 1.0, "exact": math.inf, "greedy": 1.0}
@@ -37,7 +37,7 @@ class Batch:
 
     def document(self) -> dict[str, Any]:
         """The batch as plain data, fit for JSON."""
-        return asdict(self) | {"tasks": Dag.from_arcs([], self.tasks).labels}
+        return asdict(self) | {"tasks": labels_of(self.tasks)}
 
 
 def batch(  # noqa: PLR0913 - the state is part of the question

@@ -20,10 +20,10 @@ from eligo.clusters.ranking import ranked
 from eligo.clusters.state import State
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
-from eligo.dag import Name
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, ELIGIBLE, HOLD, RELEASE, TAKE, Execution, unpacked
+from eligo.names import Name
 
 TOLERANCE = 0.1  # by which seconds may be missed, as a share
 

@@ -19,10 +19,11 @@ from eligo.clusters.growth import Budget, Choice, Growth
 from eligo.clusters.ranking import verdict_of
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.deciding.effort import check_effort
 from eligo.errors import NotSelfContainedError
 from eligo.execution import Execution
+from eligo.names import Name
 from eligo.rows import places
 from eligo.workflow import Workflow
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eligo.allocating import Ask, Grant, Prudent, Rules
-from eligo.dag import Name
 from eligo.execution import Execution
 from eligo.kernels.games import Draws
+from eligo.names import Name
 from eligo.simulation.players import Player, playing
 
 PATIENT = 3000  # events without a result, for each client, after which a game has no end

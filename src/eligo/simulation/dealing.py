@@ -18,9 +18,10 @@ from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.clusters.clustering import checked_size
 from eligo.clusters.ranking import ranked
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.names import Name
 from eligo.policies import from_order
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow, known_seconds
