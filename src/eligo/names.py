@@ -1,4 +1,4 @@
-"""What tasks are called: any hashable object, a string where the dag was read from a file; and their labels, which are text."""
+"""What tasks are called: any hashable object, a string where the dag was read from a file; and their labels, as text."""
 
 from collections import Counter
 from collections.abc import Iterable
