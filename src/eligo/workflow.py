@@ -78,6 +78,8 @@ class Origin:
     joins: int = 0
     #: how the file's bytes were read
     encoding: str = "utf-8"
+    #: who drew its arcs from what needs to what is needed, where that is certain
+    backward: str | None = None
     #: what whoever reads the file should be told, a sentence each
     remarks: tuple[str, ...] = ()
 
