@@ -13,6 +13,7 @@ INTERRUPTED = 130
 #: what the library calls an argument that would help, as the command has it
 REMEDIES = {
     "allow_outside": "--allow-outside reads it all the same",
+    "arcs": "--format arcs reads it as one",
     "format": "name it with --to",
     "family": "`eligo generate list` shows them all",
 }

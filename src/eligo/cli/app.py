@@ -24,6 +24,10 @@ Outside = Annotated[
     bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
 ]
 
+Reverse = Annotated[
+    bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
+]
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -41,12 +45,14 @@ def options(
 
 
 @app.command()
-def show(file: File, from_: From = None, allow_outside: Outside = False, json: Json = False) -> None:
+def show(
+    file: File, from_: From = None, allow_outside: Outside = False, reverse: Reverse = False, json: Json = False
+) -> None:
     """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
-    from eligo.cli.plans import read_told
+    from eligo.cli.plans import headline, read_told
     from eligo.theory.eligibility import eligible_counts
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     dag = flow.dag
     profile = eligible_counts(dag, dag.order).tolist()
     facts: dict[str, Any] = {
@@ -65,7 +71,8 @@ def show(file: File, from_: From = None, allow_outside: Outside = False, json: J
         print_json({"name": flow.name, "format": flow.origin and flow.origin.format} | facts | {"profile": profile})
         return
     ready = sparkline(profile)
-    print_facts(flow.name or file, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
+    title = headline(flow, flow.name or file)
+    print_facts(title, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
 
 
 @app.command()
@@ -100,6 +107,7 @@ def plan(
     ] = "path",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
@@ -113,7 +121,7 @@ def plan(
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     writing = in_place or output is not None
     if writing:
         format_for_priorities(flow, output, to)  # a wrong name is told before the work
@@ -144,6 +152,7 @@ def explain(
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
@@ -151,7 +160,7 @@ def explain(
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -173,13 +182,14 @@ def verify(
     order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
     from eligo.cli.plans import check_order, check_plan, read_told
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     claim = read_claim(order)
     return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -193,12 +203,13 @@ def convert(
         str | None, typer.Option("--to", help="The output's format, where OUT's suffix does not tell.")
     ] = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
     from eligo.cli.plans import read_told, tell
     from eligo.formats import format_to_write, lost, write
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     format = to or format_to_write(flow, out)
     write(flow, out, format)
     missing = lost(flow, format)
@@ -243,13 +254,14 @@ def batch(
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
     from eligo.cli.batching import ask_batch, print_batch
     from eligo.cli.plans import read_told
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     state = {"executed": executed, "allocated": allocated, "eligible": eligible}
     found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
     if json:
@@ -288,6 +300,7 @@ def cluster(
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
@@ -307,7 +320,7 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    answer(read_told(file, from_, allow_outside), request, output, export, json)
+    answer(read_told(file, from_, allow_outside, reverse), request, output, export, json)
 
 
 @app.command()
@@ -334,6 +347,7 @@ def compare(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
     ] = None,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which order would have served you best, and at which rate of requests: schedulers side by side."""
@@ -349,6 +363,7 @@ def compare(
         clients=clients,
         runs=runs,
         seed=seed,
+        reverse=reverse,
     )
     play(request, results, processes, on, output, json)
 
