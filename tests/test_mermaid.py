@@ -78,6 +78,7 @@ def test_what_is_written_is_read_back(ordered: list[str], data: st.DataObject, t
         ("aa&bb --> cc", {("aa&bb", "cc")}),
         ("aa[50 %% off] --> bb:::k,m %% as said", {("aa", "bb")}),
         ("a.-b --> c", {("a.-b", "c")}),
+        ("aa:::k-->bb:::m-n-.->cc", {("aa", "bb"), ("bb", "cc")}),
     ],
 )  # fmt: skip
 def test_the_language(lines: str, expected: set[tuple[str, str]]) -> None:

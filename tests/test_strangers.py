@@ -139,9 +139,13 @@ def test_every_command_that_reads_a_file_turns_it_round(
     path.write_text(TERRAFORM, "utf-8")
     rest = [str(tmp_path / "out.arcs") if word == "OUT" else word for word in words[1:]]
     assert run([words[0], str(path), *rest]) == 0
-    assert "terraform draws arcs" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "terraform draws arcs" in told
+    assert "--reverse turns every arc round" in told
     assert run([words[0], str(path), *rest, "--reverse"]) == 0
-    assert "terraform" not in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "terraform draws arcs" not in told
+    assert "--reverse" not in told
 
 
 def test_a_comparison_turns_its_files_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

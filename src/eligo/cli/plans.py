@@ -39,7 +39,9 @@ def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool)
 
     with working(f"reading {file}"):
         flow = read(file, format, allow_outside=allow_outside, reverse=reverse)
-    tell(flow.origin.remarks if flow.origin else ())
+    if flow.origin:
+        tell(flow.origin.remarks)
+        tell(["--reverse turns every arc round"] if flow.origin.backward and not reverse else [])
     return flow
 
 

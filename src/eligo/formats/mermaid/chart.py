@@ -37,7 +37,7 @@ _END = re.compile(r"end(?=[\s;]|\Z)")
 _ID = re.compile(r"(?:[^\s\[\](){}<>|;@\"~=:-]|-(?![-.])|=(?!=)|:(?!::))++")
 _KEYWORDS = frozenset(("end", "style", "class", "classDef", "click", "linkStyle", "subgraph"))
 _AND = re.compile(r"[ \t]++&[ \t]++")
-_CLASS = re.compile(r":::[\w,-]++")
+_CLASS = re.compile(r":::(?:[\w,]|-(?![-.]))++")
 _DATA = re.compile(r'@\{((?:"[^"]*+"|[^"}]++)*+)\}')
 _DATA_LABEL = re.compile(r'\blabel\s*+:\s*+"([^"]*+)"')
 _LINK = re.compile(
