@@ -81,6 +81,10 @@ class Origin:
     encoding: str = "utf-8"
     #: what was read, where it was in no file and can be written back
     text: str | None = None
+    #: who drew its arcs from what needs to what is needed, where that is certain
+    backward: str | None = None
+    #: whether its arcs were turned round in reading
+    reversed: bool = False
     #: what whoever reads the file should be told, a sentence each
     remarks: tuple[str, ...] = ()
 

@@ -25,6 +25,10 @@ Outside = Annotated[
     bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
 ]
 
+Reverse = Annotated[
+    bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
+]
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -42,12 +46,14 @@ def options(
 
 
 @app.command()
-def show(file: File, from_: From = None, allow_outside: Outside = False, json: Json = False) -> None:
+def show(
+    file: File, from_: From = None, allow_outside: Outside = False, reverse: Reverse = False, json: Json = False
+) -> None:
     """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
-    from eligo.cli.plans import read_told
+    from eligo.cli.plans import headline, read_told
     from eligo.theory.eligibility import eligible_counts
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     dag = flow.dag
     profile = eligible_counts(dag, dag.order).tolist()
     facts: dict[str, Any] = {
@@ -66,7 +72,8 @@ def show(file: File, from_: From = None, allow_outside: Outside = False, json: J
         print_json({"name": flow.name, "format": flow.origin and flow.origin.format} | facts | {"profile": profile})
         return
     ready = sparkline(profile)
-    print_facts(flow.name or file, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
+    title = headline(flow, flow.name or file)
+    print_facts(title, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
 
 
 @app.command()
@@ -105,6 +112,7 @@ def plan(
     ] = "path",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
@@ -119,7 +127,7 @@ def plan(
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     writing = in_place or output is not None
     if writing:
         format_for_priorities(flow, output, to)  # a wrong name is told before the work
@@ -151,6 +159,7 @@ def explain(
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
@@ -158,7 +167,7 @@ def explain(
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -180,13 +189,14 @@ def verify(
     order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
     from eligo.cli.plans import check_order, check_plan, read_told
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     claim = read_claim(order)
     return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -201,13 +211,14 @@ def convert(
     ] = None,
     allow_outside: Outside = False,
     force: Force = False,
+    reverse: Reverse = False,
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
     from eligo.cli.places import check_place
     from eligo.cli.plans import read_told, tell
     from eligo.formats import format_to_write, lost, write
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
     write(flow, out, format)
@@ -257,13 +268,14 @@ def batch(
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
     from eligo.cli.batching import ask_batch, print_batch
     from eligo.cli.plans import read_told
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     state = {"executed": executed, "allocated": allocated, "eligible": eligible}
     found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
     if json:
@@ -303,6 +315,7 @@ def cluster(
     force: Force = False,
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
@@ -323,7 +336,7 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, reverse)
     check_place(flow, output, force)
     answer(flow, request, output, export, json)
 
@@ -354,6 +367,7 @@ def compare(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
     ] = None,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which order would have served you best, and at which rate of requests: schedulers side by side."""
@@ -371,6 +385,7 @@ def compare(
         away=away,
         runs=runs,
         seed=seed,
+        reverse=reverse,
     )
     play(request, results, processes, on, output, json)
 

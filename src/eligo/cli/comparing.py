@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
 from eligo.errors import InputError
-from eligo.formats.shared.files import load_bytes
+from eligo.formats import generate, read
 from eligo.simulation import Clients
 from eligo.simulation.comparing import answer, comparison
 from eligo.simulation.contests import contests_of
@@ -51,6 +51,7 @@ class CompareRequest:
     away: float
     runs: int
     seed: int
+    reverse: bool
 
 
 def experiment_of(request: CompareRequest) -> Experiment:
@@ -66,7 +67,10 @@ def experiment_of(request: CompareRequest) -> Experiment:
     others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
     crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
     return Experiment(
-        sources=(*map(_file, request.files), *(_family(words, request.seed) for words in request.families)),
+        sources=(
+            *(_file(path, request.reverse) for path in request.files),
+            *(_family(words, request.seed) for words in request.families),
+        ),
         schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *request.orders))),
         games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds),
         runs=request.runs,
@@ -74,13 +78,13 @@ def experiment_of(request: CompareRequest) -> Experiment:
     )
 
 
-def _file(path: str) -> Source:
+def _file(path: str, reverse: bool) -> Source:
     """Standard input is copied, for a workflow is read more than once here; the copy is gone when the command ends."""
     if path != "-":
-        return Source.of_file(path)
-    with tempfile.NamedTemporaryFile(prefix="eligo-", delete=False) as copy:
-        copy.write(load_bytes("-"))
-    atexit.register(os.unlink, copy.name)
+        return Source.of_file(path, reverse=reverse)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="eligo-", suffix=".json", delete=False) as copy:
+        atexit.register(os.unlink, copy.name)
+        copy.write(generate(read("-", reverse=reverse), "json"))
     return Source(label="standard input", path=copy.name)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from eligo.cli.printing import chart, print_facts, print_json, sparkline
 from eligo.deciding.clock import Clock
 from eligo.errors import ScheduleError, UnknownTaskError
+from eligo.formats.shared.drawing import ALL_DONE
 from eligo.formats.shared.files import save
 from eligo.planning import Plan, judge
 from eligo.theory.eligibility import eligible_counts
@@ -31,14 +32,24 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def read_told(file: str, format: str | None, allow_outside: bool) -> Workflow:
+def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool) -> Workflow:
     """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
     from eligo.formats import read
 
     with working(f"reading {file}"):
-        flow = read(file, format, allow_outside=allow_outside)
-    tell(flow.origin.remarks if flow.origin else ())
+        flow = read(file, format, allow_outside=allow_outside, reverse=reverse)
+    if flow.origin:
+        tell(flow.origin.remarks)
+        tell(["--reverse turns every arc round"] if flow.origin.backward and not reverse else [])
     return flow
+
+
+def headline(flow: Workflow, otherwise: str) -> str:
+    """What stands first: that nothing is left to do, where that is so."""
+    if len(flow) or not flow.origin or not flow.origin.done:
+        return otherwise
+    said = ALL_DONE if ALL_DONE in flow.origin.remarks else "every task of this workflow is done already"
+    return said[0].upper() + said[1:]
 
 
 def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
@@ -92,7 +103,7 @@ def print_plan(flow: Workflow, plan: Plan, prefer: str) -> None:
     area = plan.area / max(1, len(plan))
     gain = f" ({plan.area / max(1, sum(first_come)) - 1:+.0%} over first come, first served)" if plan.area else ""
     print_facts(
-        str(plan),
+        headline(flow, str(plan)),
         [
             ("verdict", f"{plan.verdict} ({plan.method})"),
             ("tasks", len(plan)),

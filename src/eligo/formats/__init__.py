@@ -10,7 +10,7 @@
 | `wfcommons` | WfFormat 1.0 to 1.6                        | .json, with "workflow"          |
 | `pegasus`   | Pegasus 5                                  | .yml .yaml, with "pegasus"      |
 | `dax`       | older Pegasus                              | .dax .xml                       |
-| `d3dag`     | Snakemake's --d3dag                        | .json, with objects in "nodes"  |
+| `d3dag`     | Snakemake's --d3dag; d3-dag's own          | .json, with "nodes", or a list  |
 | `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
 | `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
@@ -42,7 +42,7 @@ from typing import Any, Protocol, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats import orders
+from eligo.formats import orders, strangers
 from eligo.formats.shared.files import (
     LARGEST_FILE,
     Beside,
@@ -96,6 +96,12 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
     "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
 }
+
+#: The formats that almost any text looks like: only a name, or who gives the text, tells them.
+LOOSE = ("makeflow", "arcs")
+
+#: The formats that say which task needs which in words, not by an arrow that may be meant either way.
+IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx"}
 
 #: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
 UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
@@ -174,12 +180,19 @@ def module(format: str) -> Format:
     return cast(Format, import_module(MODULES[format][0]))
 
 
-def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE, allow_outside: bool = False) -> Workflow:
+def read(
+    path: StrPath,
+    format: str | None = None,
+    limit: int = LARGEST_FILE,
+    allow_outside: bool = False,
+    reverse: bool = False,
+) -> Workflow:
     """The workflow in a file, or in standard input where *path* is "-"; gzip and zstd are undone.
 
     Without *format*, the file's name and what is in it tell. A file of more than *limit* bytes is refused, also when it
     only becomes so large by decompression or by the files that it names. Those have to be in its folder or below, unless
-    *allow_outside*. Every error names the file.
+    *allow_outside*. With *reverse*, every arc is turned round, as for a graph that points from what needs to what is
+    needed. Every error names the file.
     """
     if format is not None:
         module(format)  # a wrong name is told before any file is opened
@@ -191,7 +204,7 @@ def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE, al
             if encoding != "utf-8" and format in UNICODE:
                 raise not_utf_8(text, path)
             beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
-            flow = _parsed(text, format, beside)
+            flow = _parsed(text, format, beside, reverse)
             kept = text if path == "-" and hasattr(module(format), "prioritised") else None
             return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=kept))
     except InputError as error:
@@ -302,7 +315,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     found = cast(Editing, chosen).prioritised(text, flow, numbers)
     if found is None:
         return None
-    again = chosen.parse(found)
+    again = _parsed(found, chosen.NAME, None, origin.reversed)
     same = again.dag == flow.dag and all(
         again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
     )
@@ -366,10 +379,10 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
         raise _located(error, path, text) from None
 
 
-def parse(text: str, format: str | None = None) -> Workflow:
-    """The workflow that *text* describes; without *format*, its looks tell which it is."""
+def parse(text: str, format: str | None = None, reverse: bool = False) -> Workflow:
+    """The workflow that *text* describes; without *format*, its looks tell which it is; *reverse* is as for `read`."""
     with _collector_paused():
-        return _parsed(text, format or detect(None, text), None)
+        return _parsed(text, format or detect(None, text), None, reverse)
 
 
 def generate(flow: Dag | Workflow, format: str) -> str:
@@ -380,22 +393,52 @@ def generate(flow: Dag | Workflow, format: str) -> str:
 def detect(path: StrPath | None, text: str) -> str:
     """The name of the format of a text in a file of this name; the path may be None or "-".
 
-    The suffix decides, and what the text looks like where several formats or none share the suffix.
+    The suffix decides, and what the text looks like where several formats or none share the suffix. What is only a list of
+    words is taken for a list of arcs where it is not in a file; a file of another name that looks like no format is refused.
 
     >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
     ('json', 'wfcommons')
     >>> detect("-", "tasks:\\n- {name: a}"), detect(None, "digraph {}"), detect(None, "a b")
     ('yaml', 'dot', 'arcs')
     """
-    fitting = _of_suffix("-" if path is None else os.fspath(path)) or list(MODULES)
-    return next((name for name in fitting[:-1] if module(name).sniff(text)), fitting[-1])
+    name = "-" if path is None else os.fspath(path)
+    fitting = _of_suffix(name)
+    likely = fitting[:-1] if fitting else [format for format in MODULES if format not in LOOSE]
+    stranger = None if fitting else strangers.named(name)
+    found = None if stranger else next((format for format in likely if module(format).sniff(text)), None)
+    if found:
+        return found
+    if stranger := stranger or strangers.looking(text):
+        raise strangers.refusal(stranger)
+    return fitting[-1] if fitting else _loose(name, text)
 
 
-def _parsed(text: str, format: str, beside: Beside | None) -> Workflow:
+def _loose(path: str, text: str) -> str:
+    """The format of a text that looks like none of the strict ones, in a file whose suffix tells nothing."""
+    if (path == "-" or "makeflow" in os.path.basename(path).lower()) and module("makeflow").sniff(text):
+        return "makeflow"
+    if path == "-":
+        return "arcs"
+    message = "neither the file's name nor its text tells its format; lists of arcs are called .arcs, .edges or .txt"
+    raise FormatError(message).cured_by("arcs")
+
+
+def _parsed(text: str, format: str, beside: Beside | None, reverse: bool) -> Workflow:
     chosen = module(format)
-    if getattr(chosen, "FOLLOWS", False):
-        return cast(Following, chosen).parse(text, beside)
-    return chosen.parse(text)
+    if reverse and format in IN_WORDS:
+        raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
+    follows = getattr(chosen, "FOLLOWS", False)
+    flow = cast(Following, chosen).parse(text, beside) if follows else chosen.parse(text)
+    origin = cast(Origin, flow.origin)
+    if reverse:
+        return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))
+    return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
+
+
+def _hinted(origin: Origin) -> Origin:
+    """The same, telling that the arcs are likely to be turned round."""
+    hint = f"{origin.backward} draws arcs from what needs to what is needed: read this graph with reverse"
+    return replace(origin, remarks=(*origin.remarks, hint))
 
 
 def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
