@@ -113,7 +113,7 @@ def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Ver
         "area_bound": int(bound.sum()) - proved.slack,
     }
     _agree(claim, "proof", **found)
-    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(steps) - len(gaps), **found)
+    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(dag) - len(gaps), **found)
 
 
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
