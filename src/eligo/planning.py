@@ -151,11 +151,11 @@ def gain_sentence(plan: Plan) -> str:
     """What the plan gains, for the same reader.
 
     >>> gain_sentence(plan(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])))
-    'On average 2.00 tasks are ready, 11 % more than first come, first served (1.80).'
+    'On average 2.00 tasks are ready, 11 % more than first come, first served.'
     """
-    usual, share = sum(plan.first_come) / max(1, len(plan)), abs(plan.gain)
+    share = abs(plan.gain)
     amount = f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
-    than = f"{amount} {'more' if plan.gain > 0 else 'fewer'} than first come, first served ({usual:,.2f})"
+    than = f"{amount} {'more' if plan.gain > 0 else 'fewer'} than first come, first served"
     if plan.area == sum(plan.first_come):
         than = "as many as under first come, first served"
     return f"On average {plan.average:,.2f} tasks are ready, {than}."

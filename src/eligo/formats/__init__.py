@@ -206,6 +206,7 @@ def write_priorities(
         writer = cast(Prioritising, chosen)
         return (writer.write_in_place(flow, order) if path is None else writer.write_wrapper(flow, order, path)) + told
     write(with_priorities(flow, order), cast(str, path), format)
+    told = ([] if path == "-" else [f"wrote {path}"]) + told
     missing = lost(flow, format) if format != came_from else []
     told += [f"{format} has no place for {', '.join(missing)}"] if missing else []
     advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
@@ -253,6 +254,9 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
     path = os.fspath(path)
     text = load(path, limit, may_be_empty=True)
     try:
+        kinds = _of_suffix(path)
+        if kinds and not {"json", "arcs", "csv"} & {*kinds}:
+            raise FormatError(f"this is a workflow ({kinds[-1]}), not an order: that is names, one a line, or JSON")
         document = load_json(text) if text.lstrip().startswith("{") else None
         return document if isinstance(document, dict) and "proof" in document else orders.parse(text)
     except InputError as error:

@@ -56,10 +56,10 @@ def parse(text: str) -> Workflow:
     name = None if title is None else title.replace("\\\\", "\\")
     drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name)
     if title == "snakemake_dag":
-        drawing.kinds = True
+        drawing.engine = "snakemake"
         drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
     elif operators := _operators(graph):
-        drawing.kinds, drawing.passed = True, operators
+        drawing.engine, drawing.passed = "nextflow", operators
     return drawing.workflow()
 
 

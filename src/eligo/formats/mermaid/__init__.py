@@ -55,10 +55,10 @@ def parse(text: str) -> Workflow:
     labels = [_label(chart.labels.get(i)) for i in range(len(ids))]
     drawing = Drawing(NAME, ids, labels, chart.arcs, _title(chart.front))
     if drawing.name == "DAG" and ids and all(map(_SNAKEMAKE.fullmatch, ids)):
-        drawing.kinds, drawing.done, drawing.ids = True, chart.dashed, [id.removeprefix("id") for id in ids]
+        drawing.engine, drawing.done, drawing.ids = "snakemake", chart.dashed, [id.removeprefix("id") for id in ids]
         drawing.labels = [label and tuple(label[0].split(" - ")) for label in labels]
     elif _TOP_DOWN.search(text) and all(map(_NEXTFLOW.fullmatch, ids)) and (others := _others(chart)):
-        drawing.kinds, drawing.passed = True, others
+        drawing.engine, drawing.passed = "nextflow", others
     return drawing.workflow()
 
 
