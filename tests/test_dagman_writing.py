@@ -242,7 +242,7 @@ def test_submit_files_with_a_priority_of_their_own_are_named(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("mine.dag", "mine.dag: this is the file that was read: give another name, or --in-place"),
+        ("mine.dag", "mine.dag: this is the file that was read: give another name, or change it in place"),
         (
             "sub/prio.dag",
             "sub/prio.dag: the paths in mine.dag count from its folder, so write the wrapper there: prio.dag",

@@ -12,7 +12,7 @@ from eligo.cli.printing import speak_plainly, version_line
 INTERRUPTED = 130
 #: what the library calls an argument that would help, as the command has it
 REMEDIES = {
-    "allow_outside": "--allow-outside reads it all the same",
+    "allow_outside": "give --allow-outside to read it",
     "format": "name it with --to",
     "family": "`eligo generate list` shows them all",
 }
