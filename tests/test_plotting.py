@@ -372,12 +372,13 @@ def test_the_page_has_the_facts(tmp_path: Path) -> None:
     page = (tmp_path / "a.html").read_text("utf-8")
     facts = {
         "tasks": "3",
-        "arcs": "3",
-        "of these shortcuts": "1",
+        "arcs": "3, of which 1 are shortcuts",
         "blocks": "2",
         "verdict": "optimal",
-        "steps proved best": "4 of 4 (100 %)",
-        "area / bound": "3 / 3 (100 %)",
+        "ready on average": "1.00",
+        "first come, first served": "1.00",
+        "share of the largest possible average": "100 %",
+        "steps at which it is proved best": "3 of 3 (100 %)",
     }
     for name, value in facts.items():
         assert f"<tr><th>{name}</th><td>{value}</td></tr>" in page

@@ -222,5 +222,9 @@ def _tightness(plan: Plan) -> str:
     return (
         f"After {plan.tight_steps:,} of {_count(len(plan), 'step')} ({percent(plan.tight_steps, len(plan))}) the number of "
         "ready tasks is proved to be the largest possible; its average is "
-        + ("the largest possible." if (share := percent(plan.area, plan.area_bound)) == "100 %" else f"at least {share} of that.")
+        + (
+            "the largest possible."
+            if (share := percent(plan.area, plan.area_bound)) == "100 %"
+            else f"at least {share} of that."
+        )
     )

@@ -151,7 +151,7 @@ def gain_sentence(plan: Plan) -> str:
     """What the plan gains, for the same reader.
 
     >>> gain_sentence(plan(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])))
-    'On average 2.00 tasks are ready, 11 % more than first come, first served.'
+    'On average 2.20 tasks are ready, 10 % more than first come, first served.'
     """
     share = abs(plan.gain)
     amount = f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"

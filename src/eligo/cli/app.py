@@ -33,7 +33,9 @@ From = Annotated[
 ]
 To = Annotated[
     str | None,
-    typer.Option("--to", autocompletion=offered("format"), help="The format to write, where OUT's suffix does not tell."),
+    typer.Option(
+        "--to", autocompletion=offered("format"), help="The format to write, where OUT's suffix does not tell."
+    ),
 ]
 Outside = Annotated[
     bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
@@ -74,13 +76,15 @@ def show(file: File, from_: From = None, allow_outside: Outside = False, json: J
         "components": len(dag.components()),
         "duplicate_arcs": dag.duplicates,
         "seconds_known": sum(task.seconds is not None for task in flow.details.values()),
-        "area": sum(profile),
     }
+    area, average = sum(profile), sum(profile) / max(1, len(dag))
     if json:
-        print_json({"name": flow.name, "format": flow.origin and flow.origin.format} | facts | {"profile": profile})
+        known = {"name": flow.name, "format": flow.origin and flow.origin.format}
+        print_json(known | facts | {"area": area, "average": average, "profile": profile})
         return
     ready = sparkline(profile)
-    print_facts(flow.name or file, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
+    told = [(key.replace("_", " "), value) for key, value in facts.items()]
+    print_facts(flow.name or file, [*told, ("ready on average", f"{average:,.2f}"), ("ready tasks", ready)])
 
 
 @app.command()
@@ -131,8 +135,18 @@ def plan(
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
     from eligo.cli.exporting import export, next_steps, text_to_write
-    from eligo.cli.plans import check_free, plan_document, print_details, print_gain, print_plan
-    from eligo.cli.plans import read_told, save_plan, stoppable, tell, working
+    from eligo.cli.plans import (
+        check_free,
+        plan_document,
+        print_details,
+        print_gain,
+        print_plan,
+        read_told,
+        save_plan,
+        stoppable,
+        tell,
+        working,
+    )
     from eligo.planning import plan as make_plan
     from eligo.prioritising import check_order
 
@@ -185,11 +199,11 @@ def explain(
 
         with working("drawing"):
             save_explanation(found, flow, output, words)
-        tell([f"wrote {output}"])
     if json:
         print_json(plan_document(found) | {"words": words})
     else:
         print_explanation(found, words)
+    tell([] if output is None else [f"wrote {output}"])
 
 
 @app.command()
@@ -267,7 +281,9 @@ def batch(
     eligible: Annotated[
         str | None, typer.Option(help="Likewise the tasks that may be handed out, where not all eligible ones may.")
     ] = None,
-    method: Annotated[str, typer.Option(autocompletion=offered("method"), help="auto, exact, greedy or expansive.")] = "auto",
+    method: Annotated[
+        str, typer.Option(autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
+    ] = "auto",
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
@@ -353,7 +369,9 @@ def compare(
     ] = None,
     family: Annotated[
         list[str] | None,
-        typer.Option(autocompletion=offered("family"), help="A dag of a family, such as 'out-mesh 40'; may be repeated."),
+        typer.Option(
+            autocompletion=offered("family"), help="A dag of a family, such as 'out-mesh 40'; may be repeated."
+        ),
     ] = None,
     schedulers: Annotated[
         str,

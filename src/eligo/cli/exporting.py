@@ -20,7 +20,7 @@ from eligo.simulation.figures import order_figures
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
-LONGEST_FILE = 20  # characters: of longer ones a line has no room
+LONGEST_FILE = 17  # characters: of longer ones a line has no room
 PICTURES = (".svg", ".png", ".html", ".pdf")
 #: what can be written that is no workflow, and how such a file's name ends
 TEXTS = {"names": (".txt", ".order"), "snakemake": (".smk",)}
@@ -77,25 +77,25 @@ def next_steps(flow: Workflow, file: str) -> list[tuple[str, str]]:
     file = file if len(file) <= LONGEST_FILE else "FILE"
     match _engine(flow):
         case "dagman":
-            writes = [("-o prio.dag", "writes priorities beside it, to end sooner")]
+            writes = [("-o prio.dag", "writes priorities beside it")]
         case "snakemake":
             writes = [("-o rules.smk", "writes a priority for each rule")]
         case "nextflow":
             writes = []  # it knows no priorities among tasks
         case format:
             kept = suffix if format and module(format).PRIORITIES else ".json"
-            writes = [(f"-o OUT{kept}", "writes it with priorities, to end sooner")]
-    steps = [*writes, ("--names", "prints that order" if writes else "prints an order to end sooner")]
+            writes = [(f"-o OUT{kept}", "writes priorities")]
+    steps = [*writes, ("--names", "prints the order written")]
     return [
         *((f"eligo plan {file} {option}", what) for option, what in steps),
-        ("... --order ready", "does so for the order shown here"),
-        (f"eligo explain {file}", "says why; -o PAGE.html draws it"),
+        ("... --order ready", "writes this order instead"),
+        (f"eligo explain {file}", "says why, draws it with -o"),
     ]
 
 
 def _engine(flow: Workflow) -> str | None:
     """The engine that a workflow came from where that is known, else its format."""
-    return flow.origin and (flow.origin.engine or flow.origin.format)
+    return (flow.origin.engine or flow.origin.format) if flow.origin else None
 
 
 def snakemake_rules(flow: Workflow, order: Sequence[str]) -> tuple[str, list[str]]:
@@ -109,7 +109,9 @@ def snakemake_rules(flow: Workflow, order: Sequence[str]) -> tuple[str, list[str
     followed = Policy("rules", flow.dag, scores, rank=rank_of(flow.dag, flow.dag.order)).order()
     if np.array_equal(followed, flow.dag.order):
         return "# Priorities of rules change nothing here: first come, first served does the same.\n", []
-    ready = [f"{eligible_counts(flow.dag, o).sum() / max(1, len(flow)):,.2f}" for o in (followed, order, flow.dag.order)]
+    ready = [
+        f"{eligible_counts(flow.dag, o).sum() / max(1, len(flow)):,.2f}" for o in (followed, order, flow.dag.order)
+    ]
     told = f"jobs of one rule stay equal: {ready[0]} are ready on average, {ready[1]} in the whole order"
     head = "# Snakemake starts ready jobs of larger priority first: put each line into its rule.\n"
     lines = [f"rule {rule}:\n    priority: {priority[rule]}\n" for rule in reversed(ranked) if rule]

@@ -55,7 +55,8 @@ def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
 
 
 def tell(lines: Sequence[str]) -> None:
-    """Say something beside the result."""
+    """Say something beside the result, after what is said of it already."""
+    sys.stdout.flush()
     for line in lines:
         sys.stderr.write(f"eligo: {line}\n")
 
@@ -164,7 +165,7 @@ def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
     except ScheduleError as error:
         return _no(str(error), {"task": error.task, "parent": error.parent}, as_json)
     if as_json:
-        print_json({"valid": True, **vars(found)})
+        print_json({"valid": True, **vars(found), "average": found.area / max(1, len(flow))})
         return 0
     answers = {
         "optimal": "Yes, a schedule, and no order can have more tasks ready at any moment.",
@@ -183,7 +184,7 @@ def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> in
     if not found.holds:
         return _no(f"the proof does not hold: {found.reason}", {}, as_json)
     if as_json:
-        print_json({"valid": True, **vars(found)})
+        print_json({"valid": True, **vars(found), "average": (found.area or 0) / max(1, len(flow))})
         return 0
     figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
     print_facts(f"Yes, the proof holds: {VERDICTS[str(found.verdict)]}.", figures)

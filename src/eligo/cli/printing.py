@@ -15,7 +15,19 @@ from eligo.version import SCHEMA, __version__
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: what stands for our signs where the terminal cannot show them
 PLAIN = str.maketrans(
-    {"▷": "|>", "→": "->", "×": "x", "≤": "<=", "ρ": "rho", "…": "...", "─": "-", "·": ".", "│": "|", "┤": "|", "└": "+"}
+    {
+        "▷": "|>",
+        "→": "->",
+        "×": "x",
+        "≤": "<=",
+        "ρ": "rho",
+        "…": "...",
+        "─": "-",
+        "·": ".",
+        "│": "|",
+        "┤": "|",
+        "└": "+",
+    }
     | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
 )
 WIDTH = 80  # characters, where no terminal says how many
@@ -85,7 +97,11 @@ def chart(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], wi
         rows.append(f"{label:>8} {'┤' if label else '│'}{line}".rstrip())
     last = f"{len(profile) - 1:,}"
     wide = max(len(at) * times, len(last) + 2)
-    rows += [f"{0:>8} └{'─' * wide}", f"{'':10}0{last:>{wide - 1}} tasks done", f"{'':10}{_legend(profile, bound, other)}"]
+    rows += [
+        f"{0:>8} └{'─' * wide}",
+        f"{'':10}0{last:>{wide - 1}} tasks done",
+        f"{'':10}{_legend(profile, bound, other)}",
+    ]
     return "\n".join(rows)
 
 
