@@ -282,9 +282,9 @@ def test_the_verdict_and_the_axes_are_told_in_plain_words(tmp_path: Path) -> Non
     best = plan(dag, "quick")
     plotting.save_figure(plotting.draw_profile(best, plotting.fifo_profile(dag)), tmp_path / "p.svg")
     written = texts((tmp_path / "p.svg").read_text("utf-8"))
-    legend = {"this plan", "first come, first served", "ceiling: no order can have more ready"}
+    legend = {"this plan", "first come, first served", "bound at each step: no order can have more ready"}
     assert {str(best), "tasks executed", "tasks ready", *legend} <= {*written}
-    assert "gap between plan and ceiling" not in written  # there is none
+    assert "gap between plan and bound" not in written  # there is none
 
 
 @draws
@@ -292,7 +292,7 @@ def test_the_gap_is_told_where_there_is_one(tmp_path: Path) -> None:
     undecided = plan(families.random_layered(5, 8, seed=2))
     assert undecided.profile != undecided.upper_bound
     plotting.save_figure(plotting.draw_profile(undecided), tmp_path / "p.svg")
-    assert "gap between plan and ceiling" in texts((tmp_path / "p.svg").read_text("utf-8"))
+    assert "gap between plan and bound" in texts((tmp_path / "p.svg").read_text("utf-8"))
 
 
 @draws

@@ -219,12 +219,9 @@ def _tightness(plan: Plan) -> str:
     if plan.verdict == "optimal":
         steps = _count(len(plan), "step")
         return f"After each of the {steps} the number of ready tasks is proved to be the largest possible."
+    share = percent(plan.area, plan.area_bound)
+    average = "the largest possible" if share == "100 %" else f"at least {share} of the largest possible"
     return (
         f"After {plan.tight_steps:,} of {_count(len(plan), 'step')} ({percent(plan.tight_steps, len(plan))}) the number of "
-        "ready tasks is proved to be the largest possible; its average is "
-        + (
-            "the largest possible."
-            if (share := percent(plan.area, plan.area_bound)) == "100 %"
-            else f"at least {share} of that."
-        )
+        f"ready tasks is proved to be the largest possible; its average is {average}."
     )

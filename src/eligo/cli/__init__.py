@@ -20,9 +20,6 @@ REMEDIES = {
 
 def main() -> None:
     """Run the command and leave with its exit code."""
-    if sys.argv[1:] == ["--version"]:  # answered before anything heavy is imported
-        sys.stdout.write(version_line())
-        return
     sys.exit(run(sys.argv[1:]))
 
 
@@ -54,16 +51,23 @@ def run(arguments: list[str]) -> int:
 
 def _answered(arguments: list[str]) -> int:
     """The exit code, once everything is written."""
-    from eligo.cli.app import app
-
     try:
-        code = int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
+        code = _done(arguments)
         sys.stdout.flush()
     except SystemExit as ended:  # so tables tell that nobody reads on
         if isinstance(ended.__context__, BrokenPipeError):
             raise ended.__context__ from None
         raise
     return _complain("stopped", code) if code == INTERRUPTED else code
+
+
+def _done(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # answered before anything heavy is imported
+        sys.stdout.write(version_line())
+        return 0
+    from eligo.cli.app import app
+
+    return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
 
 
 def _complain(message: str, code: int = 2) -> int:

@@ -79,7 +79,7 @@ def next_steps(flow: Workflow, file: str) -> list[tuple[str, str]]:
         case "dagman":
             writes = [("-o prio.dag", "writes priorities beside it")]
         case "snakemake":
-            writes = [("-o rules.smk", "writes a priority for each rule")]
+            writes = [("-o rules.smk", "writes priorities of rules")]
         case "nextflow":
             writes = []  # it knows no priorities among tasks
         case format:

@@ -180,7 +180,7 @@ def _shown(contest: Contest, name: str, column: Column) -> str:
     """A share of the bound, or a multiple of the best; with its margin where that is not small."""
     mean = contest.means[name, column]
     if column.game == "pebble":
-        return f"{mean.value:.1%}"
+        return f"{math.floor(1000 * mean.value + 1e-6) / 1000:.1%}"  # never rounded up to the whole
     margin = (mean.high - mean.value) / contest.best(column)
     value = f"{contest.relative(name, column):.3f}"
     return f"{value} ±{margin:.2f}" if column.game == "volatile" and margin >= ALIKE else value
