@@ -91,6 +91,13 @@ def test_what_to_do_next_fits_where_the_workflow_came_from(say: Words, file: str
     assert f"eligo plan {file} {hint}" in say("plan", file)[1]
 
 
+def test_nextflow_which_has_no_priorities_is_offered_none(say: Words) -> None:
+    Path("nf.dot").write_text('digraph { v0 [shape=point,label=""]; v1 [label="FETCH"]; v2 [label="ALIGN"]; v0->v1; v1->v2 }')
+    out = say("plan", "nf.dot")[1]
+    assert "eligo plan nf.dot --names" in out
+    assert "priorities" not in out
+
+
 def test_what_has_no_single_best_order_is_not_called_impossible(say: Words) -> None:
     Path("torn.arcs").write_text("a x\nb x\na y\nb y\nc u\nd v\n")
     assert json.loads(say("plan", "torn.arcs", "--json")[1])["verdict"] == "impossible"
