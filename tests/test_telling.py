@@ -92,7 +92,9 @@ def test_what_to_do_next_fits_where_the_workflow_came_from(say: Words, file: str
 
 
 def test_nextflow_which_has_no_priorities_is_offered_none(say: Words) -> None:
-    Path("nf.dot").write_text('digraph { v0 [shape=point,label=""]; v1 [label="FETCH"]; v2 [label="ALIGN"]; v0->v1; v1->v2 }')
+    Path("nf.dot").write_text(
+        'digraph { v0 [shape=point,label=""]; v1 [label="FETCH"]; v2 [label="ALIGN"]; v0->v1; v1->v2 }'
+    )
     out = say("plan", "nf.dot")[1]
     assert "eligo plan nf.dot --names" in out
     assert "priorities" not in out
