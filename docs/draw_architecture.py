@@ -45,8 +45,8 @@ def module_graph() -> Graph:
 
 
 def room_of(module: str) -> str:
-    """The room, a package or a module right below eligo, that a module is in."""
-    return module.split(".")[1] if "." in module else ""
+    """The room, a package or a module right below eligo, that a module is in; the doors of the house are in none."""
+    return module.split(".")[1] if module not in {"eligo", "eligo.__main__"} else ""
 
 
 def room_graph(graph: Mapping[str, set[str]]) -> Graph:

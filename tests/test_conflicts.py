@@ -4,8 +4,10 @@ import pytest
 
 import eligo
 from eligo.dag import Dag
+from eligo.deciding import conflicts
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, find_conflict
+from eligo.deciding.limits import BEST_SET_SECONDS
 from eligo.families import random_dag, random_layered
 from eligo.rows import Ints
 from eligo.theory.exact import down_sets, max_profile
@@ -107,6 +109,15 @@ def test_the_search_finds_a_conflict_where_sets_are_not_enumerated(dag: Dag, mon
     for step, chosen in zip(found.steps, found.sets, strict=True):
         assert len(chosen) <= step
         assert eligible_after(bare, set(chosen.tolist())) - (step - len(chosen)) == best[step]
+
+
+def test_the_second_set_is_not_looked_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explanations wait for it, and what is found at all is found soon."""
+    given: list[float] = []
+    monkeypatch.setattr(Subsets, "of", lambda *_: None)
+    monkeypatch.setattr(conflicts, "best_set", lambda dag, maxima, step, clock: given.append(clock.seconds))
+    assert find_conflict(skeleton(IMPOSSIBLE[0]), Clock(60.0)) is not None
+    assert given == [BEST_SET_SECONDS]
 
 
 def test_an_optimal_plan_has_no_conflict() -> None:

@@ -270,7 +270,9 @@ def test_text_without_a_file_gets_no_wrapper(tmp_path: Path) -> None:
 
 def test_other_formats_go_both_ways(tmp_path: Path) -> None:
     flow = parse('{"tasks": [{"name": "a", "run": "ls -l"}, {"name": "b", "after": ["a"]}]}')
-    assert "-maxjobs N flow.dag" in formats.write_priorities(flow, ["a", "b"], tmp_path / "flow.dag")[1]
+    told = formats.write_priorities(flow, ["a", "b"], tmp_path / "flow.dag")
+    assert told[0] == f"wrote {tmp_path / 'flow.dag'}"
+    assert "-maxjobs N flow.dag" in told[2]
     again = formats.read(tmp_path / "flow.dag")
     assert by_priority(again) == ["a", "b"]
     formats.write_priorities(again, ["a", "b"], tmp_path / "flow.json", override=True)
@@ -381,13 +383,14 @@ def test_convert_tells_what_is_lost(
     assert run(["convert", "mine.dag", "mine.arcs"]) == 0
     assert capfd.readouterr().err == (
         "eligo: 1 of 3 tasks are done and left out\neligo: arcs has no place for commands (1 task), categories (1 task)\n"
+        "eligo: wrote mine.arcs\n"
     )
     assert run(["convert", "mine.dag", "mine.json"]) == 0
-    assert capfd.readouterr().err == "eligo: 1 of 3 tasks are done and left out\n"
+    assert capfd.readouterr().err == "eligo: 1 of 3 tasks are done and left out\neligo: wrote mine.json\n"
     (tmp_path / "rich.json").write_text('{"name": "n", "tasks": [{"name": "a", "seconds": 2}], "files": {"f": 1}}')
     assert run(["convert", "rich.json", "rich.dag"]) == 0
     message = "eligo: dagman has no place for the workflow's name, sizes of files, run times (1 task)\n"
-    assert capfd.readouterr().err == message
+    assert capfd.readouterr().err == f"{message}eligo: wrote rich.dag\n"
     assert run(["convert", "rich.json", "rich.what"]) == 2
     assert capfd.readouterr().err.startswith("eligo: rich.what: the file's name does not tell")
 

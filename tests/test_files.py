@@ -150,7 +150,7 @@ def test_line_ends_and_marks_make_no_difference(tmp_path: Path, name: str, text:
     [
         (b"a\n\0", "byte 2 is NUL, so this is no text"),
         (b" \n", "the file is empty"),
-        (b"\xe9\0", "byte 0 .0xe9. is not UTF-8"),
+        (b"\xe9\0", "byte 1 .0x00. is no character, so this is no text"),
     ],
 )
 def test_what_is_no_text(tmp_path: Path, data: bytes, message: str) -> None:

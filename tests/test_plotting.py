@@ -282,9 +282,9 @@ def test_the_verdict_and_the_axes_are_told_in_plain_words(tmp_path: Path) -> Non
     best = plan(dag, "quick")
     plotting.save_figure(plotting.draw_profile(best, plotting.fifo_profile(dag)), tmp_path / "p.svg")
     written = texts((tmp_path / "p.svg").read_text("utf-8"))
-    legend = {"this plan", "first come, first served", "ceiling: no order can have more ready"}
+    legend = {"this plan", "first come, first served", "bound at each step: no order can have more ready"}
     assert {str(best), "tasks executed", "tasks ready", *legend} <= {*written}
-    assert "gap between plan and ceiling" not in written  # there is none
+    assert "gap between plan and bound" not in written  # there is none
 
 
 @draws
@@ -292,7 +292,7 @@ def test_the_gap_is_told_where_there_is_one(tmp_path: Path) -> None:
     undecided = plan(families.random_layered(5, 8, seed=2))
     assert undecided.profile != undecided.upper_bound
     plotting.save_figure(plotting.draw_profile(undecided), tmp_path / "p.svg")
-    assert "gap between plan and ceiling" in texts((tmp_path / "p.svg").read_text("utf-8"))
+    assert "gap between plan and bound" in texts((tmp_path / "p.svg").read_text("utf-8"))
 
 
 @draws
@@ -372,12 +372,13 @@ def test_the_page_has_the_facts(tmp_path: Path) -> None:
     page = (tmp_path / "a.html").read_text("utf-8")
     facts = {
         "tasks": "3",
-        "arcs": "3",
-        "of these shortcuts": "1",
+        "arcs": "3, of which 1 are shortcuts",
         "blocks": "2",
         "verdict": "optimal",
-        "steps proved best": "4 of 4 (100 %)",
-        "area / bound": "3 / 3 (100 %)",
+        "ready on average": "1.00",
+        "first come, first served": "1.00",
+        "share of the largest possible average": "100 %",
+        "steps at which it is proved best": "3 of 3 (100 %)",
     }
     for name, value in facts.items():
         assert f"<tr><th>{name}</th><td>{value}</td></tr>" in page

@@ -10,7 +10,7 @@ import numpy as np
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.conflicts import Conflict
-from eligo.planning import Plan
+from eligo.planning import Plan, percent
 from eligo.planning import plan as make_plan
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.priority import Kind
@@ -219,8 +219,9 @@ def _tightness(plan: Plan) -> str:
     if plan.verdict == "optimal":
         steps = _count(len(plan), "step")
         return f"After each of the {steps} the number of ready tasks is proved to be the largest possible."
-    tight = plan.tight_steps - 1  # without E(0)
+    share = percent(plan.area, plan.area_bound)
+    average = "the largest possible" if share == "100 %" else f"at least {share} of the largest possible"
     return (
-        f"After {tight:,} of {_count(len(plan), 'step')} ({tight / len(plan):.0%}) the number of ready tasks is proved "
-        f"to be the largest possible; on average it is {plan.area / max(1, plan.area_bound):.2%} of a proven bound."
+        f"After {plan.tight_steps:,} of {_count(len(plan), 'step')} ({percent(plan.tight_steps, len(plan))}) the number of "
+        f"ready tasks is proved to be the largest possible; its average is {average}."
     )

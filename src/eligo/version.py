@@ -1,3 +1,6 @@
 """The version, alone, so that `eligo --version` and the build read it without importing anything."""
 
 __version__ = "0.1.0"
+
+#: of the JSON documents that the command prints: a larger number where a key goes or changes its meaning
+SCHEMA = 1

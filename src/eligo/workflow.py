@@ -75,6 +75,8 @@ class Origin:
     done: tuple[str, ...] = ()
     #: the other files that were read with it
     files: tuple[str, ...] = ()
+    #: the engine that drew it, such as "snakemake", where that is seen
+    engine: str | None = None
     #: how many nodes the engine puts between tasks by itself
     joins: int = 0
     #: how the file's bytes were read

@@ -7,7 +7,7 @@ standard error.
 import os
 import sys
 
-from eligo.cli.printing import version_line
+from eligo.cli.printing import speak_plainly, version_line
 
 INTERRUPTED = 130
 #: what the library calls an argument that would help, as the command has it
@@ -23,20 +23,16 @@ REMEDIES = {
 
 def main() -> None:
     """Run the command and leave with its exit code."""
-    if sys.argv[1:] == ["--version"]:  # answered before anything heavy is imported
-        sys.stdout.write(version_line())
-        return
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """The exit code of the command with these arguments."""
-    from eligo.cli.app import app
     from eligo.errors import EligoError
 
+    speak_plainly()
     try:
-        code = int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
-        return _complain("stopped", code) if code == INTERRUPTED else code
+        return _answered(arguments or ["--help"])
     except EligoError as error:
         remedy = REMEDIES.get(getattr(error, "remedy", None) or "")
         return _complain(f"{error}: {remedy}" if remedy else str(error))
@@ -49,10 +45,32 @@ def run(arguments: list[str]) -> int:
         return _complain("not enough memory for this workflow")
     except Exception as error:
         if hasattr(error, "format_message"):  # wrong usage, told by the argument parser
-            return _complain(f"{error.format_message()} (eligo --help lists what there is)")
+            verb = getattr(getattr(error, "ctx", None), "command_path", "eligo")
+            return _complain(f"{error.format_message()} ({verb} --help lists what there is)")
         if os.environ.get("ELIGO_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")
+
+
+def _answered(arguments: list[str]) -> int:
+    """The exit code, once everything is written."""
+    try:
+        code = _done(arguments)
+        sys.stdout.flush()
+    except SystemExit as ended:  # so tables tell that nobody reads on
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
+        raise
+    return _complain("stopped", code) if code == INTERRUPTED else code
+
+
+def _done(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # answered before anything heavy is imported
+        sys.stdout.write(version_line())
+        return 0
+    from eligo.cli.app import app
+
+    return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
 
 
 def _complain(message: str, code: int = 2) -> int:

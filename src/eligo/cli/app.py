@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
+from eligo.cli.completing import offered
 from eligo.cli.printing import print_facts, print_json, sparkline, version_line
 from eligo.errors import InputError
 
 app = typer.Typer(
     help="Which ready task of a workflow to hand out next, and how good that choice is.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -17,9 +17,26 @@ app = typer.Typer(
 File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
-EffortOption = Annotated[str, typer.Option("--effort", help="How long to look: quick, normal (seconds) or thorough.")]
+EffortOption = Annotated[
+    str,
+    typer.Option(
+        "--effort", autocompletion=offered("effort"), help="How long to look: quick, normal (seconds) or thorough."
+    ),
+]
 From = Annotated[
-    str | None, typer.Option("--from", "--format", help="The input's format, where its name and content do not tell.")
+    str | None,
+    typer.Option(
+        "--from",
+        "--format",
+        autocompletion=offered("format"),
+        help="The input's format, where its name and content do not tell.",
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", autocompletion=offered("format"), help="The format to write, where OUT's suffix does not tell."
+    ),
 ]
 Outside = Annotated[
     bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
@@ -49,7 +66,7 @@ def options(
 def show(
     file: File, from_: From = None, allow_outside: Outside = False, reverse: Reverse = False, json: Json = False
 ) -> None:
-    """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
+    """Size and shape of a workflow, and how many tasks are ready under first come, first served."""
     from eligo.cli.plans import headline, read_told
     from eligo.theory.eligibility import eligible_counts
 
@@ -66,29 +83,34 @@ def show(
         "components": len(dag.components()),
         "duplicate_arcs": dag.duplicates,
         "seconds_known": sum(task.seconds is not None for task in flow.details.values()),
-        "area": sum(profile),
     }
+    area, average = sum(profile), sum(profile) / max(1, len(dag))
     if json:
-        print_json({"name": flow.name, "format": flow.origin and flow.origin.format} | facts | {"profile": profile})
+        known = {"name": flow.name, "format": flow.origin and flow.origin.format}
+        print_json(known | facts | {"area": area, "average": average, "profile": profile})
         return
     ready = sparkline(profile)
+    told = [(key.replace("_", " "), value) for key, value in facts.items()]
     title = headline(flow, flow.name or file)
-    print_facts(title, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
+    print_facts(title, [*told, ("ready on average", f"{average:,.2f}"), ("ready tasks", ready)])
 
 
 @app.command()
 def plan(
     file: File,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="Write the workflow here with priorities.")
+        str | None,
+        typer.Option("-o", "--output", help="Write the workflow here with priorities; .txt: the order; .smk: rules."),
     ] = None,
+    names: Annotated[bool, typer.Option("--names", help="Write the order: a name a line, here or to OUT.")] = False,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Put the priorities into FILE itself, and change nothing else.")
     ] = False,
     order: Annotated[
         str,
         typer.Option(
-            help="What is written as priorities: finish (ends sooner), ready (the plan's), a policy or a file."
+            autocompletion=offered("order", "policy"),
+            help="What is written: finish (ends sooner), ready (the plan's), a policy or a file.",
         ),
     ] = "finish",
     priority_base: Annotated[
@@ -100,7 +122,12 @@ def plan(
         typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
     ] = False,
     to: Annotated[
-        str | None, typer.Option("--to", help="The format to write, where OUT's suffix does not tell.")
+        str | None,
+        typer.Option(
+            "--to",
+            autocompletion=offered("format", "text"),
+            help="The format to write, where OUT's suffix does not tell; also names, and snakemake for its rules.",
+        ),
     ] = None,
     save: Annotated[
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
@@ -108,45 +135,56 @@ def plan(
     effort: EffortOption = "normal",
     prefer: Annotated[
         str,
-        typer.Option(help="Among equally good orders: path (longest remaining path first) or finish (begun branches)."),
+        typer.Option(
+            autocompletion=offered("prefer"),
+            help="Among equally good orders: path (longest remaining path first) or finish (begun branches).",
+        ),
     ] = "path",
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False,
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
+    from eligo.cli.exporting import export, next_steps, text_to_write
     from eligo.cli.places import check_place
-    from eligo.cli.plans import print_plan, read_told, save_plan, stoppable, tell, working
-    from eligo.formats import format_for_priorities, write_priorities
+    from eligo.cli.plans import (
+        plan_document,
+        print_details,
+        print_gain,
+        print_plan,
+        read_told,
+        save_plan,
+        stoppable,
+        tell,
+        working,
+    )
     from eligo.planning import plan as make_plan
     from eligo.prioritising import check_order
 
     if in_place and output is not None:
         raise InputError("--in-place writes FILE itself: leave -o out")
+    to, output = ("names", output or "-") if names else (to, output)
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
     flow = read_told(file, from_, allow_outside, reverse)
     writing = in_place or output is not None
-    if writing:
-        format_for_priorities(flow, output, to)  # a wrong name is told before the work
+    text = text_to_write(flow, file, output, to) if writing else None
     for place in (output, save):
         check_place(flow, place, force)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, prefer, clock)
+    told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
+    if json:
+        print_json(plan_document(found))
+    elif output != "-" and save != "-":
+        print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
+        if verbose:
+            print_details(found, prefer)
     if save is not None:
         save_plan(found, save)
-    told: list[str] = []
-    if writing:
-        from eligo.cli.exporting import order_to_export
-
-        exported, told = order_to_export(flow, found, order)
-        told += write_priorities(flow, exported, output, override, to, first=priority_base)
-    if json:
-        print_json(found.document())
-    elif output != "-" and save != "-":
-        print_plan(flow, found, prefer)
     tell(told)
 
 
@@ -163,7 +201,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
-    from eligo.cli.plans import print_explanation, read_told, stoppable, working
+    from eligo.cli.plans import plan_document, print_explanation, read_told, stoppable, tell, working
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
@@ -176,11 +214,11 @@ def explain(
 
         with working("drawing"):
             save_explanation(found, flow, output, words)
-        typer.echo(f"eligo: wrote {output}", err=True)
     if json:
-        print_json(found.document() | {"words": words})
+        print_json(plan_document(found) | {"words": words})
     else:
-        print_explanation(flow, found, words)
+        print_explanation(found, words)
+    tell([] if output is None else [f"wrote {output}"])
 
 
 @app.command()
@@ -206,9 +244,7 @@ def convert(
     file: File,
     out: Annotated[str, typer.Argument(help="Where to write; - is standard output.")],
     from_: From = None,
-    to: Annotated[
-        str | None, typer.Option("--to", help="The output's format, where OUT's suffix does not tell.")
-    ] = None,
+    to: To = None,
     allow_outside: Outside = False,
     force: Force = False,
     reverse: Reverse = False,
@@ -224,20 +260,24 @@ def convert(
     write(flow, out, format)
     missing = lost(flow, format)
     tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
+    tell([] if out == "-" else [f"wrote {out}"])
 
 
 @app.command()
 def generate(
-    family: Annotated[str, typer.Argument(help="The family's name; `list` shows them all.")],
+    family: Annotated[
+        str, typer.Argument(autocompletion=offered("family"), help="The family's name; `list` shows them all.")
+    ],
     parameters: Annotated[list[str] | None, typer.Argument(help="Its sizes, in order or as name=value.")] = None,
     seed: Annotated[int, typer.Option(help="For the random families.")] = 0,
     out: Annotated[str, typer.Option("-o", "--output", help="Where to write.")] = "-",
-    to: Annotated[str | None, typer.Option("--to", help="The format, where OUT's suffix does not tell.")] = None,
+    to: To = None,
     force: Force = False,
 ) -> None:
     """Make a dag of a named family, such as `eligo generate out-mesh 10` or `eligo generate w 3 2`."""
     from eligo.cli.generating import family_usages, make
     from eligo.cli.places import check_place
+    from eligo.cli.plans import tell
     from eligo.formats import write
     from eligo.workflow import Workflow
 
@@ -248,6 +288,7 @@ def generate(
     flow = Workflow(dag, name=" ".join([family, *(parameters or [])]))
     check_place(flow, out, force)
     write(flow, out, to or ("json" if out == "-" else None))
+    tell([] if out == "-" else [f"wrote {out}"])
 
 
 @app.command()
@@ -264,7 +305,9 @@ def batch(
     eligible: Annotated[
         str | None, typer.Option(help="Likewise the tasks that may be handed out, where not all eligible ones may.")
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact, greedy or expansive.")] = "auto",
+    method: Annotated[
+        str, typer.Option(autocompletion=offered("method"), help="auto, exact, greedy or expansive.")
+    ] = "auto",
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
@@ -299,10 +342,16 @@ def cluster(
         str | None, typer.Option(help="A file that names the tasks, where they were chosen by hand.")
     ] = None,
     goal: Annotated[
-        str, typer.Option(help="productive (most tasks made ready), communication (least to send back) or mixed.")
+        str,
+        typer.Option(
+            autocompletion=offered("goal"),
+            help="productive (most tasks made ready), communication (least to send back) or mixed.",
+        ),
     ] = "productive",
     weight: Annotated[float, typer.Option(help="How much sending counts when mixed, from 0 to 1.")] = 0.5,
-    strategy: Annotated[str, typer.Option(help="auto, direct, staggered or searched.")] = "auto",
+    strategy: Annotated[
+        str, typer.Option(autocompletion=offered("strategy"), help="auto, direct, staggered or searched.")
+    ] = "auto",
     executed: Annotated[
         str | None, typer.Option(help="A file that names the executed tasks, one a line, or as JSON.")
     ] = None,
@@ -310,7 +359,9 @@ def cluster(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="A picture (.svg, .png), or where --export goes.")
     ] = None,
-    export: Annotated[str | None, typer.Option(help="Write it for pegasus, snakemake or dagman.")] = None,
+    export: Annotated[
+        str | None, typer.Option(autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman.")
+    ] = None,
     effort: EffortOption = "normal",
     force: Force = False,
     from_: From = None,
@@ -347,10 +398,16 @@ def compare(
         list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
     ] = None,
     family: Annotated[
-        list[str] | None, typer.Option(help="A dag of a family, such as 'out-mesh 40'; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            autocompletion=offered("family"), help="A dag of a family, such as 'out-mesh 40'; may be repeated."
+        ),
     ] = None,
     schedulers: Annotated[
-        str, typer.Option(help="Which orders to compare, by name, with commas between them.")
+        str,
+        typer.Option(
+            autocompletion=offered("scheduler"), help="Which orders to compare, by name, with commas between them."
+        ),
     ] = "balanced,plan,critical-path,greedy,fifo,lifo",
     order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None,
     rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256",
@@ -392,7 +449,9 @@ def compare(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="comparison, sweep, batch or clustering.")],
+    paper: Annotated[
+        str, typer.Argument(autocompletion=offered("paper"), help="comparison, sweep, batch or clustering.")
+    ],
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="A folder for the page and the pictures.")
     ] = None,

@@ -19,7 +19,7 @@ FIRST_TASKS = 12
 VERDICTS = {
     "optimal": "one order of it is best at every moment",
     "impossible": "no order of it is best at every moment",
-    "bounded": "not decided",
+    "bounded": "whether one order of it is best is not decided",
 }
 
 
@@ -132,6 +132,7 @@ def _export(texts: Mapping[str, str], output: str) -> None:
     """Write the files of an export: one to where it should go, or a main one there and the others beside it."""
     if list(texts) == [""]:
         save(texts[""], output)
+        tell([] if output == "-" else [f"wrote {output}"])
         return
     if output == "-":
         raise InputError("this export has several files: name the first with -o, and the others go beside it")
@@ -159,7 +160,7 @@ def _print_fat_task(fat: FatTask) -> None:
         ("results to send back", f"{fat.cut_arcs:,} arcs" + _bytes(fat.bytes_out)),
         ("inputs to send", f"{len(fat.inputs):,} arcs" + _bytes(fat.bytes_in)),
         ("makes ready", f"{fat.productivity:,} tasks; {fat.eligible_after:,} are ready then"),
-        ("what is left", f"{len(fat.residual):,} tasks; {fat.residual_verdict}: {VERDICTS[fat.residual_verdict]}"),
+        ("what is left", f"{len(fat.residual):,} tasks; {VERDICTS[fat.residual_verdict]}"),
     ]
     facts += [("certificate", fat.certificate)] if fat.certificate else []
     facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []

@@ -1,23 +1,24 @@
 """Plans, explanations and verifications as people see them."""
 
-import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.printing import chart, print_facts, print_json, sparkline
+from eligo.cli.printing import chart, json_text, print_facts, print_json, print_lines, sparkline, width
 from eligo.deciding.clock import Clock
 from eligo.errors import ScheduleError, UnknownTaskError
 from eligo.formats.shared.drawing import ALL_DONE
 from eligo.formats.shared.files import save
-from eligo.planning import Plan, judge
-from eligo.theory.eligibility import eligible_counts
+from eligo.planning import VERDICTS, Plan, gain_sentence, judge, percent
+from eligo.plotting.labels import without_shared_path
 from eligo.workflow import Workflow
 
 FIRST_TASKS = 10
+FIRST_LINES = 2
 
 
 @contextmanager
@@ -64,7 +65,8 @@ def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
 
 
 def tell(lines: Sequence[str]) -> None:
-    """Say something beside the result."""
+    """Say something beside the result, after what is said of it already."""
+    sys.stdout.flush()
     for line in lines:
         sys.stderr.write(f"eligo: {line}\n")
 
@@ -89,43 +91,75 @@ def stoppable() -> Iterator[Clock]:
 
 def save_plan(plan: Plan, path: str) -> None:
     """Write a plan with its proof as JSON."""
-    save(json.dumps(plan.document(), ensure_ascii=False) + "\n", path)
+    if path == "-":
+        print_json(plan_document(plan))
+        return
+    save(json_text(plan_document(plan)), path)
+    tell([f"wrote {path}"])
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """The plan as plain data, with the numbers that people are told."""
+    usual = sum(plan.first_come) / max(1, len(plan))
+    return plan.document() | {"average": plan.average, "average_first_come": usual, "gain": plan.gain}
 
 
 #: what a preference does among orders that have equally many tasks ready at every step
 PREFERRED = {"path": "longest remaining path first", "finish": "begun branches first"}
 
 
-def print_plan(flow: Workflow, plan: Plan, prefer: str) -> None:
-    """The sentence first, then what it rests on."""
-    shown = ", ".join(plan.order[:FIRST_TASKS])
-    first_come = eligible_counts(flow.dag, flow.dag.order).tolist()
-    area = plan.area / max(1, len(plan))
-    gain = f" ({plan.area / max(1, sum(first_come)) - 1:+.0%} over first come, first served)" if plan.area else ""
+def print_plan(flow: Workflow, plan: Plan, next_steps: Sequence[tuple[str, str]]) -> None:
+    """What it means and what is gained, then ready tasks over time, then what to do next."""
+    print_gain(flow, plan)
+    picture = chart(plan.profile, plan.upper_bound, plan.first_come, height=8)
+    sys.stdout.write(f"\n{picture}\n\nthis order: {_first_tasks(plan.order)}\n")
+    column = max((len(command) for command, _ in next_steps), default=0) + 2
+    for number, (command, what) in enumerate(next_steps):
+        sys.stdout.write(f"{'' if number else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")
+
+
+def print_gain(flow: Workflow, plan: Plan) -> None:
+    """The two sentences that say what the plan means, or that nothing is left to plan."""
+    first = headline(flow, str(plan))
+    print_lines([first] if first != str(plan) else [first, gain_sentence(plan)])
+
+
+def print_details(plan: Plan, prefer: str) -> None:
+    """What the plan rests on, in the words of the theory."""
+    shortcuts = f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else ""
     print_facts(
-        headline(flow, str(plan)),
+        "",
         [
-            ("verdict", f"{plan.verdict} ({plan.method})"),
+            ("verdict", f"{VERDICTS[plan.verdict]} ({plan.method})"),
             ("tasks", len(plan)),
-            ("arcs", f"{plan.dag.arc_count:,}" + (f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else "")),
+            ("arcs", f"{plan.dag.arc_count:,}{shortcuts}"),
             ("blocks", plan.blocks),
-            ("ready on average", f"{area:.2f}{gain}"),
-            ("of the bound", f"{plan.area / plan.area_bound:.2%}" if plan.area_bound else "100 %"),
-            ("ready tasks", sparkline(plan.profile)),
-            ("first come first", sparkline(first_come, top=max(plan.profile, default=0))),
+            ("first come, first served", f"{sum(plan.first_come) / max(1, len(plan)):,.2f} ready on average"),
+            ("largest possible average", _average_share(plan.area, plan.area_bound)),
+            ("bound at each step", f"attained at {plan.tight_steps:,} of {len(plan):,} steps"),
             ("among equals", f"{PREFERRED[prefer]}; it costs no ready task"),
-            ("order", shown + (", ..." if len(plan) > FIRST_TASKS else "")),
             ("seconds", f"{plan.seconds:.3f}"),
         ],
     )
 
 
-def print_explanation(flow: Workflow, plan: Plan, words: Sequence[str]) -> None:
+def _average_share(area: int, area_bound: int) -> str:
+    share = percent(area, area_bound)
+    return "attained" if share == "100 %" else f"at least {share} of it"
+
+
+def _first_tasks(order: Sequence[str]) -> str:
+    """The first names, without what all names begin with, on few lines."""
+    names = without_shared_path([str(name) for name in order])
+    shown = ", ".join(names[:FIRST_TASKS]) + (", ..." if len(names) > FIRST_TASKS else "")
+    lines = wrap(shown, width() - 12, break_on_hyphens=False, max_lines=FIRST_LINES, placeholder=" ...")
+    return "\n            ".join(lines)
+
+
+def print_explanation(plan: Plan, words: Sequence[str]) -> None:
     """The words, then the chart."""
-    first_come = eligible_counts(flow.dag, flow.dag.order).tolist()
-    picture = chart(plan.profile, plan.upper_bound, first_come)
-    legend = "ready tasks while the workflow runs: █ this plan  · proven bound  ─ first come, first served"
-    sys.stdout.write("\n".join([*words, "", picture, f"{'':10}{legend}"]) + "\n")
+    print_lines(words)
+    sys.stdout.write(f"\n{chart(plan.profile, plan.upper_bound, plan.first_come)}\n")
 
 
 def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
@@ -135,7 +169,7 @@ def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
     except ScheduleError as error:
         return _no(str(error), {"task": error.task, "parent": error.parent}, as_json)
     if as_json:
-        print_json({"valid": True, **vars(found)})
+        print_json({"valid": True, **vars(found), "average": found.area / max(1, len(flow))})
         return 0
     answers = {
         "optimal": "Yes, a schedule, and no order can have more tasks ready at any moment.",
@@ -154,10 +188,10 @@ def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> in
     if not found.holds:
         return _no(f"the proof does not hold: {found.reason}", {}, as_json)
     if as_json:
-        print_json({"valid": True, **vars(found)})
+        print_json({"valid": True, **vars(found), "average": (found.area or 0) / max(1, len(flow))})
         return 0
     figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
-    print_facts(f"Yes, the proof holds: {found.verdict}.", figures)
+    print_facts(f"Yes, the proof holds: {VERDICTS[str(found.verdict)]}.", figures)
     return 0
 
 
@@ -172,9 +206,9 @@ def _no(why: str, witness: Mapping[str, Any], as_json: bool) -> int:
 def _figures(profile: Sequence[int], bound: Sequence[int], area: int, area_bound: int) -> Iterator[tuple[str, object]]:
     gaps = [(t, u - e) for t, (e, u) in enumerate(zip(profile, bound, strict=True)) if e < u]
     yield "tasks", len(profile) - 1
-    yield "of the bound", f"{area / area_bound:.2%}" if area_bound else "100 %"
+    yield "largest possible average", _average_share(area, area_bound)
     if gaps:
         step, widest = max(gaps, key=lambda gap: gap[1])
         yield "first gap", f"after step {gaps[0][0]}: {profile[gaps[0][0]]} ready, at most {bound[gaps[0][0]]} possible"
-        yield "widest gap", f"after step {step}: {widest} fewer than the bound"
+        yield "widest gap", f"after step {step}: {widest} fewer than possible, as far as is proved"
     yield "ready tasks", sparkline(profile)

@@ -1,14 +1,36 @@
-"""What people see: tables, a line of blocks for E(t), and JSON for programs."""
+"""What people see: tables, lines of blocks and charts for E(t), and JSON for programs."""
 
+import codecs
+import io
 import itertools
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
-from eligo.version import __version__
+from eligo.version import SCHEMA, __version__
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
+#: what stands for our signs where the terminal cannot show them
+PLAIN = str.maketrans(
+    {
+        "▷": "|>",
+        "→": "->",
+        "×": "x",
+        "≤": "<=",
+        "ρ": "rho",
+        "…": "...",
+        "─": "-",
+        "·": ".",
+        "│": "|",
+        "┤": "|",
+        "└": "+",
+    }
+    | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
+)
+WIDTH = 80  # characters, where no terminal says how many
 
 
 def version_line() -> str:
@@ -16,6 +38,24 @@ def version_line() -> str:
     from eligo.kernels import compiled
 
     return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
+
+
+def speak_plainly() -> None:
+    """Let what the terminal's encoding lacks be written in plain letters instead of failing."""
+    codecs.register_error("eligo", _plain_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not _is_unicode(stream.encoding):
+            stream.reconfigure(errors="eligo")
+
+
+def _plain_letters(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - nothing else is registered for
+    text = error.object[error.start : error.end].translate(PLAIN)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
+
+
+def _is_unicode(encoding: str | None) -> bool:
+    return (encoding or "").lower().replace("_", "-").startswith("utf")
 
 
 def sparkline(values: Sequence[int], width: int = 60, top: int = 0) -> str:
@@ -33,45 +73,82 @@ def sparkline(values: Sequence[int], width: int = 60, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
-def chart(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], width: int = 64, height: int = 12) -> str:
-    """Ready tasks over time, as text: bars for the plan, dots for the bound above it, a dash for the other order.
+def chart(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], width: int = 58, height: int = 12) -> str:
+    """Ready tasks over time, as text: bars for the plan, dots for the bound above it, a dash for first come, first served.
 
-    >>> print(chart([1, 2, 3, 0], [1, 3, 3, 0], [1, 1, 3, 0], height=3))
-           3 ┤ ·█
-             │ ██
-           0 ┤█─█
+    >>> print(chart([1, 2, 3, 0], [1, 3, 3, 0], [1, 1, 3, 0], width=8, height=3))
+      tasks ready
+           3 ┤  ··██
+             │  ████
+             │██──██
+           0 └────────
+              0      3 tasks done
+              █ this plan  ─ first come, first served  · bound at each step
     """
+    times = max(1, min(6, width // len(profile)))  # columns a step
     columns = min(width, len(profile))
     at = [round(i * (len(profile) - 1) / max(1, columns - 1)) for i in range(columns)]
-    top = max(*bound, 1)
-    rows = []
+    top = max(*bound, *profile, 1)
+    height = min(height, max(3, top))
+    rows = ["  tasks ready"]
     for row in range(height, 0, -1):
-        floor = top * (row - 1) / height
-        line = "".join(_mark(profile[t], bound[t], other[t], floor, top / height) for t in at)
-        label = f"{top:,}" if row == height else "0" if row == 1 else ""
-        rows.append(f"{label:>8} {'┤' if label else '│'}{line.rstrip()}")
+        line = "".join(_mark(profile[t], bound[t], other[t], row, height / top) * times for t in at)
+        label = f"{top:,}" if row == height else ""
+        rows.append(f"{label:>8} {'┤' if label else '│'}{line}".rstrip())
+    last = f"{len(profile) - 1:,}"
+    wide = max(len(at) * times, len(last) + 2)
+    rows += [
+        f"{0:>8} └{'─' * wide}",
+        f"{'':10}0{last:>{wide - 1}} tasks done",
+        f"{'':10}{_legend(profile, bound, other)}",
+    ]
     return "\n".join(rows)
 
 
-def _mark(value: int, bound: int, other: int, floor: float, step: float) -> str:
-    if floor < other <= floor + step and other < value:
+def _mark(value: int, bound: int, other: int, row: int, scale: float) -> str:
+    """The sign of one place: each value reaches up to a row, 0 to none."""
+    own, most, usual = (-int(-number * scale // 1) for number in (value, bound, other))
+    if usual == row != own:
         return "─"
-    return "█" if value > floor else "·" if bound > floor else " "
+    return "█" if own >= row else "·" if most >= row else " "
+
+
+def _legend(profile: Sequence[int], bound: Sequence[int], other: Sequence[int]) -> str:
+    shown = ["█ this plan" if profile != other else "█ this plan, as first come, first served"]
+    shown += ["─ first come, first served"] if profile != other else []
+    return "  ".join([*shown, *(["· bound at each step"] if profile != bound else [])])
+
+
+def json_text(document: Mapping[str, Any], ascii_only: bool = False) -> str:
+    """A document as JSON on one line, with the number of its schema."""
+    return json.dumps({"schema": SCHEMA, **document}, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One document on standard output, and nothing else."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(document, ascii_only=not _is_unicode(sys.stdout.encoding)))
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
-    """A table of two columns."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """A sentence, and a table of two columns."""
+    rows = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts]
+    print_lines([title])
+    column = max((len(name) for name, _ in rows), default=0) + 2
+    for name, value in rows:
+        room = max(20, width() - column)
+        lines = [value] if len(value) <= room else wrap(value, room, break_on_hyphens=False)
+        sys.stdout.writelines(
+            f"{word:{column}}{line}".rstrip() + "\n"
+            for word, line in zip((name, *[""] * len(lines)), lines or [""], strict=False)
+        )
 
-    table = Table(title=Text(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in facts:
-        shown = f"{value:,}" if isinstance(value, int) else str(value)
-        table.add_row(Text(name, "dim"), Text(shown))
-    Console(soft_wrap=True, highlight=False).print(table)
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Sentences, each from a line of its own."""
+    for line in lines:
+        sys.stdout.write("\n".join(wrap(line, width(), subsequent_indent="  ", break_on_hyphens=False)) + "\n")
+
+
+def width() -> int:
+    """How many characters fit on a line."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH

@@ -15,7 +15,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.clock import Clock
 from eligo.deciding.effort import EFFORTS
-from eligo.deciding.limits import CONFLICT_BEAMS, CONFLICT_SECONDS, CONFLICT_WIDTHS
+from eligo.deciding.limits import BEST_SET_SECONDS, CONFLICT_BEAMS, CONFLICT_SECONDS, CONFLICT_WIDTHS
 from eligo.deciding.modules import maxima_within, module_dag
 from eligo.deciding.moves import Position, frontier, members, minimal_moves
 from eligo.rows import Ints
@@ -109,7 +109,8 @@ def _by_search(dag: Dag, clock: Clock, before: int) -> Conflict | None:
         if search.refuted and search.stuck is not None:
             reached = search.stuck.executed.bit_count()
             rise = next(t for t in range(reached, len(maxima)) if maxima[t] > search.stuck.rendered)
-            one, two = _tasks(search.stuck.executed), _tasks(best_set(dag, maxima, rise, clock) or 0)
+            wanted = best_set(dag, maxima, rise, clock.part(BEST_SET_SECONDS))
+            one, two = _tasks(search.stuck.executed), _tasks(wanted or 0)
             return Conflict(dag, before, (before + reached, before + rise), (one, two), False)
         if search.order is not None:
             return None

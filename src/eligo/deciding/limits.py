@@ -27,5 +27,6 @@ MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
 # Why no order is best
 CONFLICT_SECONDS = 10.0
+BEST_SET_SECONDS = 0.5  # what is found at all is found soon
 CONFLICT_WIDTHS = (30, 3_000, 30_000)
 CONFLICT_BEAMS = (30, 300, 3_000)

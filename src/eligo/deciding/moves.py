@@ -69,14 +69,13 @@ class Position:
         Of moves that touch nothing else, opening no task and sharing none with another, equal ones are interchangeable,
         and one of them stands for all.
         """
-        blocked = ~self.ready
-        moves = [m for m in self.waiting if not m & blocked and (not size or m.bit_count() == size)]
+        blocked, waiting = ~self.ready, self.waiting.items()
+        fitting = [m for m, (count, _) in waiting if count == gain] if gain else self.waiting
+        moves = [m for m in fitting if not m & blocked and (not size or m.bit_count() == size)]
         shared = self._shared() if len(moves) > 1 else 0
         alike: set[tuple[int, int]] = set()
         for move in reversed(moves):
             count, opens = self.waiting[move]
-            if gain and count != gain:
-                continue
             kind = move.bit_count(), count
             if opens or move & shared or kind not in alike:
                 yield move, count

@@ -257,9 +257,9 @@ def write_priorities(  # noqa: PLR0913
         wanted = with_priorities(flow, order, first)
         _check_room(wanted, chosen)
         write(wanted, cast(str, path), format)
-        told += _reduced(flow, format)
+        told = _wrote(path) + told + _reduced(flow, format)
     else:
-        told += _saved(flow, data, path)
+        told = _saved(flow, data, path) + told
     advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
     return told + advice(flow, path or "")
 
@@ -274,12 +274,16 @@ def _check_room(flow: Workflow, chosen: Format) -> None:
         )
 
 
+def _wrote(path: str | None) -> list[str]:
+    return [] if path in {None, "-"} else [f"wrote {path}"]
+
+
 def _saved(flow: Workflow, data: bytes, path: str | None) -> list[str]:
     """Write the file that was read with its priorities, elsewhere or in its own place."""
     if path is not None:
         refuse_source(flow, path)
         save_bytes(data, path)
-        return []
+        return _wrote(path)
     place = cast(Origin, flow.origin).path or "-"
     save_bytes(data, place)
     return [f"changed the priorities of {len(flow):,} tasks in {place}, and nothing else"]
@@ -373,6 +377,9 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
     path = os.fspath(path)
     text = load(path, limit, may_be_empty=True)
     try:
+        kinds = _of_suffix(path)
+        if kinds and not {"json", "arcs", "csv"} & {*kinds}:
+            raise FormatError(f"this is a workflow ({kinds[-1]}), not an order: that is names, one a line, or JSON")
         document = load_json(text) if text.lstrip().startswith("{") else None
         return document if isinstance(document, dict) and "proof" in document else orders.parse(text)
     except InputError as error:

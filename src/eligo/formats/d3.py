@@ -63,7 +63,8 @@ def parse(text: str) -> Workflow:
         edges = "edges" if top.get("edges") is not None else "links"
         arcs = [_arc(row, index) for row in array(top.get(edges), f'"{edges}"')]
         values = [_object(row.get("value") or {}, "the value of a node") for row in rows]
-        drawing = Drawing(NAME, ids, [_label(value) for value in values], arcs)
+        ruled = any(isinstance(value.get("rule"), str) for value in values)
+        drawing = Drawing(NAME, ids, [_label(value) for value in values], arcs, engine="snakemake" if ruled else None)
         flow = drawing.workflow()
         rules = {name: value.get("rule") for name, value in zip(flow.dag.tasks, values, strict=True)}
         return replace(flow, details={n: Task(name=n, category=r) for n, r in rules.items() if isinstance(r, str)})

@@ -95,13 +95,18 @@ def _paint_curves(axes: "Axes", steps: Curve, curves: Sequence[Curve]) -> list["
         ),
         *(line for fifo in others for line in axes.plot(steps, fifo, **FIFO_LINE)),
         *axes.plot(
-            steps, ceiling, color=CEILING, linewidth=4.0, label="ceiling: no order can have more ready", zorder=3
+            steps,
+            ceiling,
+            color=CEILING,
+            linewidth=4.0,
+            label="bound at each step: no order can have more ready",
+            zorder=3,
         ),
     ]
     for line in drawn:
         line.set_clip_on(False)  # half of a line along the frame would be lost
     if (curves[0] < curves[1]).any():
-        label = "gap between plan and ceiling"
+        label = "gap between plan and bound"
         drawn.append(axes.fill_between(steps, eligible, ceiling, color=GAP, linewidth=0, label=label, zorder=2))
     return drawn
 

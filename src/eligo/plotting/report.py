@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.planning import Plan
+from eligo.planning import VERDICTS, Plan, gain_sentence, percent
 from eligo.plotting.anatomy import Anatomy
 from eligo.plotting.canvas import new_axes, new_figure, png_of, svg_of
 from eligo.plotting.conflicts import sketch_of_conflict
@@ -18,6 +18,7 @@ from eligo.plotting.labels import legible
 from eligo.plotting.profiles import HEIGHT, draw_profile, paint_profile
 from eligo.plotting.sketches import Sketch, sketch_of_blocks, sketch_of_dag
 from eligo.theory.eligibility import profile
+from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,46 +62,50 @@ def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str], wor
 def page(plan: Plan, flow: object, words: Sequence[str] = ()) -> str:
     """The explanation as one HTML document that loads nothing."""
     known = as_workflow(flow)
-    dag, name = known.dag, known.name
-    sketches = _sketches(Anatomy(dag, plan))
-    figures = [draw_profile(plan, fifo_profile(dag)), *map(picture_of, sketches)]
+    sketches = _sketches(Anatomy(known.dag, plan))
+    figures = [draw_profile(plan, plan.first_come), *map(picture_of, sketches)]
     body = [
-        f"<h1>{_text(name or 'A plan')}</h1>",
-        f'<p class="verdict">{_text(str(plan))}</p>',
+        f"<h1>{_text(title_of(known))}</h1>",
+        f'<p class="verdict">{_text(str(plan))}<br>{_text(gain_sentence(plan))}</p>',
         _table(facts(plan)),
         *(f"<figure>{inline(svg_of(figure))}</figure>" for figure in figures),
         *(["<h2>In words</h2>"] if words else []),
         *(f"<p>{_text(line)}</p>" for line in words),
     ]
-    return PAGE.format(title=_text(f"eligo: {name or 'a plan'}"), body="\n".join(body))
+    gain = f"{100 * plan.gain:+.0f} % tasks ready"
+    return PAGE.format(title=_text(f"{title_of(known)}: {gain}"), body="\n".join(body))
+
+
+def title_of(flow: Workflow) -> str:
+    """What to call a workflow: its name, or the name of the file that it was read from."""
+    path = flow.origin.path if flow.origin else None
+    return flow.name or (os.path.basename(path) if path else "A workflow")
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:
     """What the page's table tells of a plan."""
-    steps = len(plan.profile)
+    steps, arcs = len(plan), f"{plan.dag.arc_count:,}"
     return [
         ("tasks", f"{len(plan):,}"),
-        ("arcs", f"{plan.dag.arc_count:,}"),
-        ("of these shortcuts", f"{plan.shortcuts:,}"),
+        ("arcs", f"{arcs}, of which {plan.shortcuts:,} are shortcuts" if plan.shortcuts else arcs),
         ("blocks", f"{plan.blocks:,}"),
-        ("verdict", plan.verdict),
+        ("verdict", VERDICTS[plan.verdict]),
         ("found by", plan.method),
-        ("steps proved best", f"{plan.tight_steps:,} of {steps:,} ({_percent(plan.tight_steps, steps)})"),
-        ("area / bound", f"{plan.area:,} / {plan.area_bound:,} ({_percent(plan.area, plan.area_bound)})"),
-        ("ready on average", f"{plan.area / max(len(plan), 1):,.2f}"),
+        ("ready on average", f"{plan.average:,.2f}"),
+        ("first come, first served", f"{sum(plan.first_come) / max(1, steps):,.2f}"),
+        ("share of the largest possible average", _at_least(plan)),
+        ("steps at which it is proved best", f"{plan.tight_steps:,} of {steps:,} ({percent(plan.tight_steps, steps)})"),
     ]
+
+
+def _at_least(plan: Plan) -> str:
+    share = percent(plan.area, plan.area_bound)
+    return share if share == "100 %" else f"at least {share}"
 
 
 def fifo_profile(dag: Dag) -> tuple[int, ...]:
     """E(t) where tasks are executed in the order in which they become eligible: that is how a dag's own order is made."""
     return profile(dag, dag.order)
-
-
-def _percent(part: int, whole: int) -> str:
-    """Never 100 % of what is not the whole."""
-    if part == whole:
-        return "100 %"
-    return f"{min(100 * part / whole, 99.99):.2f} %"
 
 
 def _sketches(parts: Anatomy) -> list[Sketch]:

@@ -37,6 +37,7 @@ from eligo.verifying.blocks import (
 )
 from eligo.verifying.refuting import Refuted, require
 from eligo.verifying.shares import probed_bound, shares_bound
+from eligo.version import SCHEMA
 
 Proof = Mapping[str, Any]
 
@@ -88,6 +89,7 @@ def verify(flow: object, plan: object) -> Verification:
         profile = _eligible(dag, order := dag.indices(claim["order"]))
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
+        _check_summary(claim, dag, int(profile.sum()))
         return _proved(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
@@ -113,7 +115,16 @@ def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Ver
         "area_bound": int(bound.sum()) - proved.slack,
     }
     _agree(claim, "proof", **found)
-    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(steps) - len(gaps), **found)
+    return replace(result, holds=True, first_gap=min(gaps, default=None), tight_steps=len(dag) - len(gaps), **found)
+
+
+def _check_summary(claim: Proof, dag: Dag, area: int) -> None:
+    """What people read of a plan, where its document has that."""
+    schema, usual = claim.get("schema", SCHEMA), int(_eligible(dag, dag.order).sum())
+    require(schema == SCHEMA, f"the plan is of schema {schema}, and this version knows {SCHEMA}", InputError)
+    steps = max(1, len(dag))
+    told = {"average": area / steps, "average_first_come": usual / steps, "gain": area / usual - 1 if usual else 0.0}
+    _agree(claim, "order", **{key: value for key, value in told.items() if key in claim})
 
 
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
@@ -126,7 +137,7 @@ def _agree(claim: Proof, origin: str, **found: Any) -> None:
 PLAN: dict[str, Any] = {
     "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
     "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
-    "seconds": float,
+    "seconds": float, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
 PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}

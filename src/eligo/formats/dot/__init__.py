@@ -34,7 +34,7 @@ import re
 from collections.abc import Mapping
 
 from eligo.formats.dot.graph import Html, read
-from eligo.formats.dot.makers import backward, no_tasks
+from eligo.formats.dot.makers import backward, drawn_by, no_tasks
 from eligo.formats.shared.drawing import Drawing, Label
 from eligo.workflow import Workflow
 
@@ -60,10 +60,10 @@ def parse(text: str) -> Workflow:
     name = None if title is None else title.replace("\\\\", "\\")
     drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name, hidden=graph.hidden, backward=backward(graph, text))
     if title == "snakemake_dag":
-        drawing.kinds = True
+        drawing.engine = "snakemake"
         drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
     elif passed := no_tasks(graph):
-        drawing.kinds, drawing.passed = True, passed
+        drawing.engine, drawing.passed = drawn_by(graph), passed
     return drawing.workflow()
 
 

@@ -30,6 +30,11 @@ def no_tasks(graph: Graph) -> set[int]:
     return found if len(found) < len(graph.nodes) else set()
 
 
+def drawn_by(graph: Graph) -> str:
+    """The engine that drew a graph in which some nodes are no tasks."""
+    return "nextflow" if all(map(_NEXTFLOW.fullmatch, graph.nodes)) else "cwltool"
+
+
 def backward(graph: Graph, text: str) -> str | None:
     """Who drew the arcs from what needs to what is needed, where that is certain."""
     ids = list(graph.nodes)

@@ -62,10 +62,10 @@ def parse(text: str) -> Workflow:
     labels = [_label(chart.labels.get(i)) for i in range(len(ids))]
     drawing = Drawing(NAME, ids, labels, chart.arcs, _title(chart.front), hidden=chart.hidden)
     if drawing.name == "DAG" and ids and all(map(_SNAKEMAKE.fullmatch, ids)):
-        drawing.kinds, drawing.done, drawing.ids = True, chart.dashed, [id.removeprefix("id") for id in ids]
+        drawing.engine, drawing.done, drawing.ids = "snakemake", chart.dashed, [id.removeprefix("id") for id in ids]
         drawing.labels = [label and tuple(label[0].split(" - ")) for label in labels]
     elif others := _others(chart, text):
-        drawing.kinds, drawing.passed = True, others
+        drawing.engine, drawing.passed = "nextflow", others
         called = (label for i, label in enumerate(labels) if i not in others and label)
         drawing.operators = sum(label[0] in _OPERATORS for label in called)
     return drawing.workflow()

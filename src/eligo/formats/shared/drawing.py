@@ -74,8 +74,8 @@ class Drawing:
     passed: set[int] = field(default_factory=set)
     #: the nodes whose tasks are finished
     done: set[int] = field(default_factory=set)
-    #: whether the first line of a label is a kind of task
-    kinds: bool = False
+    #: the engine that drew it, where that is seen: then the first line of a label is a kind of task
+    engine: str | None = None
     #: how many arcs are not drawn, and so are none
     hidden: int = 0
     #: how many tasks are called as an engine calls what is no task
@@ -94,8 +94,9 @@ class Drawing:
         dag = Dag.from_arrays(len(kept), tails, heads, [name[i] for i in kept])
         details = {name[i]: Task(name=name[i], category=label[0]) for i in kept if (label := self.labels[i])}
         done = tuple(name[i] for i in tasks if i in self.done)
-        origin = Origin(format=self.format, done=done, remarks=tuple(self._remarks()), backward=self.backward)
-        return Workflow(dag, details if self.kinds else {}, self.name, origin)
+        remarks = tuple(self._remarks())
+        origin = Origin(format=self.format, engine=self.engine, done=done, remarks=remarks, backward=self.backward)
+        return Workflow(dag, details if self.engine else {}, self.name, origin)
 
     def _bridged(self) -> Arcs:
         """The arcs between tasks, those through nodes that are no tasks included."""

@@ -23,6 +23,7 @@ LARGEST_GROWN, MOST_TIMES = 100 * 2**20, 50
 _CHUNK = 2**20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_NO_TEXT = frozenset({*range(32)} - {*b"\t\n\v\f\r\x1b"})  # control characters that no text has
 
 
 class Stream(Protocol):
@@ -90,6 +91,9 @@ def load_bytes(path: str, limit: int = LARGEST_FILE) -> bytes:
 def not_utf_8(text: str, path: str) -> FormatError:
     """What to say of a text that was taken for Latin-1, in a format that is UTF-8."""
     data = text.encode("latin-1")
+    odd = next((at for at, byte in enumerate(data) if byte in _NO_TEXT), None)
+    if odd is not None and not data.startswith(_UTF_16):
+        return FormatError(f"byte {odd:,} (0x{data[odd]:02x}) is no character, so this is no text", shown(path))
     try:
         data.decode()
     except UnicodeDecodeError as error:
