@@ -20,13 +20,22 @@ from eligo.workflow import Task, Workflow
 LONGEST, SLOWEST, LARGEST = 4096, 10, 1024  # bytes of a text, seconds for one, megabytes
 START = 60  # seconds that a fuzzer may take to begin
 FOUND = Path("out/fuzz")
+#: What is read and never written
+MORE = {
+    "jx": """{"define": {"N": 2, "OUT": "o" + i}, "rules": [{"command": template("x {i}", {"q": 1}) + join(["a"], ","),
+     "outputs": [OUT, format("%d.%s", i * 2 % 3, "a")], "inputs": [k for k in range(N) if not (k < 1 or false)][1:]}
+     for i in range(N)] + [{"n": 1}].select(n == 1 and like("a", "a*")).project({"command": basename("/a"), "k": [-n][0]})}""",
+    "arcs": "a b {'weight': 3}\n1 2 0.5\n",
+    "csv": "weight;To;From\n1;a;b\n",
+}
 
 
 def seeds(format: str) -> list[str]:
     """Valid texts of a format: a plain one, and one with all details that the format has a place for."""
     dag = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], ["a", "b", "c", "d", "lonely"])
     task = Task(name="a", command="cat x > y", inputs=("x",), outputs=("y",), seconds=2.0, cores=1, memory=2**20)
-    return [formats.generate(flow, format) for flow in (dag, Workflow(dag, {"a": task}, "four", None, {"x": 3}))]
+    plain = [formats.generate(flow, format) for flow in (dag, Workflow(dag, {"a": task}, "four", None, {"x": 3}))]
+    return plain + [MORE[format]] * (format in MORE)
 
 
 def fuzz_one(format: str, arguments: list[str]) -> None:

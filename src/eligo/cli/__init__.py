@@ -14,6 +14,9 @@ INTERRUPTED = 130
 REMEDIES = {
     "allow_outside": "--allow-outside reads it all the same",
     "format": "name it with --to",
+    "arguments": "--args NAME=VALUE or --args FILE says what it stands for",
+    "environment": "--env looks into yours",
+    "columns": "--columns FROM,TO names yours",
     "family": "`eligo generate list` shows them all",
 }
 

@@ -23,6 +23,13 @@ From = Annotated[
 Outside = Annotated[
     bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
 ]
+Args = Annotated[
+    list[str] | None, typer.Option("--args", help="For JX: NAME=VALUE, or a file of names and values; may be repeated.")
+]
+Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables from the environment.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -41,12 +48,20 @@ def options(
 
 
 @app.command()
-def show(file: File, from_: From = None, allow_outside: Outside = False, json: Json = False) -> None:
+def show(
+    file: File,
+    from_: From = None,
+    allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
+    json: Json = False,
+) -> None:
     """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
     from eligo.cli.plans import read_told
     from eligo.theory.eligibility import eligible_counts
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
     dag = flow.dag
     profile = eligible_counts(dag, dag.order).tolist()
     facts: dict[str, Any] = {
@@ -100,6 +115,9 @@ def plan(
     ] = "path",
     from_: From = None,
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
@@ -113,7 +131,7 @@ def plan(
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
     writing = in_place or output is not None
     if writing:
         format_for_priorities(flow, output, to)  # a wrong name is told before the work
@@ -144,6 +162,9 @@ def explain(
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
@@ -151,7 +172,7 @@ def explain(
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -173,13 +194,16 @@ def verify(
     order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
     from_: From = None,
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
     from eligo.cli.plans import check_order, check_plan, read_told
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
     claim = read_claim(order)
     return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -193,12 +217,15 @@ def convert(
         str | None, typer.Option("--to", help="The output's format, where OUT's suffix does not tell.")
     ] = None,
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
     from eligo.cli.plans import read_told, tell
     from eligo.formats import format_to_write, lost, write
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
     format = to or format_to_write(flow, out)
     write(flow, out, format)
     missing = lost(flow, format)
@@ -243,13 +270,16 @@ def batch(
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
     from eligo.cli.batching import ask_batch, print_batch
     from eligo.cli.plans import read_told
 
-    flow = read_told(file, from_, allow_outside)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
     state = {"executed": executed, "allocated": allocated, "eligible": eligible}
     found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
     if json:
@@ -288,6 +318,9 @@ def cluster(
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
@@ -307,7 +340,7 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    answer(read_told(file, from_, allow_outside), request, output, export, json)
+    answer(read_told(file, from_, allow_outside, (args, env, columns)), request, output, export, json)
 
 
 @app.command()

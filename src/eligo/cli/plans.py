@@ -32,14 +32,44 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def read_told(file: str, format: str | None, allow_outside: bool) -> Workflow:
+#: what --args, --env and --columns say
+Given = tuple[Sequence[str] | None, bool, str | None]
+
+
+def read_told(file: str, format: str | None, allow_outside: bool, given: Given = (None, False, None)) -> Workflow:
     """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
     from eligo.formats import read
 
+    args, env, columns = given
     with working(f"reading {file}"):
-        flow = read(file, format, allow_outside=allow_outside)
+        flow = read(
+            file,
+            format,
+            allow_outside=allow_outside,
+            arguments=_arguments(args) if args else None,
+            environment=dict(os.environ) if env else None,
+            columns=_titles(columns) if columns is not None else None,
+        )
     tell(flow.origin.remarks if flow.origin else ())
     return flow
+
+
+def _titles(columns: str) -> tuple[str, str]:
+    parent, comma, child = columns.partition(",")
+    if not comma or "," in child:
+        raise InputError("--columns takes two titles with a comma between them: FROM,TO")
+    return parent, child
+
+
+def _arguments(words: Sequence[str]) -> dict[str, Any]:
+    """What --args gives: NAME=VALUE, or the values in a file."""
+    from eligo.formats.jx.arguments import read_arguments, value_of
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        found |= {name: value_of(value)} if equals and name.isidentifier() else read_arguments(word)
+    return found
 
 
 def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:

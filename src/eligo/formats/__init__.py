@@ -19,7 +19,7 @@
 
 A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
 `sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
-`FOLLOWS`: its files name others, so parse takes a `files.Beside` too;
+`TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
 `lost(task)`: what of this task cannot be written; `write_wrapper` and `write_in_place`: priorities for a file as it stands.
 
 Tasks and arcs are never lost: a format that cannot write a task's name refuses to. What else a format cannot represent,
@@ -33,11 +33,11 @@ such as the commands in an arc list, is left out; `lost` tells what that is.
 import gc
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypedDict, Unpack, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError
@@ -100,6 +100,13 @@ WORDS = {
     "file_sizes": "sizes of files",
 }
 
+#: What a text may be given beside itself, in words.
+GIVEN = {
+    "arguments": "values for its names",
+    "environment": "variables of the environment",
+    "columns": "titles of columns",
+}
+
 StrPath = str | os.PathLike[str]
 
 
@@ -125,11 +132,24 @@ class Format(Protocol):
         """Whether the text looks like this format, at a glance."""
 
 
-class Following(Protocol):
-    """A format whose files name others."""
+class Given(TypedDict, total=False):
+    """What a text may need beside itself; a format that has no use for it says so."""
 
-    def parse(self, text: str, beside: Beside | None) -> Workflow:
-        """The workflow that the text describes with the files beside it."""
+    #: values for the names in a JX text
+    arguments: Mapping[str, Any] | None
+    #: the variables that a Makeflow text does not set itself
+    environment: Mapping[str, str] | None
+    #: the titles of the parents and of the children in a table
+    columns: tuple[str, str] | None
+
+
+class Taking(Protocol):
+    """A format whose texts need more than themselves."""
+
+    TAKES: tuple[str, ...]
+
+    def parse(self, text: str, **given: Any) -> Workflow:
+        """The workflow that the text describes with what is given beside it."""
 
 
 class Prioritising(Protocol):
@@ -153,12 +173,18 @@ def module(format: str) -> Format:
     return cast(Format, import_module(MODULES[format][0]))
 
 
-def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE, allow_outside: bool = False) -> Workflow:
+def read(
+    path: StrPath,
+    format: str | None = None,
+    limit: int = LARGEST_FILE,
+    allow_outside: bool = False,
+    **given: Unpack[Given],
+) -> Workflow:
     """The workflow in a file, or in standard input where *path* is "-"; gzip and zstd are undone.
 
     Without *format*, the file's name and what is in it tell. A file of more than *limit* bytes is refused, also when it
     only becomes so large by decompression or by the files that it names. Those have to be in its folder or below, unless
-    *allow_outside*. Every error names the file.
+    *allow_outside*. What the file may need beside itself is *given*: see `Given`. Every error names the file.
     """
     if format is not None:
         module(format)  # a wrong name is told before any file is opened
@@ -167,10 +193,10 @@ def read(path: StrPath, format: str | None = None, limit: int = LARGEST_FILE, al
     try:
         with _collector_paused():
             format = format or detect(path, text)
-            if encoding != "utf-8" and format in UNICODE:
+            if encoding == "latin-1" and format in UNICODE:
                 raise not_utf_8(text, path)
             beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
-            flow = _parsed(text, format, beside)
+            flow = _parsed(text, format, beside, **given)
             return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files))
     except InputError as error:
         raise _located(error, path, text) from None
@@ -259,10 +285,10 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
         raise _located(error, path, text) from None
 
 
-def parse(text: str, format: str | None = None) -> Workflow:
-    """The workflow that *text* describes; without *format*, its looks tell which it is."""
+def parse(text: str, format: str | None = None, **given: Unpack[Given]) -> Workflow:
+    """The workflow that *text* describes; without *format*, its looks tell which it is. What it needs may be *given*."""
     with _collector_paused():
-        return _parsed(text, format or detect(None, text), None)
+        return _parsed(text, format or detect(None, text), None, **given)
 
 
 def generate(flow: Dag | Workflow, format: str) -> str:
@@ -284,17 +310,22 @@ def detect(path: StrPath | None, text: str) -> str:
     return next((name for name in fitting[:-1] if module(name).sniff(text)), fitting[-1])
 
 
-def _parsed(text: str, format: str, beside: Beside | None) -> Workflow:
+def _parsed(text: str, format: str, beside: Beside | None, **given: Any) -> Workflow:
     chosen = module(format)
-    if getattr(chosen, "FOLLOWS", False):
-        return cast(Following, chosen).parse(text, beside)
-    return chosen.parse(text)
+    takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
+    for name, value in given.items():
+        if name not in GIVEN:
+            raise TypeError(f"there is no argument {name!r}")
+        if value is not None and name not in takes:
+            raise InputError(f"{format} has no use for {GIVEN[name]}")
+    wanted = {name: value for name, value in {"beside": beside, **given}.items() if name in takes}
+    return cast(Taking, chosen).parse(text, **wanted)
 
 
 def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
     """Where the workflow came from, which the format knows in part."""
     origin = cast(Origin, flow.origin)
-    if encoding != "utf-8":
+    if encoding == "latin-1":
         origin = replace(origin, remarks=(*origin.remarks, f"{shown(path)} is not UTF-8 and was read as Latin-1"))
     return replace(origin, path=origin.path or (None if path == "-" else path), encoding=encoding)
 

@@ -34,9 +34,9 @@ from eligo.workflow import Workflow
 
 __all__ = [
     "CANNOT",
-    "FOLLOWS",
     "NAME",
     "PRIORITIES",
+    "TAKES",
     "advice",
     "generate",
     "lost",
@@ -50,7 +50,7 @@ NAME = "dagman"
 PRIORITIES = True
 CANNOT = ("name", "inputs", "outputs", "seconds", "file_sizes")
 #: Its files name others.
-FOLLOWS = True
+TAKES = ("beside",)
 
 _COMMAND = re.compile(
     r"""^[ \t]*(?:(?:JOB|NODE|FINAL)[ \t]+\S+[ \t]+\S|SUBDAG[ \t]+EXTERNAL[ \t]|SUBMIT[-_]DESCRIPTION[ \t]
