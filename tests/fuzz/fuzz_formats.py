@@ -24,7 +24,7 @@ FOUND = Path("out/fuzz")
 MORE = {
     "jx": """{"define": {"N": 2, "OUT": "o" + i}, "rules": [{"command": template("x {i}", {"q": 1}) + join(["a"], ","),
      "outputs": [OUT, format("%d.%s", i * 2 % 3, "a")], "inputs": [k for k in range(N) if not (k < 1 or false)][1:]}
-     for i in range(N)] + [{"n": 1}].select(n == 1 and like("a", "a*")).project({"command": basename("/a"), "k": [-n][0]})}""",
+     for i in range(N)] + [{"n": 1}].select(n == 1 and like("a", "a*")).project({"command": basename("/a"), "k": -n})}""",
     "arcs": "a b {'weight': 3}\n1 2 0.5\n",
     "csv": "weight;To;From\n1;a;b\n",
 }
