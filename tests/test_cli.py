@@ -205,7 +205,7 @@ def test_generate_knows_families_sizes_and_seeds(eligo: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["generate", "mush"], "there is no family named 'mush'; eligo generate list shows them all"),
+        (["generate", "mush"], "there is no family named 'mush': `eligo generate list` shows them all"),
         (["generate", "w", "x", "2"], "s must be a number, and 'x' is none"),
         (["generate", "w", "3"], "w takes S D: missing a required argument: 'd'"),
         (["generate", "w", "0", "2"], "s is a whole number of at least 1, and 0 is not"),

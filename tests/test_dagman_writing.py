@@ -139,7 +139,7 @@ def test_a_wrapper_leaves_the_file_alone(tmp_path: Path) -> None:
     assert (tmp_path / "prio.dag").read_text().splitlines()[1:] == ["INCLUDE mine.dag", "INCLUDE prio.dag.prio"]
     assert (
         tmp_path / "prio.dag.prio"
-    ).read_text() == "# Priorities by eligo\nPRIORITY a 3\nPRIORITY c 2\nPRIORITY b 1\n"
+    ).read_text() == "# Priorities by eligo\nPRIORITY a -1\nPRIORITY c -2\nPRIORITY b -3\n"
     assert told[0] == f"wrote {tmp_path / 'prio.dag'}, which INCLUDEs mine.dag and prio.dag.prio"
     assert any("condor_submit_dag -maxjobs N prio.dag" in line for line in told)
     assert any("DAGMAN_MAX_JOBS_SUBMITTED = N" in line for line in told)
@@ -186,7 +186,7 @@ def test_what_counts_only_in_the_submitted_file_is_repeated(tmp_path: Path) -> N
     told = formats.write_priorities(formats.read(root), ["a"], tmp_path / "prio.dag")
     lines = (tmp_path / "prio.dag").read_text().splitlines()
     assert lines[1:4] == ["CONFIG my.config", 'set-job-attr A = "b  c"', "ENV GET HOME"]
-    assert len(told) == 1  # there is a throttle
+    assert len(told) == 2  # what was written, and which numbers: there is a throttle
 
 
 def test_what_is_done_stays_done(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_submit_files_with_a_priority_of_their_own_are_named(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("mine.dag", "mine.dag: this is the file that was read: give another name, or --in-place"),
+        ("mine.dag", "mine.dag: this is the file that was read: give another name, or change it in place"),
         (
             "sub/prio.dag",
             "sub/prio.dag: the paths in mine.dag count from its folder, so write the wrapper there: prio.dag",
@@ -293,8 +293,8 @@ def test_only_priority_lines_change(tmp_path: Path, encoding: str, end: str) -> 
     root.write_bytes(text.replace("\n", end).encode(encoding))
     formats.write_priorities(formats.read(root), ["c", "é", "b"], None, override=True)
     expected = (
-        "# é\nJOB é x  \n\n  job b {\n PRIORITY b 3\n}\n\tpriority   é\t 2  \nJOB c x\nPRIORITY c 3\n"
-        "RETRY c 2\nPRIORITY b 1\n"
+        "# é\nJOB é x  \n\n  job b {\n PRIORITY b 3\n}\n\tpriority   é\t -2  \nJOB c x\nPRIORITY c -1\n"
+        "RETRY c 2\nPRIORITY b -3\n"
     )
     assert root.read_bytes() == expected.replace("\n", end).encode(encoding)
 
@@ -303,7 +303,7 @@ def test_in_place_after_includes(tmp_path: Path) -> None:
     """What an INCLUDE sets later would win, so all lines go to the end."""
     root = write(tmp_path, mine="JOB a x\nPRIORITY a 1\nINCLUDE in.dag\n", **{"in": "JOB b x\nPRIORITY a 5"})
     formats.write_priorities(formats.read(root), ["b", "a"], None, override=True)
-    assert root.read_text() == "JOB a x\nINCLUDE in.dag\nPRIORITY b 2\nPRIORITY a 1\n"
+    assert root.read_text() == "JOB a x\nINCLUDE in.dag\nPRIORITY b -1\nPRIORITY a -2\n"
     assert by_priority(formats.read(root)) == ["b", "a"]
 
 
@@ -336,7 +336,7 @@ def test_in_place_keeps_every_other_line(lines: list[str], end: str, last: bool)
     except InputError:
         return
     order = [*reversed(before.dag.tasks)]
-    wanted = values(order, joins=False)
+    wanted = values(order)
     after = changed(text, wanted)
     flow = parse(after, "dagman")
     assert flow.dag == before.dag
@@ -364,13 +364,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     assert out.count("\n") == 1
     assert "eligo: wrote prio.dag" in err
     assert run(["plan", "mine.dag", "--in-place", "--override", "--format", "dagman"]) == 0
-    assert (tmp_path / "mine.dag").read_text().endswith("PRIORITY b 1\nPRIORITY a 2\n")
+    assert (tmp_path / "mine.dag").read_text().endswith("PRIORITY b -2\nPRIORITY a -1\n")
     assert run(["plan", "mine.dag", "--in-place", "-o", "prio.dag"]) == 2
     assert capfd.readouterr().err.endswith("eligo: --in-place writes FILE itself: leave -o out\n")
     assert run(["plan", "mine.dag", "-o", "-"]) == 0
-    assert capfd.readouterr().out == "INCLUDE mine.dag\nPRIORITY b 2\nPRIORITY a 1\n".replace("b 2", "a 2").replace(
-        "a 1", "b 1"
-    )
+    assert capfd.readouterr().out == "INCLUDE mine.dag\nPRIORITY a -1\nPRIORITY b -2\n"
+    assert run(["plan", "mine.dag", "-o", "-", "--priority-base", "50"]) == 0
+    assert capfd.readouterr().out == "INCLUDE mine.dag\nPRIORITY a 50\nPRIORITY b 49\n"
 
 
 def test_convert_tells_what_is_lost(

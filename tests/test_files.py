@@ -133,7 +133,7 @@ def test_utf_16_with_a_mark_is_text(tmp_path: Path, suffix: str, text: str, enco
     flow = formats.read(path)
     assert flow.dag.tasks == ("é",)
     assert flow.origin is not None
-    assert (flow.origin.encoding, flow.origin.remarks) == ("utf-16", ())
+    assert (flow.origin.encoding, flow.origin.remarks) == (encoding, ())
 
 
 def test_utf_16_without_a_mark_or_with_half_a_sign_is_refused(tmp_path: Path) -> None:

@@ -17,11 +17,10 @@ from eligo.border import dag_of
 from eligo.dag import Dag, Name
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import EFFORTS, Effort
+from eligo.deciding.effort import EFFORTS, Effort, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, Outcome
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import solve
-from eligo.errors import InputError
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.profiles import Profile
@@ -146,8 +145,7 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     dag = dag_of(flow)
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
-    if effort not in EFFORTS:
-        raise InputError(f"there is no effort {effort!r}; there are {', '.join(EFFORTS)}")
+    check_effort(effort)
     outcome, blocks = _solve_numbered(
         bare, replace(EFFORTS[effort], clock=Clock(EFFORTS[effort].total) if clock is None else clock)
     )

@@ -78,6 +78,8 @@ class Origin:
     joins: int = 0
     #: how the file's bytes were read
     encoding: str = "utf-8"
+    #: what was read, where it was in no file and can be written back
+    text: str | None = None
     #: what whoever reads the file should be told, a sentence each
     remarks: tuple[str, ...] = ()
 
@@ -130,20 +132,21 @@ class Workflow:
         return replace(self, dag=dag, details={label[k]: replace(t, name=label[k]) for k, t in self.details.items()})
 
 
-def with_priorities(flow: Workflow, order: Sequence[Name]) -> Workflow:
+def with_priorities(flow: Workflow, order: Sequence[Name], first: int | None = None) -> Workflow:
     """The workflow with a priority for every task, so that an engine that heeds them follows *order*: n, n - 1, ..., 1.
 
     >>> flow = Workflow(Dag.from_arcs([("a", "b")]))
     >>> with_priorities(flow, ["a", "b"]).task("a").priority
     2
     """
-    numbers = priority_numbers(order)
+    numbers = priority_numbers(order, first)
     return replace(flow, details={name: replace(flow.task(name), priority=n) for name, n in numbers.items()})
 
 
-def priority_numbers(order: Sequence[Name]) -> dict[Name, int]:
-    """The priority of every task of an order, the larger the sooner: n, n - 1, ..., 1."""
-    return {name: len(order) - i for i, name in enumerate(order)}
+def priority_numbers(order: Sequence[Name], first: int | None = None) -> dict[Name, int]:
+    """The priority of every task of an order, the larger the sooner: n, n - 1, ..., 1, or down from *first*."""
+    top = len(order) if first is None else first
+    return {name: top - i for i, name in enumerate(order)}
 
 
 def known_seconds(flow: Workflow) -> NDArray[np.float64]:

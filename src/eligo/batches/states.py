@@ -52,6 +52,8 @@ def batch(  # noqa: PLR0913 - the state is part of the question
 ) -> Batch:
     """Which eligible tasks to hand out to that many requests, so that the most tasks are eligible once they are executed.
 
+    Where fewer are eligible, all of them are handed out.
+
     *executed* tasks are done; *allocated* ones are handed out and not returned, so they are neither executed nor eligible.
     All other tasks whose parents are executed are eligible, or where *eligible* is given, those only. *method* is "auto",
     "exact" (which takes what time it needs), "greedy" or "expansive" (within half of the largest gain on expansive dags).
@@ -63,8 +65,6 @@ def batch(  # noqa: PLR0913 - the state is part of the question
     game, wanted = _state(flow, executed, allocated, eligible), _asked(requests)
     if wanted < 1:
         raise InputError(f"{wanted} tasks were asked for; at least 1 must be")
-    if wanted > len(game.eligible):
-        raise InputError(f"{wanted} tasks were asked for, but only {len(game.eligible)} are eligible")
     return Batches(game).best(wanted, method, seconds)
 
 

@@ -12,11 +12,13 @@ from eligo.cli.printing import version_line
 INTERRUPTED = 130
 #: what the library calls an argument that would help, as the command has it
 REMEDIES = {
-    "allow_outside": "--allow-outside reads it all the same",
+    "allow_outside": "give --allow-outside to read it",
     "format": "name it with --to",
     "arguments": "--args NAME=VALUE or --args FILE says what it stands for",
     "environment": "--env looks into yours",
     "columns": "--columns FROM,TO names yours",
+    "in_place": "--in-place changes the file itself",
+    "force": "--force overwrites it",
     "family": "`eligo generate list` shows them all",
 }
 

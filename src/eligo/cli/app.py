@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 
 File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
 EffortOption = Annotated[str, typer.Option("--effort", help="How long to look: quick, normal (seconds) or thorough.")]
 From = Annotated[
@@ -90,7 +91,7 @@ def plan(
         str | None, typer.Option("-o", "--output", help="Write the workflow here with priorities.")
     ] = None,
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="Put the priorities into FILE itself; only for DAGMan files.")
+        bool, typer.Option("--in-place", help="Put the priorities into FILE itself, and change nothing else.")
     ] = False,
     order: Annotated[
         str,
@@ -98,6 +99,10 @@ def plan(
             help="What is written as priorities: finish (ends sooner), ready (the plan's), a policy or a file."
         ),
     ] = "finish",
+    priority_base: Annotated[
+        int | None, typer.Option(help="The priority of the first task; the others count down from it.")
+    ] = None,
+    force: Force = False,
     override: Annotated[
         bool,
         typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
@@ -121,7 +126,8 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.plans import check_free, print_plan, read_told, save_plan, stoppable, tell, working
+    from eligo.cli.places import check_place
+    from eligo.cli.plans import print_plan, read_told, save_plan, stoppable, tell, working
     from eligo.formats import format_for_priorities, write_priorities
     from eligo.planning import plan as make_plan
     from eligo.prioritising import check_order
@@ -135,7 +141,8 @@ def plan(
     writing = in_place or output is not None
     if writing:
         format_for_priorities(flow, output, to)  # a wrong name is told before the work
-    check_free(flow, save)
+    for place in (output, save):
+        check_place(flow, place, force)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, prefer, clock)
     if save is not None:
@@ -145,7 +152,7 @@ def plan(
         from eligo.cli.exporting import order_to_export
 
         exported, told = order_to_export(flow, found, order)
-        told += write_priorities(flow, exported, output, override, to)
+        told += write_priorities(flow, exported, output, override, to, first=priority_base)
     if json:
         print_json(found.document())
     elif output != "-" and save != "-":
@@ -220,13 +227,16 @@ def convert(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    force: Force = False,
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
+    from eligo.cli.places import check_place
     from eligo.cli.plans import read_told, tell
     from eligo.formats import format_to_write, lost, write
 
     flow = read_told(file, from_, allow_outside, (args, env, columns))
     format = to or format_to_write(flow, out)
+    check_place(flow, out, force)
     write(flow, out, format)
     missing = lost(flow, format)
     tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
@@ -239,9 +249,11 @@ def generate(
     seed: Annotated[int, typer.Option(help="For the random families.")] = 0,
     out: Annotated[str, typer.Option("-o", "--output", help="Where to write.")] = "-",
     to: Annotated[str | None, typer.Option("--to", help="The format, where OUT's suffix does not tell.")] = None,
+    force: Force = False,
 ) -> None:
     """Make a dag of a named family, such as `eligo generate out-mesh 10` or `eligo generate w 3 2`."""
     from eligo.cli.generating import family_usages, make
+    from eligo.cli.places import check_place
     from eligo.formats import write
     from eligo.workflow import Workflow
 
@@ -249,7 +261,9 @@ def generate(
         print_facts("Families and their sizes", family_usages())
         return
     dag = make(family, parameters or [], seed)
-    write(Workflow(dag, name=" ".join([family, *(parameters or [])])), out, to or ("json" if out == "-" else None))
+    flow = Workflow(dag, name=" ".join([family, *(parameters or [])]))
+    check_place(flow, out, force)
+    write(flow, out, to or ("json" if out == "-" else None))
 
 
 @app.command()
@@ -285,7 +299,7 @@ def batch(
     if json:
         print_json(found.document())
     else:
-        print_batch(found)
+        print_batch(found, requests)
 
 
 @app.command()
@@ -316,6 +330,7 @@ def cluster(
     ] = None,
     export: Annotated[str | None, typer.Option(help="Write it for pegasus, snakemake or dagman.")] = None,
     effort: EffortOption = "normal",
+    force: Force = False,
     from_: From = None,
     allow_outside: Outside = False,
     args: Args = None,
@@ -325,6 +340,7 @@ def cluster(
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
     from eligo.cli.clustering import ClusterRequest, answer
+    from eligo.cli.places import check_place
     from eligo.cli.plans import read_told
 
     request = ClusterRequest(
@@ -340,7 +356,9 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    answer(read_told(file, from_, allow_outside, (args, env, columns)), request, output, export, json)
+    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    check_place(flow, output, force)
+    answer(flow, request, output, export, json)
 
 
 @app.command()

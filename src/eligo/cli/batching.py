@@ -27,13 +27,17 @@ def ask_batch(  # noqa: PLR0913 - what the command's options say
         return batch(flow, done, requests, allocated=out, eligible=ready, method=method, seconds=seconds)
 
 
-def print_batch(found: Batch) -> None:
+def print_batch(found: Batch, requests: int) -> None:
     """The tasks, and how good the choice is."""
+    if not found.tasks:
+        print_facts("Nothing can be handed out: no task is ready.", [])
+        return
+    fewer = f" of {requests:,} asked for: no more are ready" if len(found.tasks) < requests else ""
     most = "no choice leaves more" if found.exact else f"not proved best: at most {found.upper_bound:,} possible"
     print_facts(
         f"Hand out: {', '.join(found.tasks)}",
         [
-            ("tasks", len(found.tasks)),
+            ("tasks", f"{len(found.tasks):,}{fewer}"),
             ("ready afterwards", f"{found.eligible_after:,} ({most})"),
             ("method", found.method),
         ],

@@ -43,6 +43,8 @@ class ClusterRequest:
         ways = [self.size, self.seconds, self.sizes, self.tasks]
         if sum(way is not None for way in ways) != 1:
             raise InputError("say how much to take: one of --size, --seconds, --sizes and --tasks")
+        if self.exchange and self.sizes is None:
+            raise InputError("--exchange is the time of an exchange with one of several clients: it goes with --sizes")
         if [self.executed, self.tasks].count("-") > 1:
             raise InputError("standard input can be read only once")
 
@@ -73,6 +75,7 @@ def _found(flow: Workflow, request: ClusterRequest, executed: Sequence[str]) -> 
             request.goal,
             strategy=request.strategy,
             weight=request.weight,
+            effort=request.effort,
             exchange=request.exchange,
         )
     return cluster(

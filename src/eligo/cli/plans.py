@@ -6,13 +6,13 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from eligo.cli.printing import chart, print_facts, print_json, sparkline
 from eligo.deciding.clock import Clock
 from eligo.errors import InputError, ScheduleError, UnknownTaskError
+from eligo.formats.shared.files import save
 from eligo.planning import Plan, judge
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
@@ -107,23 +107,9 @@ def stoppable() -> Iterator[Clock]:
         signal.signal(signal.SIGINT, before)
 
 
-def check_free(flow: Workflow, save: str | None) -> None:
-    """Refuse to write a plan over a file that the workflow was read from."""
-    read = {flow.origin.path, *flow.origin.files} - {None} if flow.origin else set()
-    if save is not None and os.path.realpath(save) in {os.path.realpath(str(file)) for file in read}:
-        raise InputError(f"{save}: the workflow was read from this file: save the plan under another name")
-
-
 def save_plan(plan: Plan, path: str) -> None:
     """Write a plan with its proof as JSON."""
-    text = json.dumps(plan.document(), ensure_ascii=False) + "\n"
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(path).write_text(text, "utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+    save(json.dumps(plan.document(), ensure_ascii=False) + "\n", path)
 
 
 #: what a preference does among orders that have equally many tasks ready at every step

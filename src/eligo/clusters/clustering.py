@@ -17,6 +17,7 @@ from eligo.clusters.state import State
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
 from eligo.dag import Name
+from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.planning import Plan
@@ -51,6 +52,7 @@ def cluster(  # noqa: PLR0913
     """
     known = as_workflow(flow)
     check_strategy(strategy)
+    check_effort(effort)
     aim = Goal(goal, weight)
     state = State(Execution(known, executed))
     budget = budget_of(known, state, size, seconds, tolerance)

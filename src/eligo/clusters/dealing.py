@@ -21,6 +21,7 @@ from eligo.clusters.state import State
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
 from eligo.dag import Name
+from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, ELIGIBLE, HOLD, RELEASE, TAKE, Execution, unpacked
 
@@ -54,6 +55,7 @@ class Clusters:
         effort: str = "quick",
     ) -> None:
         check_strategy(strategy)
+        check_effort(effort)
         self.flow, self.execution = as_workflow(flow), execution
         if execution.dag is not self.flow.dag and execution.dag != self.flow.dag:
             raise InputError("this execution is of another workflow")

@@ -14,7 +14,7 @@ import numpy as np
 from eligo.clusters.fat import FatTask
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError, shorten
-from eligo.formats import dagman, pegasus
+from eligo.formats import dagman, pegasus, source_text
 from eligo.workflow import Task, Workflow
 
 EXPORTS = ("pegasus", "snakemake", "dagman")
@@ -87,8 +87,14 @@ def labels_of(flow: Workflow, fats: Sequence[FatTask]) -> dict[str, str]:
 
 
 def pegasus_labels(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
-    """The workflow for Pegasus with the profile `label` on clustered jobs, for `pegasus-plan --cluster label`."""
+    """The workflow for Pegasus with the profile `label` on clustered jobs, for `pegasus-plan --cluster label`.
+
+    Of a Pegasus file, everything else stays as it is.
+    """
     clustered = _clustered(flow, fats, executed)
+    source = source_text(flow) if flow.origin is not None and flow.origin.format == pegasus.NAME else None
+    if source is not None and len(clustered.flow) == len(flow):
+        return pegasus.clustered(source, flow, clustered.labels)
     return pegasus.generate(clustered.flow, clustered.labels)
 
 

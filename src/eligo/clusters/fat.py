@@ -20,6 +20,7 @@ from eligo.clusters.ranking import verdict_of
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
 from eligo.dag import Dag, Name
+from eligo.deciding.effort import check_effort
 from eligo.errors import NotSelfContainedError
 from eligo.execution import Execution
 from eligo.rows import places
@@ -120,6 +121,7 @@ def fat_task(flow: object, tasks: Iterable[Name], executed: Iterable[Name] = (),
     Traceback (most recent call last):
     eligo.errors.NotSelfContainedError: not self-contained: '3' needs '0', which is neither in the fat task nor executed
     """
+    check_effort(effort)
     known = as_workflow(flow)
     dag, state = known.dag, State(Execution(known, executed))
     chosen = dag.indices(tasks)

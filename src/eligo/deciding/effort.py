@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from eligo.deciding.clock import FOREVER, Clock
+from eligo.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,12 @@ class Effort:
     widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
     clock: Clock = FOREVER
+
+
+def check_effort(name: str) -> None:
+    """Refuse an effort that there is not."""
+    if name not in EFFORTS:
+        raise InputError(f"there is no effort {name!r}; there are {', '.join(EFFORTS)}")
 
 
 EFFORTS = {

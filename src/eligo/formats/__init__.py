@@ -20,7 +20,8 @@
 A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
 `sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
 `TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
-`lost(task)`: what of this task cannot be written; `write_wrapper` and `write_in_place`: priorities for a file as it stands.
+`lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
+`write_wrapper` and `write_in_place`: priorities for a file as it stands.
 
 Tasks and arcs are never lost: a format that cannot write a task's name refuses to. What else a format cannot represent,
 such as the commands in an arc list, is left out; `lost` tells what that is.
@@ -37,15 +38,27 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol, TypedDict, Unpack, cast
+from typing import Any, Unpack, cast
 
 from eligo.dag import Dag
-from eligo.errors import FormatError, InputError, UnknownTaskError
+from eligo.errors import FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats import orders
-from eligo.formats.shared.files import LARGEST_FILE, Beside, load, load_any, not_utf_8, plain_name, save, shown
+from eligo.formats.shared.files import (
+    LARGEST_FILE,
+    Beside,
+    load,
+    load_any,
+    load_bytes,
+    not_utf_8,
+    plain_name,
+    save,
+    save_bytes,
+    shown,
+)
+from eligo.formats.shared.interface import GIVEN, Editing, Format, Given, Prioritising, Taking
 from eligo.formats.shared.json_text import line_of, quote
 from eligo.formats.shared.json_text import load as load_json
-from eligo.workflow import Origin, Task, Workflow, with_priorities
+from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
 
 __all__ = [
     "LARGEST_FILE",
@@ -60,6 +73,8 @@ __all__ = [
     "read",
     "read_claim",
     "read_order",
+    "refuse_source",
+    "source_text",
     "write",
     "write_priorities",
 ]
@@ -100,66 +115,10 @@ WORDS = {
     "file_sizes": "sizes of files",
 }
 
-#: What a text may be given beside itself, in words.
-GIVEN = {
-    "arguments": "values for its names",
-    "environment": "variables of the environment",
-    "columns": "titles of columns",
-}
-
 StrPath = str | os.PathLike[str]
 
 
 _RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
-
-
-class Format(Protocol):
-    """What the module of a format has."""
-
-    NAME: str
-    #: whether a task has a place for a priority
-    PRIORITIES: bool
-    #: what it cannot represent, out of `WORDS`
-    CANNOT: tuple[str, ...]
-
-    def parse(self, text: str) -> Workflow:
-        """The workflow that the text describes."""
-
-    def generate(self, flow: Workflow) -> str:
-        """The text that describes the workflow."""
-
-    def sniff(self, text: str) -> bool:
-        """Whether the text looks like this format, at a glance."""
-
-
-class Given(TypedDict, total=False):
-    """What a text may need beside itself; a format that has no use for it says so."""
-
-    #: values for the names in a JX text
-    arguments: Mapping[str, Any] | None
-    #: the variables that a Makeflow text does not set itself
-    environment: Mapping[str, str] | None
-    #: the titles of the parents and of the children in a table
-    columns: tuple[str, str] | None
-
-
-class Taking(Protocol):
-    """A format whose texts need more than themselves."""
-
-    TAKES: tuple[str, ...]
-
-    def parse(self, text: str, **given: Any) -> Workflow:
-        """The workflow that the text describes with what is given beside it."""
-
-
-class Prioritising(Protocol):
-    """A format that has a way to add priorities to a file that somebody has."""
-
-    def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str) -> list[str]:
-        """Write priorities to another file, which refers to the one that was read; what to tell the user."""
-
-    def write_in_place(self, flow: Workflow, order: Sequence[str]) -> list[str]:
-        """Write priorities into the file that was read; what to tell the user."""
 
 
 def module(format: str) -> Format:
@@ -197,7 +156,8 @@ def read(
                 raise not_utf_8(text, path)
             beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
             flow = _parsed(text, format, beside, **given)
-            return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files))
+            kept = text if path == "-" and hasattr(module(format), "prioritised") else None
+            return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=kept))
     except InputError as error:
         raise _located(error, path, text) from None
 
@@ -215,14 +175,20 @@ def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> Non
     save(text, path)
 
 
-def write_priorities(
-    flow: Workflow, order: Sequence[str], path: StrPath | None, override: bool = False, format: str | None = None
+def write_priorities(  # noqa: PLR0913
+    flow: Workflow,
+    order: Sequence[str],
+    path: StrPath | None,
+    override: bool = False,
+    format: str | None = None,
+    *,
+    first: int | None = None,
 ) -> list[str]:
     """Write a workflow with priorities for its tasks, so that an engine that heeds them follows *order*.
 
-    Priorities that tasks have already part them into classes, and *order* counts inside each class; where *override*, it
-    counts throughout. Where *path* is None, the file that the workflow was read from is changed. Returned is what to tell
-    the user, a line each.
+    Of the file that the workflow was read from, everything else stays as it is. Priorities that tasks have already part them
+    into classes, and *order* counts inside each class; where *override*, it counts throughout. Where *path* is None, that
+    file itself is changed. *first* is the priority of the first task. Returned is what to tell the user, a line each.
     """
     path = None if path is None else os.fspath(path)
     order, told = (list(order), []) if override else _in_classes(flow, order)
@@ -230,12 +196,93 @@ def write_priorities(
     chosen, came_from = module(format), flow.origin.format if flow.origin else None
     if format == came_from and hasattr(chosen, "write_wrapper"):
         writer = cast(Prioritising, chosen)
-        return (writer.write_in_place(flow, order) if path is None else writer.write_wrapper(flow, order, path)) + told
-    write(with_priorities(flow, order), cast(str, path), format)
-    missing = lost(flow, format) if format != came_from else []
-    told += [f"{format} has no place for {', '.join(missing)}"] if missing else []
+        if path is None:
+            return writer.write_in_place(flow, order, first) + told
+        return writer.write_wrapper(flow, order, path, first) + told
+    data = _edited(flow, order, chosen, first) if format == came_from else None
+    if data is None and path is None:
+        source = cast(Origin, flow.origin).path
+        raise FormatError("this file has no place for priorities: name another to write", source)
+    if data is None:
+        refuse_source(flow, cast(str, path))
+        wanted = with_priorities(flow, order, first)
+        _check_room(wanted, chosen)
+        write(wanted, cast(str, path), format)
+        told += _reduced(flow, format)
+    else:
+        told += _saved(flow, data, path)
     advice: Callable[[Workflow, str], list[str]] = getattr(chosen, "advice", lambda flow, path: [])
-    return told + advice(flow, cast(str, path))
+    return told + advice(flow, path or "")
+
+
+def _check_room(flow: Workflow, chosen: Format) -> None:
+    """Refuse a format that would leave the priority of some task out."""
+    of_task: Callable[[Task], Collection[str]] = getattr(chosen, "lost", lambda task: ())
+    name = next((task.name for task in flow.details.values() if "priority" in of_task(task)), None)
+    if name is not None:
+        raise FormatError(
+            f"{chosen.NAME} keeps priorities beside run times, and task {shorten(name)!r} has no run time"
+        )
+
+
+def _saved(flow: Workflow, data: bytes, path: str | None) -> list[str]:
+    """Write the file that was read with its priorities, elsewhere or in its own place."""
+    if path is not None:
+        refuse_source(flow, path)
+        save_bytes(data, path)
+        return []
+    place = cast(Origin, flow.origin).path or "-"
+    save_bytes(data, place)
+    return [f"changed the priorities of {len(flow):,} tasks in {place}, and nothing else"]
+
+
+def source_text(flow: Workflow) -> str | None:
+    """The text that a workflow was read from, where it still can be had, with its byte-order mark if it has one."""
+    origin = flow.origin
+    if origin is None or origin.path is None:
+        return None if origin is None else origin.text
+    return load_bytes(origin.path).decode(origin.encoding)
+
+
+def refuse_source(flow: Workflow, path: str) -> None:
+    """Refuse to write over a file that the workflow was read from."""
+    read = {flow.origin.path, *flow.origin.files} - {None} if flow.origin else set()
+    if path != "-" and os.path.realpath(path) in {os.path.realpath(str(file)) for file in read}:
+        raise FormatError("the workflow was read from this file: give another name", path).cured_by("in_place")
+
+
+def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | None) -> bytes | None:
+    """What the workflow was read from with priorities and nothing else changed, where that can be done.
+
+    It is read again, so that what is written has the tasks, the arcs and the details that it had, and the priorities.
+    """
+    origin = flow.origin
+    if origin is None or not hasattr(chosen, "prioritised"):
+        return None
+    whole = source_text(flow)
+    if whole is None:
+        return None
+    text, numbers = whole.removeprefix("\ufeff"), priority_numbers(order, first)
+    found = cast(Editing, chosen).prioritised(text, flow, numbers)
+    if found is None:
+        return None
+    again = chosen.parse(found)
+    same = again.dag == flow.dag and all(
+        again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
+    )
+    if not same:
+        raise FormatError("priorities cannot be put into this file without changing more", origin.path)
+    return (whole[: len(whole) - len(text)] + found).encode(origin.encoding)
+
+
+def _reduced(flow: Workflow, format: str) -> list[str]:
+    """What a file of this format has not of what the workflow, or the file that it was read from, had."""
+    missing = lost(flow, format)
+    told = [f"{format} has no place for {', '.join(missing)}"] if missing else []
+    origin = flow.origin
+    if origin is not None and origin.format in {"pegasus", "wfcommons", "yaml", "dax", "graphml"}:
+        told.append(f"written anew: comments, layout and what eligo does not read of {origin.format} are not in it")
+    return told
 
 
 def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | None = None) -> str:
@@ -244,10 +291,8 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
     format = format or format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
     if not module(format).PRIORITIES:
         raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
-    if path is None and not hasattr(module(format), "write_in_place"):
-        raise FormatError(
-            f"only DAGMan files are changed in place: name a file to write, to keep your {format} as it is"
-        )
+    if path is None and (flow.origin is None or flow.origin.path is None):
+        raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format
 
 

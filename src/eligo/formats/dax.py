@@ -31,6 +31,8 @@ from collections.abc import Iterator, Mapping
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs, pegasus_jobs, xml_text
 from eligo.formats.shared.document import parents
+from eligo.formats.shared.editing import Edit, applied
+from eligo.formats.shared.xml_edit import Placed, placed
 from eligo.formats.shared.xml_text import Element, escaped, quoted
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
@@ -211,6 +213,23 @@ def generate(flow: Workflow) -> str:
                 f'  <child ref="{name}">{"".join(f"""<parent ref="{parent}"/>""" for parent in above)}</child>\n'
             )
     return "".join([*lines, "</adag>\n"])
+
+
+def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+    """The same text with these priorities as profiles for DAGMan."""
+    jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
+    pairs = zip(flow.dag.tasks, jobs, strict=True)
+    return applied(text, [_profile_edit(job, numbers[name]) for name, job in pairs])
+
+
+def _profile_edit(job: Placed, number: int) -> Edit:
+    for child in job.children:
+        space, key = (child.attributes.get(name, "").lower() for name in ("namespace", "key"))
+        if child.tag.endswith("profile") and (space, key) == ("dagman", "priority"):
+            return child.filled(str(number))
+    tag = job.tag[: -len(job.tag.rpartition(":")[2])] + "profile"
+    behind = next((child for child in job.children if child.tag.endswith("argument")), None)
+    return job.put(f'<{tag} namespace="dagman" key="PRIORITY">{number}</{tag}>', behind)
 
 
 def _job_lines(task: Task, sizes: Mapping[str, int]) -> Iterator[str]:

@@ -33,6 +33,8 @@ from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
+from eligo.formats.shared.editing import Edit, applied
+from eligo.formats.shared.xml_edit import Placed, placed
 from eligo.formats.shared.xml_text import Element, escaped
 from eligo.workflow import Origin, Task, Workflow
 
@@ -262,6 +264,36 @@ def generate(flow: Workflow) -> str:
     arcs = zip(flow.dag.tails.tolist(), flow.dag.child.tolist(), strict=True)
     lines += (f'    <edge source="{ids[u]}" target="{ids[v]}"/>\n' for u, v in arcs)
     return "".join([*lines, "  </graph>\n</graphml>\n"])
+
+
+def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+    """The same text with these priorities as data of the nodes."""
+    top = placed(text)
+    elements = list(top.walked())
+    keys = [e for e in elements if e.tag.endswith("key") and e.attributes.get("for", "node") in {"node", "all"}]
+    known = next((e.attributes["id"] for e in keys if e.attributes.get("attr.name", "").lower() == "priority"), None)
+    key = known or next(k for k in ("priority", *(f"priority{i}" for i in range(len(keys) + 1))) if k not in _ids(keys))
+    graph = next(e for e in top.children if e.tag.endswith("graph"))
+    edits = [_node_edit(node, key, numbers[name]) for name, node in zip(flow.dag.tasks, _nodes(elements), strict=True)]
+    if known is None:
+        declared = f'<key id="{key}" for="node" attr.name="priority" attr.type="long"/>\n  '
+        edits.append(Edit(graph.start, graph.start, declared))
+    return applied(text, edits)
+
+
+def _ids(keys: list[Placed]) -> set[str]:
+    return {key.attributes.get("id", "") for key in keys}
+
+
+def _nodes(elements: list[Placed]) -> list[Placed]:
+    return [element for element in elements if element.tag.rpartition(":")[2] == "node"]
+
+
+def _node_edit(node: Placed, key: str, number: int) -> Edit:
+    for child in node.children:
+        if child.tag.endswith("data") and child.attributes.get("key") == key:
+            return child.filled(str(number))
+    return node.put(f'<data key="{key}">{number}</data>')
 
 
 def _data(task: Task, named: bool) -> Iterator[tuple[str, str]]:

@@ -20,9 +20,11 @@ The larger one is a list of tasks: see `eligo.formats.shared.document`, which YA
 """
 
 import re
+from collections.abc import Mapping
 
-from eligo.formats.shared import json_text
+from eligo.formats.shared import json_edit, json_text
 from eligo.formats.shared.document import document_of, workflow_of
+from eligo.formats.shared.editing import applied
 from eligo.workflow import Workflow
 
 NAME = "json"
@@ -43,6 +45,15 @@ def generate(flow: Workflow) -> str:
     document = document_of(flow)
     small = "arcs" in document and len(flow.dag) + flow.dag.arc_count <= ONE_LINE
     return json_text.dump(document, levels=0 if small else 2)
+
+
+def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+    """The same text with these priorities; None where it lists arcs, which have no place for them."""
+    tasks = json_edit.place_of(text, "tasks")
+    if tasks is None:
+        return None
+    starts = zip(flow.dag.tasks, json_edit.elements(text, tasks), strict=True)
+    return applied(text, [json_edit.put(text, start, "priority", numbers[name]) for name, start in starts])
 
 
 def sniff(text: str) -> bool:

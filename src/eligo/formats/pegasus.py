@@ -27,14 +27,15 @@ sizes of files that no task uses are not written.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats.shared import data_arcs, json_text, pegasus_jobs, yaml_text
+from eligo.formats.shared import data_arcs, json_text, pegasus_jobs, yaml_edit, yaml_text
 from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, string, strings
+from eligo.formats.shared.editing import applied
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -173,6 +174,21 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = MappingProxyType({}))
     lines.append("jobDependencies:" if dependencies else "jobDependencies: []")
     lines += (f"- {json_text.quote(row)}" for row in dependencies)
     return "\n".join([*lines, ""])
+
+
+def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+    """The same text with these priorities as profiles for DAGMan."""
+    return _profiled(text, flow, ["profiles", "dagman", "PRIORITY"], numbers)
+
+
+def clustered(text: str, flow: Workflow, labels: Mapping[str, str]) -> str:
+    """The same text with these labels, by which Pegasus clusters jobs."""
+    return _profiled(text, flow, ["profiles", "pegasus", "label"], labels)
+
+
+def _profiled(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[str, int | str]) -> str:
+    pairs = zip(flow.dag.tasks, yaml_edit.rows(text, "jobs"), strict=True)
+    return applied(text, [yaml_edit.put(text, node, keys, values[name]) for name, node in pairs if name in values])
 
 
 def _row(task: Task, sizes: Mapping[str, int], cluster: str | None) -> dict[str, Any]:

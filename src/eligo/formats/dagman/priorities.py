@@ -6,13 +6,14 @@ that is submitted (CONFIG, ENV, SET_JOB_ATTR, a rescue file) the wrapper repeats
 
 In it: only PRIORITY lines change. Nodes inside splices cannot be named there.
 
-Join nodes, which DAGMan makes itself, run nothing. Where there are any, they get the priority 0 and all others less, so that
-joins go first.
+The first task gets -1, or the number asked for, and each that follows one less: the jobs of a node have its priority, and
+below 0 they let the user's other jobs pass. Join nodes, which DAGMan makes itself, run nothing; where there are any, they get
+one more than the first task, so that they are never held back.
 """
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.dagman.joining import is_join
@@ -21,7 +22,7 @@ from eligo.formats.dagman.reading import rescue_file
 from eligo.formats.dagman.scripts import script_of
 from eligo.formats.dagman.writing import priority_line
 from eligo.formats.shared.files import Beside, load_any, load_bytes, plain_name, save_bytes
-from eligo.workflow import Origin, Workflow
+from eligo.workflow import Origin, Workflow, priority_numbers
 
 _SETTING = re.compile(r"^[ \t]*(?:config|env|set[-_]job[-_]attr)[ \t]", re.IGNORECASE | re.MULTILINE)
 _THROTTLE = re.compile(r"^\s*DAGMAN_MAX_JOBS_(?:SUBMITTED|IDLE)\s*=\s*[1-9]", re.IGNORECASE | re.MULTILINE)
@@ -32,16 +33,21 @@ _LINE = re.compile(r"([ \t]*\S+[ \t]+\S+[ \t]+)[^\s]+([ \t\r]*)")
 _MOST_FILES, _LARGEST_FILE = 100, 2**20
 
 
-def write_wrapper(flow: Workflow, order: Sequence[str], path: str) -> list[str]:
+#: the priority of the first task where nothing else is asked for
+FIRST = -1
+
+
+def write_wrapper(flow: Workflow, order: Sequence[str], path: str, first: int | None = None) -> list[str]:
     """Write a wrapper of the file that the workflow was read from, and what it INCLUDEs; what to tell the user."""
     origin = _origin(flow)
     source = os.path.basename(origin.path or "")
     lines = [f"INCLUDE {source}\n"]
     if path != "-":
         _check_place(origin, path)
-    priorities = [priority_line(_spelt(name), value) for name, value in values(order, origin.joins > 0).items()]
+    wanted = values(order, FIRST if first is None else first)
+    priorities = [priority_line(_spelt(name), value) for name, value in wanted.items()]
     if priorities and origin.joins:
-        priorities.insert(0, priority_line("ALL_NODES", 0))  # joins have no names of their own
+        priorities.insert(0, priority_line("ALL_NODES", max(wanted.values()) + 1))  # joins have no names of their own
     text = load_any(origin.path or "").text
     settings = script_of(text, origin.path).settings if _SETTING.search(text) else []
     head = [f"{line}\n" for line in settings]
@@ -53,11 +59,20 @@ def write_wrapper(flow: Workflow, order: Sequence[str], path: str) -> list[str]:
     note = f"# {source} with priorities by eligo: submit it in this folder\n"
     lines = [note, *head, *lines, f"INCLUDE {os.path.basename(beside)}\n"]
     save_bytes("".join(lines).encode(origin.encoding), path)
-    told = [f"wrote {path}, which INCLUDEs {source} and {os.path.basename(beside)}"]
+    told = [f"wrote {path}, which INCLUDEs {source} and {os.path.basename(beside)}", *_range(wanted)]
     return told + _rescue(origin, path) + advice(flow, path, settings)
 
 
-def write_in_place(flow: Workflow, order: Sequence[str]) -> list[str]:
+def _range(wanted: Mapping[str, int]) -> list[str]:
+    """Which numbers were written, and what they mean beside the user's other jobs."""
+    if not wanted:
+        return []
+    first, last = max(wanted.values()), min(wanted.values())
+    others = "go before them" if first < 0 else "may have to wait for them" if last > 0 else "are among them"
+    return [f"priorities from {first}, which goes first, to {last}; your other jobs, at 0, {others}"]
+
+
+def write_in_place(flow: Workflow, order: Sequence[str], first: int | None = None) -> list[str]:
     """Change the PRIORITY lines of the file that the workflow was read from, and nothing else; what to tell the user."""
     origin = _origin(flow)
     path = origin.path or ""
@@ -68,25 +83,23 @@ def write_in_place(flow: Workflow, order: Sequence[str]) -> list[str]:
             "splices it. Write a wrapper instead",
             path,
         )
-    text = load_bytes(path).decode(origin.encoding)
+    text, wanted = load_bytes(path).decode(origin.encoding), values(order, FIRST if first is None else first)
     try:
-        new = changed(text, values(order, origin.joins > 0))
+        new = changed(text, wanted)
     except FormatError as error:
         raise FormatError(error.message, path) from None
     save_bytes(new.encode(origin.encoding), path)
     settings = script_of(text.removeprefix("\ufeff"), path).settings if _SETTING.search(text) else []
-    return [f"changed the PRIORITY lines of {path}", *advice(flow, path, settings)]
+    return [f"changed the PRIORITY lines of {path}", *_range(wanted), *advice(flow, path, settings)]
 
 
-def values(order: Sequence[str], joins: bool) -> dict[str, int]:
-    """The priority of each task, such that the first comes first, and after all join nodes where there are any.
+def values(order: Sequence[str], first: int = FIRST) -> dict[str, int]:
+    """The priority of each task, the first one's as given and each that follows one less; join nodes have none.
 
-    >>> values(["a", "b"], joins=False), values(["a", "_condor_join_node0", "b"], joins=True)
-    ({'a': 2, 'b': 1}, {'a': -1, 'b': -2})
+    >>> values(["a", "_condor_join_node0", "b"])
+    {'a': -1, 'b': -2}
     """
-    tasks = [name for name in order if not is_join(name)]
-    top = -1 if joins else len(tasks)
-    return {name: top - i for i, name in enumerate(tasks)}
+    return priority_numbers([name for name in order if not is_join(name)], first)
 
 
 def changed(text: str, wanted: dict[str, int]) -> str:

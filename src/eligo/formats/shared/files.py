@@ -33,7 +33,7 @@ class Stream(Protocol):
 
 
 class Loaded(NamedTuple):
-    """The text of a file, and "utf-8", "utf-16" where a mark says so, or "latin-1" where its bytes are neither."""
+    """The text of a file, and "utf-8", "utf-16-le" or "utf-16-be" where a mark says so, or else "latin-1"."""
 
     text: str
     encoding: str
@@ -219,15 +219,16 @@ def _text(data: bytes) -> Loaded:
 
 def _wide_text(data: bytes) -> Loaded:
     """The text of bytes whose mark says UTF-16."""
+    encoding = "utf-16-le" if data.startswith(_UTF_16[0]) else "utf-16-be"
     try:
-        text = data.decode("utf-16")
+        text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise FormatError(
             f"byte {error.start:,} is not UTF-16, as which the file is marked: save it as UTF-8"
         ) from None
     if "\0" in text:
         raise FormatError("holds NUL, so this is no text", line=text.count("\n", 0, text.index("\0")) + 1)
-    return Loaded(text, "utf-16")
+    return Loaded(text, encoding)
 
 
 def _line(data: bytes, offset: int) -> int:

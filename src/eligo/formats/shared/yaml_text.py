@@ -33,6 +33,13 @@ def load(text: str, words: bool = False) -> object:
         raise FormatError(f"not valid YAML: {getattr(error, 'reason', error)}") from None
 
 
+def compose(text: str) -> Any:
+    """The nodes of a YAML text, each of which knows where it stands; the text must have been read before."""
+    import yaml
+
+    return yaml.compose(text, _loader())
+
+
 @cache
 def _loader() -> Any:
     """PyYAML's safe loader, in C where it can be had, that also knows 1e3 for a number."""

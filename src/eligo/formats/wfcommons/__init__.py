@@ -29,7 +29,6 @@ tasks in turn.
 """
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -39,26 +38,26 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import FormatError, UnknownTaskError, shorten
+from eligo.errors import UnknownTaskError, shorten
 from eligo.formats.shared import json_text
 from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.document import (
     MisfitError,
     Reader,
     array,
-    children,
     lists,
     mapping,
     misfits_in,
     number,
-    parents,
     references,
-    short,
     size,
     string,
 )
+from eligo.formats.wfcommons.writing import generate, lost, prioritised
 from eligo.rows import Ints
-from eligo.workflow import Origin, Task, Workflow
+from eligo.workflow import Origin, Workflow
+
+__all__ = ["CANNOT", "NAME", "PRIORITIES", "generate", "lost", "parse", "prioritised", "sniff"]
 
 NAME = "wfcommons"
 PRIORITIES = True
@@ -72,8 +71,6 @@ _TASK = {"id", "name", "category", "parents", "children", "inputFiles", "outputF
 _RUN = {"runtimeInSeconds", "runtime", "coreCount", "cores", "command", "memoryInBytes", "memory", "priority"}
 _FILE = {"id", "name", "sizeInBytes", "size"}
 _KEY = re.compile(r'"workflow"\s*:\s*\{')
-_TASK_ID = re.compile(r"[0-9a-zA-Z_.#-]+")
-_FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
 
 
 def sniff(text: str) -> bool:
@@ -355,85 +352,3 @@ def _objects(row: Row, key: str) -> list[Row]:
         for item in found:
             mapping(item, f'an item of "{key}"')
     return found
-
-
-# Writing
-
-
-def lost(task: Task) -> set[str]:
-    """What of a task has no place: most where no run time is known, less than one core, a category that is the name."""
-    gone = {"command", "cores", "memory"} if task.seconds is None else set()
-    if task.cores is not None and task.cores < 1:
-        gone.add("cores")
-    if task.category in {"", task.name}:
-        gone.add("category")
-    return gone
-
-
-def generate(flow: Workflow) -> str:
-    """The WfFormat 1.5 text of a workflow, one task a line."""
-    if not len(flow):
-        raise FormatError("WfCommons files have at least one task, and there is none")
-    document: dict[str, Any] = {
-        "name": flow.name or "workflow",
-        "schemaVersion": "1.5",
-        "workflow": {"specification": _specification(flow)},
-    }
-    tasks = [flow.task(name) for name in flow.dag.tasks]
-    lost = next((t.name for t in tasks if t.priority is not None and t.seconds is None), None)
-    if lost is not None:
-        raise FormatError(f"WfCommons keeps priorities beside run times, and task {shorten(lost)!r} has no run time")
-    runs = [_run(task) for task in tasks if task.seconds is not None]
-    if runs:
-        document["workflow"]["execution"] = {
-            "makespanInSeconds": short(sum(run["runtimeInSeconds"] for run in runs)),
-            "executedAt": "1970-01-01T00:00:00Z",
-            "tasks": runs,
-        }
-    return json_text.dump(document, levels=4)
-
-
-def _specification(flow: Workflow) -> dict[str, Any]:
-    dag = flow.dag
-    tasks = [
-        _specified_row(flow.task(_allowed(name, _TASK_ID, "task")), above, below)
-        for name, above, below in zip(dag.tasks, parents(dag), children(dag), strict=True)
-    ]
-    files = [{"id": _allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()]
-    return {"tasks": tasks, "files": files} if files else {"tasks": tasks}
-
-
-def _specified_row(task: Task, above: tuple[str, ...], below: tuple[str, ...]) -> dict[str, Any]:
-    row = {"name": task.category or task.name, "id": task.name, "parents": list(above), "children": list(below)}
-    for key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
-        if files:
-            row[key] = [_allowed(file, _FILE_ID, "file") for file in files]
-    return row
-
-
-def _run(task: Task) -> dict[str, Any]:
-    run: dict[str, Any] = {"id": task.name, "runtimeInSeconds": short(task.seconds)}
-    if task.command:
-        run["command"] = _command_row(task.command)
-    if task.cores is not None and task.cores >= 1:
-        run["coreCount"] = short(task.cores)
-    if task.memory is not None:
-        run["memoryInBytes"] = task.memory
-    if task.priority is not None:
-        run["priority"] = task.priority
-    return run
-
-
-def _command_row(command: str | tuple[str, ...]) -> dict[str, Any]:
-    if isinstance(command, str):
-        return {"program": command, "arguments": []}
-    if len(command) == 1 or "" in command:  # empty words are not allowed, so a shell has to make them
-        return {"program": shlex.join(command), "arguments": []}
-    return {"program": command[0], "arguments": list(command[1:])}
-
-
-def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
-    if pattern.fullmatch(name):
-        return name
-    signs = "-_.#" if what == "task" else "-_./:#"
-    raise FormatError(f"WfCommons allows letters, digits and {signs} in the name of a {what}, not {shorten(name)!r}")

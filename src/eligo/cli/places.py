@@ -1,0 +1,51 @@
+"""Where files may be written: never over what was read, and over what somebody else wrote only when told to."""
+
+import json
+import os
+
+from eligo.errors import EligoError, InputError
+from eligo.families import FAMILIES
+from eligo.formats import read, refuse_source
+from eligo.workflow import Workflow
+
+#: what is drawn may be drawn again
+PICTURES = (".svg", ".png", ".html", ".pdf")
+MARK = "by eligo"  # in the first lines of files that have room for a remark
+BEGINNING = 400  # characters in which it stands
+
+
+def check_place(flow: Workflow, path: str | None, force: bool = False) -> None:
+    """Refuse a place that holds what was read or, without *force*, a file that eligo did not write."""
+    if path is None or path == "-":
+        return
+    refuse_source(flow, path)
+    if not force and os.path.isfile(path) and not is_ours(path, flow):
+        raise InputError(f"{path}: there is such a file already, and eligo did not write it").cured_by("force")
+
+
+def is_ours(path: str, flow: Workflow) -> bool:
+    """Whether a file is empty, a picture, marked as eligo's, a saved plan, this workflow again, or a generated one."""
+    if path.lower().endswith(PICTURES) or not os.path.getsize(path):
+        return True
+    beginning = _beginning(path)
+    if MARK in beginning or (beginning.startswith("{") and _is_plan(path)):
+        return True
+    try:
+        there = read(path)
+    except EligoError:
+        return False
+    return there.dag == flow.dag or (there.name or " ").split()[:1] in [[family] for family in FAMILIES]
+
+
+def _beginning(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read(BEGINNING)
+
+
+def _is_plan(path: str) -> bool:
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and {"proof", "fingerprint", "order"} <= document.keys()
