@@ -16,6 +16,7 @@ REMEDIES = {
     "format": "name it with --to",
     "arguments": "--args NAME=VALUE or --args FILE says what it stands for",
     "environment": "--env looks into yours",
+    "names": "`eligo convert` changes such names",
     "columns": "--columns FROM,TO names yours",
     "in_place": "--in-place changes the file itself",
     "force": "--force overwrites it",

@@ -223,6 +223,9 @@ def convert(
     to: Annotated[
         str | None, typer.Option("--to", help="The output's format, where OUT's suffix does not tell.")
     ] = None,
+    names: Annotated[
+        str, typer.Option("--names", help="Names that OUT's format cannot hold: change, or keep and refuse to write.")
+    ] = "change",
     allow_outside: Outside = False,
     args: Args = None,
     env: Env = False,
@@ -231,13 +234,13 @@ def convert(
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
     from eligo.cli.places import check_place
-    from eligo.cli.plans import read_told, tell
+    from eligo.cli.plans import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
 
     flow = read_told(file, from_, allow_outside, (args, env, columns))
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
-    write(flow, out, format)
+    tell_renamed(write(flow, out, format, names), format)
     missing = lost(flow, format)
     tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
 

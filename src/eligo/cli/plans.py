@@ -89,6 +89,13 @@ def tell(lines: Sequence[str]) -> None:
         sys.stderr.write(f"eligo: {line}\n")
 
 
+def tell_renamed(old: Mapping[str, str], format: str) -> None:
+    """Say how many tasks have another name in what was written, with an example; *old* has the names that they had."""
+    for new, name in list(old.items())[:1]:
+        what = "1 task" if len(old) == 1 else f"{len(old):,} tasks"
+        tell([f"{format} cannot hold the names of {what}, so they were changed: {name!r} is now {new!r}"])
+
+
 @contextmanager
 def stoppable() -> Iterator[Clock]:
     """A clock that the first Ctrl-C stops, so that the best found so far is given; a second one ends the program."""

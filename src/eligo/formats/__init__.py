@@ -23,8 +23,10 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
 `write_wrapper` and `write_in_place`: priorities for a file as it stands.
 
-Tasks and arcs are never lost: a format that cannot write a task's name refuses to. What else a format cannot represent,
-such as the commands in an arc list, is left out; `lost` tells what that is.
+`fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
+
+Tasks and arcs are never lost: a format that cannot write a task's name refuses to, or changes it where that is asked for.
+What else a format cannot represent, such as the commands in an arc list, is left out; `lost` tells what that is.
 
 >>> flow = parse("a -> b", "arcs")
 >>> generate(flow, "json")
@@ -34,7 +36,7 @@ such as the commands in an arc list, is left out; `lost` tells what that is.
 import gc
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -55,9 +57,10 @@ from eligo.formats.shared.files import (
     save_bytes,
     shown,
 )
-from eligo.formats.shared.interface import GIVEN, Editing, Format, Given, Prioritising, Taking
+from eligo.formats.shared.interface import GIVEN, Editing, Format, Given, Prioritising, Renaming, Taking
 from eligo.formats.shared.json_text import line_of, quote
 from eligo.formats.shared.json_text import load as load_json
+from eligo.formats.shared.names import renamed
 from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
 
 __all__ = [
@@ -162,17 +165,20 @@ def read(
         raise _located(error, path, text) from None
 
 
-def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> None:
+def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:
     """Write a workflow to a file, or to standard output where *path* is "-"; gzipped where the name ends in .gz.
 
-    Without *format*, the file's name tells; where it leaves a choice, the format is that the workflow was read from.
+    Without *format*, the file's name tells; where it leaves a choice, the format is that the workflow was read from. A task
+    whose name the format cannot hold is refused, or where *names* is "change" renamed. Returned are the old names of tasks
+    that were renamed, under the new ones.
     """
     path = os.fspath(path)
     try:
-        text = generate(flow, format or format_to_write(flow, path))
+        text, old = _generated(flow, format or format_to_write(flow, path), names)
     except FormatError as error:
         raise error.located(path) if path != "-" else error from None
     save(text, path)
+    return old
 
 
 def write_priorities(  # noqa: PLR0913
@@ -336,9 +342,27 @@ def parse(text: str, format: str | None = None, **given: Unpack[Given]) -> Workf
         return _parsed(text, format or detect(None, text), None, **given)
 
 
-def generate(flow: Dag | Workflow, format: str) -> str:
-    """The text that describes a workflow in this format."""
-    return module(format).generate((flow if isinstance(flow, Workflow) else Workflow(flow)).labelled())
+def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
+    """The text that describes a workflow in this format; *names* that it cannot hold are refused, or with "change" changed.
+
+    >>> print(generate(parse("a+b c"), "dagman", names="change"), end="")
+    # a_b was 'a+b'
+    JOB a_b noop.sub NOOP
+    JOB c noop.sub NOOP
+    PARENT a_b CHILD c
+    """
+    return _generated(flow, format, names)[0]
+
+
+def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[str, str]]:
+    chosen, told = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
+    if names not in {"keep", "change"}:
+        raise InputError(f"names are kept or changed: 'keep' or 'change', not {shorten(names)!r}")
+    if names == "change" and hasattr(chosen, "fitted"):
+        told, old = renamed(told, cast(Renaming, chosen).fitted)
+        if old:
+            return cast(Renaming, chosen).generate(told, old=old), old
+    return chosen.generate(told), {}
 
 
 def detect(path: StrPath | None, text: str) -> str:

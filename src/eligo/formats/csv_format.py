@@ -22,7 +22,8 @@ lonely
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +89,16 @@ def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
     return (f"{first}, which appear nowhere else: if it is a header, name the columns {_KNOWN}",)
 
 
-def generate(flow: Workflow) -> str:
-    """The table of a workflow's arcs, with the tasks before them where the arcs do not show their order."""
+def fitted(name: str) -> str:
+    """The name, which may be any but none."""
+    return name or "_"
+
+
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The table of a workflow's arcs, with the tasks before them where the arcs do not show their order.
+
+    There is no room for *old* names of tasks that were renamed.
+    """
     dag = flow.dag
     cells = [_cell(name) for name in dag.tasks]
     arcs = [f"{cells[u]},{cells[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]

@@ -28,7 +28,7 @@ import re
 
 from eligo.formats.dagman.priorities import advice, write_in_place, write_wrapper
 from eligo.formats.dagman.reading import workflow_of
-from eligo.formats.dagman.writing import generate, lost
+from eligo.formats.dagman.writing import fitted, generate, lost
 from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
@@ -38,6 +38,7 @@ __all__ = [
     "PRIORITIES",
     "TAKES",
     "advice",
+    "fitted",
     "generate",
     "lost",
     "parse",

@@ -43,6 +43,16 @@ class Given(TypedDict, total=False):
     columns: tuple[str, str] | None
 
 
+class Renaming(Protocol):
+    """A format that cannot hold every name of a task."""
+
+    def fitted(self, name: str) -> str:
+        """The name itself where it can be held, else one like it that can."""
+
+    def generate(self, flow: Workflow, old: Mapping[str, str]) -> str:
+        """The text that describes the workflow, with the *old* names of tasks that were renamed where there is room."""
+
+
 class Taking(Protocol):
     """A format whose texts need more than themselves."""
 
