@@ -3,6 +3,7 @@
 import importlib.util
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,13 +35,24 @@ def test_what_was_found(format: str, text: str) -> None:
         formats.parse(text, format)
 
 
-def test_the_table_says_why() -> None:
+@pytest.fixture
+def fuzzing() -> Any:
+    """The program, as a module."""
     place = Path(__file__).parent / "fuzz" / "fuzz_formats.py"
     spec = importlib.util.spec_from_file_location("fuzz_formats", place)
     assert spec is not None
     assert spec.loader is not None
-    fuzzing = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fuzzing)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
+@pytest.mark.parametrize("format", formats.MODULES)
+def test_fuzzing_begins_with_texts_that_are_read(fuzzing: Any, format: str) -> None:
+    assert all(len(formats.parse(text, format)) for text in fuzzing.seeds(format))
+
+
+def test_the_table_says_why(fuzzing: Any) -> None:
     thrown = " === Uncaught Python exception: ===\nValueError: no number\nTraceback\n==9== ERROR: libFuzzer: exited\n"
     written = "artifact_prefix='out/fuzz/x-'; Test unit written to out/fuzz/x-crash-1\nBase64: eA==\n"
     assert fuzzing.outcome(thrown + written) == "ValueError: no number, in out/fuzz/x-crash-1"

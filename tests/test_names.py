@@ -14,7 +14,9 @@ from eligo.formats.shared.names import fitted, renamed
 from eligo.workflow import Task, Workflow
 
 RENAMING = sorted(name for name in formats.MODULES if hasattr(formats.module(name), "fitted"))
-odd = st.sampled_from(["two words", "two+words", "two_words", "a'b", 'a"b', "parent", "Child", "", "_", "_2", "é", "x\\"])
+odd = st.sampled_from(
+    ["two words", "two+words", "two_words", "a'b", 'a"b', "parent", "Child", "", "_", "_2", "é", "x\\"]
+)
 odd |= st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=5)
 
 

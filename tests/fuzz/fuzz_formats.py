@@ -25,7 +25,7 @@ MORE = {
     "jx": """{"define": {"N": 2, "OUT": "o" + i}, "rules": [{"command": template("x {i}", {"q": 1}) + join(["a"], ","),
      "outputs": [OUT, format("%d.%s", i * 2 % 3, "a")], "inputs": [k for k in range(N) if not (k < 1 or false)][1:]}
      for i in range(N)] + [{"n": 1}].select(n == 1 and like("a", "a*")).project({"command": basename("/a"), "k": -n})}""",
-    "arcs": "a b {'weight': 3}\n1 2 0.5\n",
+    "arcs": "a b {'weight': 3}\n1 2 {}\n",
     "csv": "weight;To;From\n1;a;b\n",
 }
 
@@ -35,7 +35,7 @@ def seeds(format: str) -> list[str]:
     dag = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], ["a", "b", "c", "d", "lonely"])
     task = Task(name="a", command="cat x > y", inputs=("x",), outputs=("y",), seconds=2.0, cores=1, memory=2**20)
     plain = [formats.generate(flow, format) for flow in (dag, Workflow(dag, {"a": task}, "four", None, {"x": 3}))]
-    return plain + [MORE[format]] * (format in MORE)
+    return plain + ([MORE[format]] if format in MORE else [])
 
 
 def fuzz_one(format: str, arguments: list[str]) -> None:
