@@ -1,6 +1,6 @@
 """Allocators: each by itself against a plain twin, what clients can ask for, and what they are told."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,9 @@ def test_who_asks_for_several_gets_what_waits_for_nothing_else() -> None:
 
 def test_who_asks_for_seconds_gets_about_so_many() -> None:
     flow = Workflow(Dag.from_arcs([], "abc"), {name: Task(name=name, seconds=2.0) for name in "abc"})
-    assert tasks_of(allocator("plan", flow).hand_out([Ask(seconds=3.0)])) == [("a", "b")]
+    assert tasks_of(allocator("plan", flow).hand_out([Ask(seconds=4.5)])) == [("a", "b")]
+    assert tasks_of(allocator("plan", flow).hand_out([Ask(seconds=1.0)])) == [("a",)]  # at least one
+    assert tasks_of(allocator("plan", flow).hand_out([Ask(seconds=9.0, speed=0.5)])) == [("a", "b")]
     with pytest.raises(InputError, match="how long the tasks run is not known"):
         allocator("plan", flow.dag).hand_out([Ask(seconds=3.0)])
 
@@ -242,7 +244,7 @@ def test_long_tasks_wait_for_somebody_faster() -> None:
     live.speeds.introduce("fast", 1.0, 9.0)
     assert tasks_of(live.hand_out([Ask("fast", fits="a".__eq__), Ask("slow")])) == [("a",), ("b",)]
     assert live.hand_out([Ask("slow")]) == []
-    live.left("fast")
+    live.gone("fast")
     assert tasks_of(live.hand_out([Ask("slow")])) == [("long",)]
 
 
@@ -303,3 +305,100 @@ def test_a_poll_of_a_large_execution_reads_only_what_is_new() -> None:
         assert grant.tasks == (first,)
         game.release(first)
     assert Batches(game).best(1).tasks == (first,)
+
+
+# Where something goes wrong
+
+
+def odd_one(task: str) -> bool:
+    if task == "b":
+        raise RuntimeError("cannot tell")
+    return task == "c"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_error_while_choosing_loses_nothing(name: str) -> None:
+    """Whoever asked before gets nothing either, and the next poll finds everything."""
+    flow: dict[str, list[str]] = {"a": [], "b": [], "c": []}
+    game = Execution(flow)
+    live = allocator(name, flow, game)
+    with pytest.raises(RuntimeError, match="cannot tell"):
+        live.hand_out([Ask("first"), Ask("second", fits=odd_one), Ask("third", fits=odd_one)])
+    assert set(game.eligible) == set(flow)
+    assert {task for grant in live.hand_out([Ask(i) for i in range(3)]) for task in grant.tasks} == set(flow)
+
+
+def test_seconds_that_nobody_knows_are_refused_before_anything_is_taken() -> None:
+    game = Execution(FORK)
+    live = allocator("balanced", FORK, game)
+    with pytest.raises(InputError, match="how long the tasks run is not known"):
+        live.hand_out([Ask("one"), Ask("two", seconds=5.0)])
+    assert tasks_of(live.hand_out([Ask("one")])) == [("a",)]
+
+
+def test_asks_may_come_from_anywhere() -> None:
+    for name in EVERY:
+        assert len(allocator(name, FORK).hand_out(Ask(i) for i in range(3))) == 1  # type: ignore[arg-type]
+
+
+def test_a_client_that_says_how_slow_it_is_does_not_wait_for_itself() -> None:
+    rules = Rules(slow=0.5, long=1.5, expected=np.array([1.0, 9.0]))
+    live, game, _ = prudent({"a": [], "b": []}, rules)
+    live.hand_out([Ask("slow", speed=0.1)])
+    game.complete("a")
+    assert tasks_of(live.hand_out([Ask("slow", speed=0.1)])) == [("b",)]
+
+
+def test_the_earliest_due_counts() -> None:
+    """Two tasks went out at 0 and 5; whoever can run only the later one does not hide that the other is due first."""
+    live, game, clock = prudent({"a": [], "b": [], "c": []}, Rules(copies=2, overdue=2.0))
+    live.hand_out([Ask(1, fits="a".__eq__), Ask(2, fits="c".__eq__)])
+    clock.now = 5.0
+    live.hand_out([Ask(3, fits="b".__eq__)])
+    game.complete("c")
+    live.learn(2, "c", 5.0)
+    assert live.hand_out([Ask(4), Ask(5, fits="b".__eq__)]) == []
+    assert live.due == 10.0
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), -1.0, float("inf"), None, "x", True])
+def test_what_is_learned_makes_sense(seconds: Any) -> None:
+    live, _, _ = prudent(FORK)
+    with pytest.raises(InputError, match="takes some seconds"):
+        live.learn("ann", "a", seconds)
+    with pytest.raises(InputError, match="no task named 'z'"):
+        live.learn("ann", "z", 1.0)
+    with pytest.raises(InputError, match="for each of 4 tasks"):
+        prudent(FORK, Rules(expected=np.array([1.0])))
+
+
+def test_strangers_who_come_and_go_leave_nothing_behind() -> None:
+    live, game, _ = prudent({"a": [], "b": []})
+    live.learn("somebody", "a", 1.0)
+    for i in range(2_000):
+        (grant,) = live.hand_out([Ask(i, fits="a".__eq__)])
+        game.give_up(*grant.tasks)
+        live.gone(i)
+    held = [len(value) for value in vars(live._handed).values() if isinstance(value, dict | list)]
+    assert max(held) < 300
+    assert len(live._present) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: allocator(5, FORK), "goes by its name"),  # type: ignore[call-overload]
+        (lambda: allocator("fifo", FORK, 5), "serves an eligo.Execution"),  # type: ignore[call-overload]
+        (lambda: allocator("fifo", FORK, rules=5), "rules are eligo.Rules"),  # type: ignore[call-overload]
+        (lambda: allocator("fifo", FORK, seed=-1), "a seed is a whole number"),
+        (lambda: Ask(seconds="x"), "'x' seconds are none"),  # type: ignore[arg-type]
+        (lambda: Ask(speed="x"), "'x' is none"),  # type: ignore[arg-type]
+        (lambda: Ask([]), "hashable"),  # type: ignore[arg-type]
+        (lambda: Ask(fits=5), "a function of a task"),  # type: ignore[arg-type]
+        (lambda: Rules(slow="x"), "the rule 'slow' cannot be x"),  # type: ignore[arg-type]
+        (lambda: Execution(FORK, executed=None), "no tasks"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_arguments_get_one_clear_error(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        call()

@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dask
 import networkx
+import numpy as np
 import pytest
 import rustworkx
 
@@ -52,6 +54,22 @@ def test_mappings_of_any_objects_to_their_parents() -> None:
     assert as_workflow(nodes).dag.parents(print) == (1, (1, "b"))
     with pytest.raises(UnknownTaskError, match="no task named '3'"):
         as_workflow({1: [], 2: [1, 3]})
+
+
+def test_parents_may_be_any_collection() -> None:
+    """Nothing but a list of tasks is taken for one, and nothing is dropped on the way."""
+    for needs in (range(1, 2), {1: 0}.keys(), {1}, (1,), iter([1]), deque([1]), np.array([1])):
+        assert list(as_workflow({1: [], 2: needs}).dag.arcs()) == [(1, 2)]
+    for wrong in (None, "1", 1, b"1"):
+        with pytest.raises(InputError, match=r"what '2' needs is no list of tasks"):
+            as_workflow({1: [], 2: wrong})
+
+
+def test_views_of_a_graph_are_none() -> None:
+    graph = networkx.DiGraph([("a", "b")])
+    for view in (graph.pred, graph.adj, graph.nodes, graph.edges):
+        with pytest.raises(InputError, match="is no workflow"):
+            as_workflow(view)
 
 
 def test_mappings_to_parents() -> None:

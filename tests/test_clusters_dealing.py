@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
+import eligo
 from conftest import random_small_dag
 from dealer import Dealer
 from eligo import families
@@ -27,7 +28,7 @@ from eligo.planning import plan
 from eligo.simulation import deal
 from eligo.theory import exact
 from eligo.theory.eligibility import check_schedule
-from eligo.workflow import Origin, Task, Workflow
+from eligo.workflow import Task, Workflow
 
 draws = pytest.mark.skipif(
     find_spec("matplotlib") is None, reason="pictures need matplotlib: pip install 'eligo[plot]'"
@@ -220,6 +221,16 @@ def moved_by_others(game: Execution, theirs: list[str], rng: np.random.Generator
         getattr(game, str(rng.choice(["complete", "release", "fail"])))(theirs[0])
         theirs = theirs[1:]
     return theirs
+
+
+def test_while_others_are_out_no_set_is_called_the_best() -> None:
+    flow = {"a": [], "b": [], "x": [], "e": ["a"], "c": ["a", "b"], "d": ["a", "b"], "y": ["x"]}
+    dealer = Dealer(flow)
+    first, second = dealer.deal("one", 1), dealer.deal("two", 1)
+    assert first is not None
+    assert second is not None
+    assert "no other set" in first.why
+    assert "no other set" not in second.why
 
 
 # A whole dag
@@ -480,12 +491,6 @@ def test_a_fat_node_asks_for_what_its_largest_task_needs() -> None:
     assert "request_cpus = 4" in dagman_nodes(flow, [cluster(flow, 2)])["fat.dag"]
 
 
-def test_submit_descriptions_cannot_be_joined_in_a_script() -> None:
-    flow = Workflow(FORK, origin=Origin(format="dagman"))
-    with pytest.raises(FormatError, match="submit descriptions"):
-        dagman_nodes(flow, [cluster(flow, 2)])
-
-
 def test_pegasus_labels_the_jobs_of_a_fat_task() -> None:
     flow = Workflow(FORK, {"a": Task(name="a", command=("cut", "-f1"), priority=3)})
     text = pegasus_labels(flow, [fat_task(flow, ["a", "b"])])
@@ -657,3 +662,42 @@ def test_a_set_given_by_hand_is_read_from_a_file(
     chosen.write_text("4\n", "utf-8")
     assert run(["cluster", mesh_file, "--tasks", str(chosen)]) == 2
     assert "not self-contained: '4' needs '1'" in capsys.readouterr().err
+
+
+def dagman_folder(tmp_path: Path, **descriptions: str) -> Path:
+    (tmp_path / "f.dag").write_text("JOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a CHILD b c\n")
+    for name in "abc":
+        plain = f'executable = /bin/echo\narguments = "{name} one"\nrequest_cpus = 2\nqueue\n'
+        (tmp_path / f"{name}.sub").write_text(descriptions.get(name, plain))
+    return tmp_path / "f.dag"
+
+
+def test_fat_nodes_of_a_dagman_file_run_what_its_submit_files_say(tmp_path: Path) -> None:
+    flow = eligo.read(dagman_folder(tmp_path))
+    files = dagman_nodes(flow, [cluster(flow, 2)])
+    assert "request_cpus = 2" in files["fat.dag"]
+    script = tmp_path / "fat_1.sh"
+    script.write_text(files["fat_1.sh"])
+    done = subprocess.run(["/bin/sh", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "a one\nb one\n"
+
+
+@pytest.mark.parametrize(
+    ("description", "told"),
+    [
+        ("executable = x\narguments = $(JOB)\nqueue\n", "'b': a script cannot stand for the macro"),
+        ("executable = x\nqueue 5\n", "'b': b.sub submits several jobs"),
+        ("executable = x\nqueue f from list.txt\n", "'b': b.sub submits several jobs"),
+    ],
+)
+def test_what_a_script_cannot_stand_for_is_refused(tmp_path: Path, description: str, told: str) -> None:
+    flow = eligo.read(dagman_folder(tmp_path, b=description))
+    with pytest.raises(FormatError, match=told):
+        dagman_nodes(flow, [cluster(flow, 2)])
+
+
+def test_a_submit_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    flow = eligo.read(dagman_folder(tmp_path))
+    (tmp_path / "b.sub").unlink()
+    with pytest.raises(FormatError, match=r"'b': its submit file is needed, and .*b\.sub"):
+        dagman_nodes(flow, [cluster(flow, 2)])

@@ -8,62 +8,169 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from eligo.cli import run
 from eligo.families import out_mesh
 from eligo.formats import write
-from eligo.simulation.comparing import Column, comparison, contests_of, sentences
+from eligo.simulation.comparing import answer, comparison, sentences
+from eligo.simulation.contests import Column, contests_of
 from eligo.simulation.tables import COLUMNS, Record, read_records
 
 FEW = ["--runs", "3", "--rates", "2,8", "--clients", "3"]
 
 
-def record(scheduler: str, mean: float, rate: str = "2", dag: str = "d", **others: object) -> Record:
-    values: dict[str, object] = {
+#: rounds of requests that differ from run to run, for everybody alike
+NOISE = (0.0, 9.0, -4.0, 2.0, -7.0, 5.0, 1.0, -6.0, 3.0, -3.0)
+
+
+def record(scheduler: str, mean: float | None, rate: str = "2", dag: str = "d", **others: Any) -> Record:
+    """Ten runs around a mean."""
+    values: dict[str, Any] = {
         "dag": dag, "fingerprint": "f", "tasks": 9, "scheduler": scheduler, "game": "batched", "setting": f"rate={rate}",
-        "seed": 0, "runs": 10, "measure": "polls", "mean": mean, "deviation": 1.0,
+        "seed": 0, "runs": 10, "measure": "polls", "mean": mean, "deviation": 1.0, "endless": 0,
+        "parts": tuple((mean or 0.0) + noise for noise in NOISE),
     }  # fmt: skip
-    return Record(**(values | others))  # type: ignore[arg-type]
+    return Record(**(values | others))
+
+
+def timed(scheduler: str, *parts: float | None, rules: str = "none") -> Record:
+    """A makespan with volatile clients, run by run; None has no end."""
+    crowd: dict[str, Any] = {
+        "game": "volatile",
+        "setting": f"count=4 rules={rules}",
+        "measure": "makespan",
+        "runs": len(parts),
+    }
+    return record(scheduler, None, **crowd, endless=parts.count(None), parts=parts)
+
+
+def told(records: Iterable[Record]) -> tuple[str, list[str]]:
+    (contest,) = contests_of(records)
+    return answer(contest), sentences(contest)
 
 
 def test_the_best_is_named_for_every_rate() -> None:
-    """Plan is best at 2 and 4, fifo at 8; balanced is near the best everywhere and wins on the whole."""
+    """Plan is best at 2 and 4, fifo at 8; balanced is near the best everywhere but at 4."""
     polls = {
-        "plan": (100.0, 50.0, 40.0),
-        "fifo": (120.0, 60.0, 30.0),
-        "balanced": (100.2, 52.0, 30.1),
+        "plan": (1000.0, 500.0, 400.0),
+        "fifo": (1200.0, 600.0, 300.0),
+        "balanced": (1002.0, 520.0, 301.0),
     }
     rows = [record(name, m, r) for name, means in polls.items() for m, r in zip(means, ("2", "4", "8"), strict=True)]
     (contest,) = contests_of(rows)
     assert contest.winner == "balanced"
-    assert [contest.best_at(column) for column in contest.rates] == ["balanced", "plan", "balanced"]
-    first, second = sentences(contest)
-    assert first == "Fewest polls: balanced at 2 requests; plan at 4 requests; balanced at 8 requests."
-    assert second == "Against first come, first served, balanced saves up to 16% of the polls (at 2 requests)."
-    assert contest.relative("fifo", Column("batched", "rate=4")) == 1.2
+    assert contest.leaders == []
+    assert answer(contest) == "plan serves best up to 4 requests, balanced beyond."
+    assert sentences(contest) == ["Against fifo, first come first served, balanced saves up to 16% of the rounds."]
+    assert contest.relative("fifo", Column("batched", "rate=4")).value == 1.2
+    (section,) = (s for s in comparison(rows).sections if s.tables)
+    assert section.tables[0].head == ["", "2", "4", "8"]
+    assert section.tables[0].rows == [
+        ["*balanced", "·", "+4.0%", "·"],
+        [" plan", "·", "·", "+33%"],
+        [" fifo", "+20%", "+20%", "·"],
+    ]
+
+
+def test_who_leads_or_ties_at_every_rate_serves_best() -> None:
+    everywhere = "at every rate."
+    rows = [record("plan", 1000.0), record("fifo", 1100.0), record("plan", 500.0, "4"), record("fifo", 501.0, "4")]
+    assert told(rows)[0] == f"plan serves best, or within half a per cent of it, {everywhere}"
+    rows += [record("lifo", 1001.0), record("lifo", 501.0, "4")]
+    assert told(rows)[0] == f"plan and lifo serve best, or within half a per cent of it, {everywhere}"
+    assert told(rows[:1] + rows[4:5])[0] == "nothing to choose between plan and lifo here."
+    assert told(rows[:1])[0] == ""
+
+
+def test_a_difference_that_may_be_chance_is_none() -> None:
+    """The same mean difference of 2 %: once in every run, once of a few runs here and there."""
+    plan = record("plan", 100.0)
+    sure = record("fifo", 102.0)
+    swing = (40.0, -38.0, 35.0, -30.0, 33.0, -31.0, 29.0, -28.0, 30.0, -20.0)
+    chance = record("fifo", 102.0, parts=tuple(100 + noise + s for noise, s in zip(NOISE, swing, strict=True)))
+    column = Column("batched", "rate=2")
+    (certain,), (open_,) = contests_of([plan, sure]), contests_of([plan, chance])
+    assert certain.relative("fifo", column).value == pytest.approx(open_.relative("fifo", column).value)
+    assert certain.worse("fifo", column)
+    assert not open_.worse("fifo", column)
+    assert answer(open_) == "nothing to choose between plan and fifo here, as far as 10 runs can tell."
+    assert [row[1] for row in comparison([plan, chance]).sections[0].tables[0].rows] == ["·", "~"]
+    alone: dict[str, Any] = {"runs": 1, "parts": (102.0,)}
+    (once,) = contests_of([record("plan", 100.0, runs=1, parts=(100.0,)), record("fifo", 102.0, **alone)])
+    assert not once.worse("fifo", column)  # a single run tells nothing
+
+
+def test_noise_is_no_finding() -> None:
+    """Six schedulers that are the same but for chance: in 200 contests, hardly ever is one said to be worse."""
+    rng = np.random.default_rng(1)
+    column = Column("batched", "rate=2")
+    wrong = 0
+    for _ in range(200):
+        rows = [record(f"s{i}", 0.0, parts=tuple(rng.normal(100, 20, 50).tolist())) for i in range(6)]
+        (contest,) = contests_of(rows)
+        wrong += any(contest.worse(name, column) for name in contest.schedulers)
+    assert wrong <= 18
 
 
 def test_seeds_are_put_together() -> None:
     (contest,) = contests_of([record("fifo", 10.0), record("fifo", 12.0, seed=1)])
-    mean = contest.means["fifo", Column("batched", "rate=2")]
-    assert mean.value == 11.0
-    assert mean.high - mean.value == pytest.approx(2.093 * 2**0.5 / 20**0.5, rel=1e-2)
+    assert contest.runs == 20
+    assert contest.values["fifo", Column("batched", "rate=2")].tolist() == [m + x for m in (10, 12) for x in NOISE]
 
 
 def test_larger_shares_are_better() -> None:
     pebbles = {"game": "pebble", "setting": "", "measure": "share"}
-    (contest,) = contests_of([record("fifo", 0.5, **pebbles), record("plan", 1.0, **pebbles)])
+    rows = [record("fifo", 0, **pebbles, parts=(0.5, 0.5)), record("plan", 0, **pebbles, parts=(0.9999, 0.9999))]
+    (contest,) = contests_of(rows)
     assert contest.winner == "plan"
-    assert contest.relative("fifo", contest.columns[0]) == 2.0
+    assert contest.relative("fifo", contest.columns[0]).value == pytest.approx(2.0, rel=1e-3)
+    assert answer(contest) == "plan serves best, or within half a per cent of it, in this game."
+    assert [row[1] for row in comparison(rows).sections[0].tables[0].rows] == ["99.9%", "50.0%"]
 
 
 def test_several_dags_are_also_told_together() -> None:
-    report = comparison([record(s, m, dag=d) for d in ("a", "b") for s, m in (("fifo", 12.0), ("plan", 10.0))])
-    assert [section.title for section in report.sections] == ["All 2 dags", "a, 9 tasks", "b, 9 tasks"]
-    assert report.sections[0].words == ["Over all of them plan is nearest to the best."]
+    report = comparison([record(s, m, dag=d) for d in ("a", "b") for s, m in (("fifo", 120.0), ("plan", 100.0))])
+    first, *others = report.sections
+    assert [section.title for section in others] == ["a, 9 tasks, 10 runs", "b, 9 tasks, 10 runs"]
+    assert first.title.startswith("All 2 dags")
+    assert first.answer == "Over all of them plan serves best, or within half a per cent of it, at 2 requests."
+    assert first.tables[0].rows == [["*plan", "·"], [" fifo", "+20%"]]
+
+
+def test_games_without_an_end_are_results() -> None:
+    """Some runs of all, most of one's, all of everybody's: the rest is compared, and told."""
+    some = [timed("plan", 4.0, 5.0, None, 6.0), timed("fifo", 8.0, 10.0, None, 12.0), timed("lifo", 4.0, *[None] * 3)]
+    report = comparison(some)
+    assert report.sections[0].tables[0].rows == [["*plan", "·!"], [" fifo", "+100%!"], [" lifo", "no end"]]
+    assert report.sections[0].words == ["No end in 1 to 3 of 4 runs: clients left before the longest task was done."]
+    assert "! over the runs that end" in " ".join(report.words)
+    (contest,) = contests_of([timed("plan", None, None), timed("fifo", None, None)])
+    assert answer(contest) == "nothing to choose between plan and fifo here."
+    assert [row[1] for row in comparison([timed("plan", None)]).sections[0].tables[0].rows] == ["no end"]
+
+
+def test_rules_are_praised_where_they_pay() -> None:
+    def both(*ruled: float) -> list[str]:
+        return told([timed("plan", 10.0, 12.0, 11.0, 12.0), timed("plan", *ruled, rules="prudent")])[1]
+
+    assert both(5.0, 6.1, 5.4, 6.0) == ["With rules for slow clients plan takes 50% of the time without them."]
+    assert both(5.0, 20.0, 9.0, 13.0) == []
+    quick, slow = (10.0, 12.0, 11.0, 12.0), (900.0, 700.0, 800.0, 850.0)
+    rows = [
+        replace(timed(name, *(value * factor for value in times), rules=rules), dag=dag)
+        for dag, times in (("a", quick), ("b", slow))
+        for name in ("plan", "fifo")
+        for rules, factor in (("none", 1.0), ("prudent", 0.5))
+    ]
+    words = "With rules for slow clients plan takes 50% of the time without them."
+    assert [words in section.words for section in comparison(rows).sections] == 3 * [True]  # together, too
 
 
 # The command
@@ -74,22 +181,69 @@ def test_a_table_a_page_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixt
     write(out_mesh(8), flow)
     assert run(["compare", str(flow), *FEW, "-o", str(page)]) == 0
     shown = capsys.readouterr()
-    assert "mesh.json, 36 tasks" in shown.out
-    assert re.search(r"area / bound +100\.0%", shown.out)
-    assert "polls, ρ = 8" in shown.out
-    assert "makespan, 3 clients, rules=prudent" in shown.out
+    lines = shown.out.splitlines()
+    assert re.search(r"(best|choose between)", lines[0])  # the answer comes first
+    assert "mesh.json, 36 tasks, 3 runs" in lines
+    assert any(line.split() == ["ready", "2", "8", "time", "rules"] for line in lines)
+    assert re.search(r"\n\*plan +100% +· +·", shown.out)
+    assert "time: until all is done, with 3 clients who come and go" in lines
     assert f"wrote {page}" in shown.err
-    assert not re.search(r"https?://|<script|<link", page.read_text())
+    drawn = page.read_text()
+    assert not re.search(r"https?://|<script|<link", drawn)
+    assert lines[0] in drawn.replace("<strong>", "")
+    assert "polls, ρ = 8" in drawn  # with the means themselves
     picture = tmp_path / "c.svg"
     assert run(["compare", str(flow), *FEW, "-o", str(picture)]) == 0
     assert picture.read_text().startswith("<?xml")
+
+
+def test_everything_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    dags = ["--family", "in-mesh 12", "--family", "composition wnm 200"]
+    assert run(["compare", *dags, "--runs", "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line.split() for line in lines if line.split()[:1] == ["ready"]]
+    assert heads == 3 * [["ready", "2", "4", "8", "16", "32", "64", "128", "256", "time", "rules"]]
+    assert sum(line.startswith(("*", " ")) and "fifo" in line for line in lines) == 3  # no row is broken
+    assert run(["compare", *dags, "--runs", "2", "--rates", ",".join(map(str, range(100, 130)))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80  # what has no room stands below
+
+
+LONG = {"long": 300.0} | {f"t{i}": 1.0 for i in range(20)}
+
+
+def test_clients_who_never_finish_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One task takes 300 times as long as the others: the times have no end, and all else is there."""
+    tasks = "".join(f"- {{name: {name}, seconds: {seconds}}}\n" for name, seconds in LONG.items())
+    flow, page = tmp_path / "long.yaml", tmp_path / "c.html"
+    flow.write_text(f"tasks:\n{tasks}")
+    words = ["compare", str(flow), *FEW, "--schedulers", "plan,fifo", "--stay", "0.01"]
+    assert run([*words, "-o", str(page)]) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"\*plan +100% +· +· +no end +no end", shown.out)
+    assert "No end in 3 of 3 runs: clients left before the longest task was done." in shown.out
+    assert "stay=0.01" in shown.out
+    assert "--stay" in shown.err
+    assert "no end" in page.read_text()
+    assert run([*words, "--json"]) == 0
+    rows = [row for row in json.loads(capsys.readouterr().out)["results"] if row["game"] == "volatile"]
+    assert {(row["mean"], row["deviation"], row["endless"], *row["parts"]) for row in rows} == {
+        (None, None, 3) + 3 * (None,)
+    }
+    assert run([*words[:-2], "--stay", "inf", "--away", "2"]) == 0
+    assert "no end" not in capsys.readouterr().out
 
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compare", "--family", "out-mesh 6", "--family", "composition w 40", *FEW, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document["best"]) == ["out-mesh 6", "composition w 40"]
-    assert set(document["best"]["out-mesh 6"]["rates"]) == {"2", "8"}
+    best = document["best"]["out-mesh 6"]
+    assert set(best["rates"]) == set(best["ties"]) == {"2", "8"}
+    assert all(name in best["ties"][rate] for rate, name in best["rates"].items())
+    assert best["answer"]
     assert set(document["results"][0]) == set(COLUMNS)
 
 
@@ -147,6 +301,8 @@ def test_an_experiment_is_run_and_resumed(tmp_path: Path, capsys: pytest.Capture
         (["--family", "out-mesh 3", "--schedulers", "best"], "there is no scheduler named 'best'"),
         (["--family", "out-mesh 3", "--schedulers", ""], "an experiment needs schedulers"),
         (["--family", "out-mesh 3", "--clients", "0"], "0 clients execute nothing"),
+        (["--family", "out-mesh 3", "--stay", "0"], "clients stay longer than 0"),
+        (["--family", "out-mesh 3", "--away", "inf"], "absences are longer than 0 and finite"),
         (["--family", "out-mesh 3", "--runs", "0"], "runs is a whole number"),
         (["--family", "out-mesh 3", "--seed", "-1"], "at least 0, and -1 is not"),
         (["--family", "out-mesh 3", "--processes", "0"], "processes is a whole number"),

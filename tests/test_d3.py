@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
+from eligo.formats import detect
 from eligo.formats.d3 import generate, parse, sniff
 from eligo.workflow import Task, Workflow
 
@@ -42,6 +43,22 @@ def test_networkx() -> None:
     text = json.dumps(networkx.node_link_data(networkx.DiGraph([("a", "b"), ("a", 3)]), edges="links"))
     assert sniff(text)
     assert list(parse(text).dag.arcs()) == [("a", "b"), ("a", "3")]
+
+
+def test_d3_dag() -> None:
+    """Its own list has the parents of each task, and none where a task has none."""
+    text = '[{"id": "fetch"}, {"id": 2, "parentIds": ["fetch"]}, {"id": "c", "parentIds": ["fetch", "2"], "x": 1}]'
+    assert sniff(text)
+    assert detect("x.json", text) == "d3dag"
+    flow = parse(text)
+    assert flow.dag.tasks == ("fetch", "2", "c")
+    assert set(flow.dag.arcs()) == {("fetch", "2"), ("fetch", "c"), ("2", "c")}
+    with pytest.raises(UnknownTaskError, match="there is no task named 'b'"):
+        parse('[{"id": "a", "parentIds": ["b"]}]')
+    with pytest.raises(FormatError, match="the id of task 1 is missing"):
+        parse('[{"parentIds": []}]')
+    with pytest.raises(FormatError, match='"parentIds" is a string, and should be a list'):
+        parse('[{"id": "a", "parentIds": "b"}]')
 
 
 names = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=6) | st.sampled_from(["0", "1", "a", "b", ""])

@@ -217,3 +217,28 @@ def test_what_cannot_be_looked_up_is_no_task() -> None:
         Dag.from_arcs([([], "a")])
     with pytest.raises(UnknownTaskError):
         Dag.from_arcs([("a", "b")]).children([])
+
+
+def test_labels_differ_whatever_objects_print() -> None:
+    class Odd:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def __repr__(self) -> str:
+            return self.text
+
+    dag = Dag.from_parents({Odd("x"): [], Odd("x"): [], Odd("x#1"): [], Odd("a\nb"): []})
+    assert len(set(dag.labels)) == 4
+    assert all(map(str.isprintable, dag.labels))
+
+
+def test_arcs_are_pairs() -> None:
+    with pytest.raises(InputError, match="an arc is a pair"):
+        Dag.from_arcs([("a", "b", "c"), ("d", "e", "f")])  # type: ignore[list-item]
+
+
+def test_none_and_zero_are_tasks_like_others() -> None:
+    with pytest.raises(eligo.NotSelfContainedError, match="'1' needs '0'"):
+        eligo.fat_task({0: [], 1: [0]}, [1])
+    with pytest.raises(eligo.ScheduleError, match="'1' comes before 'None'"):
+        eligo.profile(Dag.from_parents({None: [], 1: [None]}), [1, None])  # type: ignore[list-item]

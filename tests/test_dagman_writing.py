@@ -316,9 +316,9 @@ def test_in_place_is_refused_with_splices(tmp_path: Path) -> None:
     assert root.read_text() == SPLICED
 
 
-def test_in_place_is_for_dagman(tmp_path: Path) -> None:
+def test_in_place_needs_room_for_priorities(tmp_path: Path) -> None:
     (tmp_path / "flow.json").write_text('{"arcs": [["a", "b"]]}')
-    with pytest.raises(FormatError, match="only DAGMan files are changed in place"):
+    with pytest.raises(FormatError, match="this file has no place for priorities"):
         formats.write_priorities(formats.read(tmp_path / "flow.json"), "ab", None)
 
 

@@ -1,5 +1,6 @@
 """DOT: the whole language is read as Graphviz reads it, and what engines draw becomes their tasks."""
 
+import re
 import time
 
 import pytest
@@ -278,6 +279,105 @@ def test_many_arcs_through_few_operators_are_refused(monkeypatch: pytest.MonkeyP
     text = "digraph { v9 [shape=point]; {v0 v1 v2 v3} -> v9 -> {v4 v5 v6 v7} }"
     with pytest.raises(FormatError, match="stands for more than 15 arcs"):
         parse(text)
+
+
+@pytest.mark.parametrize("letter", ["p", "v"])
+def test_nextflow_calls_its_nodes_by_either_letter(letter: str) -> None:
+    """Before 23.10 they were p0, p1, ...; processes have no shape, and two of the same name stay two."""
+    text = """digraph "old" {
+p0 [shape=point,label="",fixedsize=true,width=0.1,xlabel="Channel.fromPath"];
+p1 [label="FASTQC"];
+p0 -> p1 [label="reads"];
+p2 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="map"];
+p1 -> p2;
+p3 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="mix"];
+p2 -> p3;
+p4 [label="MULTIQC"];
+p3 -> p4;
+p5 [label="MULTIQC"];
+p3 -> p5;
+p6 [shape=point];
+p4 -> p6 [label="report"];
+}
+"""
+    flow = parse(re.sub(r"\bp(?=\d)", letter, text))
+    last = {f"MULTIQC {letter}4", f"MULTIQC {letter}5"}
+    assert set(flow.dag.arcs()) == {("FASTQC", name) for name in last}
+    assert flow.task(f"MULTIQC {letter}4").category == "MULTIQC"
+
+
+CWLTOOL = """digraph G {
+bgcolor="#eeeeee";
+"first" [fillcolor=lightgoldenrodyellow, style=filled, label=first, shape=record];
+"second" [fillcolor=lightgoldenrodyellow, style=filled, label=second, shape=record];
+"first" -> "second";
+subgraph cluster_inputs {
+label="Workflow Inputs";
+"message" [fillcolor="#94DDF4", style=filled, label=message, shape=record];
+}
+"message" -> "first";
+subgraph cluster_outputs {
+label="Workflow Outputs";
+"out" [fillcolor="#94DDF4", style=filled, label=out, shape=record];
+}
+"second" -> "out";
+}
+"""
+
+
+def test_what_cwltool_draws_as_inputs_and_outputs_is_no_task() -> None:
+    flow = parse(CWLTOOL)
+    assert flow.dag.tasks == ("first", "second")
+    assert len(parse(CWLTOOL.replace("Workflow Inputs", "mine").replace("Workflow Outputs", "mine")).dag) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "maker"),
+    [
+        ('digraph {subgraph "root" {"[root] aws_instance.web (expand)" -> "[root] aws_vpc.main (expand)"}}', "terraform"),
+        ('digraph G {\n  rankdir = "RL";\n  node [shape = rect, fontname = "sans-serif"];\n  "a.b" -> "c.d"}', "terraform"),
+        ('digraph mygraph {\n  node [shape=box];\n  "//a:b" -> "@c//d:e"\n}', "Bazel"),
+        ('digraph compile {\n":build" -> ":a:compileJava" [color=1];\n}', "Gradle's VisTEG"),
+        ("// Makefile\ndigraph {\n\trankdir=BT\n\tall -> a\n}", "makefile2dot"),
+        ("digraph { a -> b }", None),
+        ("digraph mygraph { a -> b }", None),
+        ("digraph compile { a -> b }", None),
+        ("digraph { }", None),
+    ],
+)  # fmt: skip
+def test_who_draws_arcs_backwards(text: str, maker: str | None) -> None:
+    origin = parse(text).origin
+    assert origin is not None
+    assert origin.backward == maker
+
+
+def test_arcs_that_are_not_drawn_are_told() -> None:
+    flow = parse('digraph { a -> {b c} [style="dashed, invis"]; a -> b; edge [style=invis]; b -> c -> d }')
+    assert list(flow.dag.arcs()) == [("a", "b")]
+    assert flow.origin is not None
+    assert flow.origin.remarks == ("arcs that are invisible and left out: 4",)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('digraph { n1 [shape=record label="{fetch|in}"]; n2 [shape=Mrecord label="<f0> x"]; n1 -> n2 }', ("n1", "n2")),
+        ('digraph { node [shape=record]; n1 [label="fetch"]; n2 [label="x \\| y"]; n1 -> n2 }', ("fetch", "x | y")),
+        ('digraph { n1 [label="a|b"]; n2 [label="{c}"]; n1 -> n2 }', ("a|b", "{c}")),
+    ],
+)
+def test_the_fields_of_a_record_are_no_name(text: str, names: tuple[str, ...]) -> None:
+    assert parse(text).dag.tasks == names
+
+
+def test_a_graph_that_is_drawn_after_the_run_says_so() -> None:
+    text = 'digraph snakemake_dag { 0 [label="all", style="rounded,dashed"]; 1 [label="a", style="rounded,dashed"]; 1 -> 0 }'
+    flow = parse(text)
+    assert len(flow.dag) == 0
+    assert flow.origin is not None
+    assert flow.origin.remarks == (
+        "every task of this graph is done already: draw it before the run, or with --forceall",
+    )
 
 
 # What tasks are called

@@ -226,6 +226,14 @@ def test_clusters_are_put_into_a_pegasus_file_as_it_is(tmp_path: Path, monkeypat
     assert after.count("label: fat_1") == 2
 
 
+def test_a_graph_that_was_turned_round_is_written_back_as_it_came(tmp_path: Path) -> None:
+    (tmp_path / "g.graphml").write_text(GRAPHML, "utf-8")
+    flow = read(tmp_path / "g.graphml", reverse=True)
+    write_priorities(flow, ["b", "é"], tmp_path / "out.graphml")
+    assert removed(GRAPHML, (tmp_path / "out.graphml").read_text("utf-8")) == ""
+    assert read(tmp_path / "out.graphml").task("b").priority == 2
+
+
 # Never over somebody's file
 
 

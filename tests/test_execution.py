@@ -1,6 +1,7 @@
 """The pebble game against a model of plain sets, and its journal."""
 
 from array import array
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,20 @@ from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag
 from eligo.errors import InputError, MoveError, StateError, UnknownTaskError
-from eligo.execution import COMPLETE, ELIGIBLE, HOLD, MOVES, RELEASE, STATES, TAKE, Execution, unpacked
+from eligo.execution import (
+    AGAIN,
+    COMPLETE,
+    DROP,
+    ELIGIBLE,
+    FAIL,
+    HOLD,
+    MOVES,
+    RELEASE,
+    STATES,
+    TAKE,
+    Execution,
+    unpacked,
+)
 
 N = 9
 arcs = st.sets(st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)).filter(lambda a: a[0] < a[1]), max_size=20)
@@ -99,13 +113,18 @@ class Game(RuleBasedStateMachine):
                 self.freed(task)
 
     def freed(self, task: str) -> None:
-        """One holder less; without any, what was held for the task is nobody's either."""
+        """One holder less; what was held for the task, directly or not, is nobody's any more."""
         self.out[task] -= 1
         if not self.out[task]:
             del self.out[task]
-        while lost := [v for v in self.out if not self.needs[v] <= self.done | set(self.out)]:
-            for v in lost:
+        for v in [v for v in self.out if v not in self.running() and task in self.above(v)]:
+            if self.held_for(v, task):
                 del self.out[v]
+
+    def held_for(self, v: str, task: str) -> bool:
+        """Whether a held task waits for the task, or for a held one that does."""
+        held = {w for w in self.out if w not in self.running()}
+        return task in self.needs[v] or any(self.held_for(u, task) for u in self.needs[v] & held)
 
     @invariant()
     def same(self) -> None:
@@ -215,20 +234,64 @@ def test_a_move_takes_8_bytes() -> None:
 @pytest.mark.parametrize(
     ("moves", "told"),
     [
-        ([TAKE << 32 | 7], "move 0 of this journal is no move of this workflow"),
+        ([TAKE << 32 | 7], "move 0 of this journal is no move that could be made then"),
         ([TAKE << 32 | 0, 99 << 32], "move 1 of this journal is no move"),
         ([-1], "move 0 of this journal is no move"),
+        ([TAKE << 32, DROP << 32], "move 1 of this journal"),
+        ([HOLD << 32 | 1], "move 0 of this journal"),
+        ([TAKE << 32, AGAIN << 32, FAIL << 32], "move 2 of this journal"),
+        ([2**70], "whole numbers of 8 bytes"),
+        ([1.5], "whole numbers of 8 bytes"),
+        (b"abc", "whole numbers of 8 bytes"),
+        (None, "whole numbers of 8 bytes"),
     ],
 )
-def test_a_journal_of_something_else_is_refused(diamond: Dag, moves: list[int], told: str) -> None:
+def test_a_journal_of_something_else_is_refused(diamond: Dag, moves: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         Execution.replay(diamond, moves)
 
 
 @pytest.mark.parametrize("kind", range(len(MOVES)))
 def test_a_journal_that_skips_a_move_is_refused(diamond: Dag, kind: int) -> None:
-    with pytest.raises(MoveError):
+    with pytest.raises(InputError, match="move 0"):
         Execution.replay(diamond, [kind << 32 | 3 if kind in {TAKE, COMPLETE, RELEASE} else kind << 32])
+
+
+def test_a_journal_that_was_cut_off_leaves_nothing_held_for_nobody(diamond: Dag) -> None:
+    """A release of a fat task's first task releases the others too: the crash came between."""
+    game = Execution(diamond)
+    game.take("a", "b", "c")
+    game.release("a")
+    for cut in range(1, len(game.journal) + 1):
+        again = Execution.replay(diamond, list(game.journal)[:cut])
+        for task in again.held:
+            assert set(diamond.parents(task)) <= {*again.allocated, *again.held, *again.executed}
+
+
+def test_a_copy_that_fails_leaves_nothing_with_nobody() -> None:
+    """The first holder of a fat task fails while somebody else has a copy of its first task."""
+    game = Execution({"a": [], "b": ["a"]})
+    game.take("a", "b")
+    game.take("a", again=True)
+    game.fail("a")
+    assert game.complete("a") == ("b",)
+
+
+def test_all_that_a_lost_client_has_comes_back(diamond: Dag) -> None:
+    game = Execution(diamond)
+    game.take("a", "b", "c")
+    game.complete("a")
+    game.give_up("a", "b", "c")
+    assert list(game.eligible) == ["b", "c"]
+
+
+def test_where_it_stood_before_can_be_told(diamond: Dag) -> None:
+    game = Execution(diamond, executed=["a"])
+    game.take("b")
+    game.release("b")
+    assert [game.left_at(seen).tolist() for seen in (0, 2, 3, 4)] == [
+        [True] * 4, [False, True, True, True], [False, False, True, True], [False, True, True, True],
+    ]  # fmt: skip
 
 
 def test_views_are_sets_of_tasks(diamond: Dag) -> None:

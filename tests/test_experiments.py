@@ -37,7 +37,7 @@ from eligo.simulation.statistics import (
     ratio_of,
     student,
 )
-from eligo.simulation.tables import COLUMNS, Record, read_records
+from eligo.simulation.tables import COLUMNS, PARTS, CellKey, Record, read_records, record_of
 
 SMALL = """
 name: small
@@ -210,11 +210,51 @@ def test_a_file_that_is_no_table_is_refused(small: Experiment, tmp_path: Path) -
     path.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"t\.csv:1: this is no table of results"):
         run(small, str(path))
-    path.write_text(",".join(COLUMNS) + "\nw,f,many,fifo,pebble,,0,1,area,1,0\n")
+    path.write_text(",".join(COLUMNS) + "\nw,f,many,fifo,pebble,,0,1,area,1,0,0,1\n")
     with pytest.raises(InputError, match=r"t\.csv:2: this is no row of results"):
         run(small, str(path))
     with pytest.raises(InputError, match="cannot be written"):
         run(small, str(tmp_path / "nowhere" / "t.csv"))
+
+
+def test_results_of_an_older_version_are_refused_and_stay(small: Experiment, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    older = ",".join(COLUMNS[:-2]) + "\nout-mesh 5,f,15,fifo,pebble,,0,4,area,1.0,0.0\n"
+    path.write_text(older)
+    with pytest.raises(InputError, match=r"t\.csv: an older eligo kept these results, without the runs one by one"):
+        run(small, str(path))
+    assert path.read_text() == older
+
+
+def test_runs_are_kept_one_by_one_and_many_of_them_in_parts() -> None:
+    """Their means are the same, and a run without an end is left out."""
+    key = CellKey("d", "f", "fifo", "volatile", "", 0, 0)
+    few = record_of(key, 9, "makespan", np.array([3.0, math.inf, 4.0]))
+    assert few.parts == (3.0, None, 4.0)
+    assert (few.mean, few.deviation, few.endless) == (3.5, 0.5**0.5, 1)
+    many = np.arange(1050.0)
+    many[[7, 20, 21, 22]] = math.inf
+    record = record_of(key, 9, "makespan", many)
+    assert len(record.parts) == PARTS
+    assert record.endless == 4
+    assert record.parts[0] == pytest.approx((many[:7].sum() + many[8:10].sum()) / 9)
+    none = record_of(key, 9, "makespan", np.full(2, math.inf))
+    assert (none.mean, none.deviation, none.endless, none.parts) == (None, None, 2, (None, None))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_games_without_an_end_are_kept_and_read_again(name: str, tmp_path: Path) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    games = (volatile_game(count=2, stay=1.0, times="drawn"), volatile_game(count=2, stay=1e-6))
+    experiment = Experiment(
+        sources=(Source.of_family("out-mesh", [4]),), schedulers=("fifo", "plan"), games=games, runs=5
+    )
+    records = run(experiment, str(tmp_path / name))
+    assert [record.endless for record in records[8:]] == 8 * [5]
+    seen: list[int] = []
+    assert run(experiment, str(tmp_path / name), progress=lambda done, total: seen.append(done)) == records
+    assert seen == [4]  # and not played again
 
 
 def test_numbers_of_processes_and_clusters_are_checked(small: Experiment) -> None:
@@ -340,7 +380,17 @@ def test_the_envelope_is_the_one_by_brute_force(drawn: list[tuple[int, int]]) ->
 def test_intervals_are_students() -> None:
     """Against the usual table of Student's distribution."""
     for freedom, printed in ((1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (29, 2.045), (49, 2.010), (10**6, 1.960)):
-        assert student(freedom) == pytest.approx(printed, rel=2e-3)
+        assert student(freedom) == pytest.approx(printed, abs=6e-4)
+    for freedom, printed in (
+        (1, 63.657),
+        (2, 9.925),
+        (3, 5.841),
+        (10, 3.169),
+        (99, 2.626),
+        (100, 2.626),
+        (1000, 2.581),
+    ):
+        assert student(freedom, 5) == pytest.approx(printed, abs=6e-4)  # 99 % each are 95 % of five together
     mean = mean_of([1.0, 2.0, 3.0, 4.0])
     assert mean.value == 2.5
     assert mean.high - mean.value == pytest.approx(3.182 * math.sqrt(5 / 3) / 2, rel=1e-3)

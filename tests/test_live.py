@@ -142,6 +142,14 @@ class Live(RuleBasedStateMachine):
         for task in tasks:
             if self.game.holders(task) > sum(task in others for others in self.believed.values()):
                 self.game.release(task)
+        self.read_journal()
+
+    def read_journal(self) -> None:
+        """What was held for a task that somebody gave back is nobody's any more, and its holder hears of it."""
+        for client in list(self.believed):
+            self.believed[client] = [t for t in self.believed[client] if self.accepted[t] or self.game.holders(t)]
+            if not self.believed[client]:
+                del self.believed[client]
 
     @precondition(lambda self: self.lost)
     @rule(pick=some)

@@ -62,6 +62,23 @@ def test_what_is_written_is_read_back(ordered: list[str], data: st.DataObject, t
         ("aa --> bb\nclassDef k fill:#f00\nclass aa k\nclick aa \"u\"\nlinkStyle 0 stroke:red\nstyle aa fill:#fff",
          {("aa", "bb")}),
         ("end1 --> style2 --> classy", {("end1", "style2"), ("style2", "classy")}),
+        # what Mermaid's own grammar makes of these was compared with it
+        ("subgraph one; aa --> bb; end", {("aa", "bb")}),
+        ("subgraph one [The first]; aa --> bb; end; one --> cc", {("aa", "bb"), ("aa", "cc"), ("bb", "cc")}),
+        ('subgraph "a title"; aa --> bb; end', {("aa", "bb")}),
+        ("subgraph; aa --> bb; end", {("aa", "bb")}),
+        ("aa\n  --> bb\n\n-->|x| cc\n-- y --> dd", {("aa", "bb"), ("bb", "cc"), ("cc", "dd")}),
+        ("aa -- x\ny --> bb", {("aa", "bb")}),
+        ('click aa "u" "a tip\nover two --> lines"\naa --> bb', {("aa", "bb")}),
+        ('click aa call cb(1,\n2) "tip\nmore"\naa --> bb', {("aa", "bb")}),
+        ("style aa fill:#fff; aa --> bb; class aa k; bb --> cc; click aa cb; cc --> dd; linkStyle 0 x:y; dd --> ee",
+         {("aa", "bb"), ("bb", "cc"), ("cc", "dd"), ("dd", "ee")}),
+        ("odd->x] --> bb", {("odd-", "bb")}),
+        ("aa(-x-) --> bb[|borders:lt|y] --> cc[two\nlines]", {("aa", "bb"), ("bb", "cc")}),
+        ("aa&bb --> cc", {("aa&bb", "cc")}),
+        ("aa[50 %% off] --> bb:::k,m %% as said", {("aa", "bb")}),
+        ("a.-b --> c", {("a.-b", "c")}),
+        ("aa:::k-->bb:::m-n-.->cc", {("aa", "bb"), ("bb", "cc")}),
     ],
 )  # fmt: skip
 def test_the_language(lines: str, expected: set[tuple[str, str]]) -> None:
@@ -85,6 +102,9 @@ def test_nodes_are_tasks_in_order_of_appearance() -> None:
         ("fetch[Fetch the data] --> B[Align]", ("fetch", "B")),
         ('A["say #quot;hi#quot; #35;#9829;"] --> B["one<br/>two\\nthree"]', ('say "hi" #♥', "one two three")),
         ('A["`**bold**`"] --> B["#unknown; #99999999;"]', ("**bold**", "#unknown; #99999999;")),
+        ("A(-round-) --> B[|borders:lt|framed]", ("round", "framed")),
+        ("A[/slanted / text/] --> B[two\nlines]", ("slanted / text", "two lines")),
+        ('A["q" and more] --> B[x > y]', ("q and more", "x > y")),
     ],
 )
 def test_labels_are_names_where_ids_say_nothing(lines: str, expected: tuple[str, ...]) -> None:
@@ -102,6 +122,17 @@ def test_labels_are_names_where_ids_say_nothing(lines: str, expected: tuple[str,
         ("flowchart TD\na[x", 2, "a label has no end: ] is missing"),
         ("flowchart TD\nsubgraph x\na", 3, 'a subgraph has no "end"'),
         ("flowchart TD\na\nend", 3, 'there is an "end" without a subgraph'),
+        ("flowchart TD\na[b(c)]", 2, "a label ends with ], and goes in double quotes with ( in it"),
+        ("flowchart TD\na(b]", 2, "a label ends with ), and goes in double quotes with ] in it"),
+        ('flowchart TD\na[b"c]', 2, 'a label ends with ], and goes in double quotes with " in it'),
+        ("flowchart TD\na{b|c}", 2, "a label ends with }, and goes in double quotes with | in it"),
+        ("flowchart TD\na[]", 2, "a label is empty: write a space, or leave its brackets out"),
+        ("flowchart TD\na[|x]", 2, "a label ends with ], and goes in double quotes with | in it"),
+        ("flowchart TD\na->b", 2, "an arrow has two dashes: write -->"),
+        ("flowchart TD\na --> end", 2, "end begins a statement of Mermaid's own, which this is not"),
+        ("flowchart TD\nstyle --> a", 2, "style begins a statement of Mermaid's own, which this is not"),
+        ("flowchart TD\nsubgraph s(x)\nend", 2, "subgraph begins a statement of Mermaid's own, which this is not"),
+        ("flowchart TD\na -- x--y --> b", 2, "an arrow or the end of the line was expected, not '-- x--y --> b'"),
         ('---\ntitle: "x\n---\nflowchart TD\na', 1, '"x is not a string as JSON writes it'),
         ("%%{init\n}%%\n%% x\nflowchart TD\na b", 5, "an arrow or the end of the line was expected, not 'b'"),
         ("---\ntitle: x\n---\nflowchart TD\na b", 5, "an arrow or the end of the line was expected, not 'b'"),
@@ -206,6 +237,65 @@ def test_nextflow_draws_processes_and_arcs_pass_through_the_rest() -> None:
     flow = parse(NEXTFLOW)
     assert list(flow.dag.arcs()) == [("INDEX", "QUANT"), ("QUANT", "MULTIQC")]
     assert flow.task("QUANT").category == "QUANT"
+
+
+def test_nextflow_may_draw_from_left_to_right() -> None:
+    flow = parse(NEXTFLOW.replace("flowchart TB", "flowchart LR"))
+    assert list(flow.dag.arcs()) == [("INDEX", "QUANT"), ("QUANT", "MULTIQC")]
+
+
+def test_operators_that_nextflow_draws_as_processes_are_told() -> None:
+    flow = parse(NEXTFLOW.replace("v5(( ))", 'v5(["mix"])'))
+    assert list(flow.dag.arcs()) == [("INDEX", "QUANT"), ("QUANT", "mix"), ("mix", "MULTIQC")]
+    assert flow.origin is not None
+    assert "tasks that are called like operators of Nextflow's: 1; draw it without dag.verbose" in flow.origin.remarks
+
+
+OLD_NEXTFLOW = """flowchart TD
+    p0((Channel.fromFilePairs))
+    p1[INDEX]
+    p2(( ))
+    p3[QUANT]
+    p4([map])
+    p5([mix])
+    p6[QUANT]
+    p7(( ))
+    p0 -->|reads| p3
+    p2 -->|transcriptome| p1
+    p1 -->|index| p3
+    p3 --> p4
+    p4 --> p5
+    p1 --> p5
+    p5 -->|all| p6
+    p6 --> p7
+"""
+
+
+def test_nextflow_before_23_10_drew_processes_as_boxes() -> None:
+    flow = parse(OLD_NEXTFLOW)
+    assert set(flow.dag.arcs()) == {("INDEX", "QUANT p3"), ("QUANT p3", "QUANT p6"), ("INDEX", "QUANT p6")}
+    assert flow.task("QUANT p6").category == "QUANT"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "flowchart TD\np0[a] --> p1([b]) --> p2[c]",  # no channel: somebody's own chart
+        "flowchart TD\np1((a)) --> p2[b] --> p3[c]",
+        "flowchart LR\nv0([a]) --> v1[b] --> v2([c])",
+        "flowchart LR\nv0([a]) --> v1((b)) --> v2([c])",
+        "flowchart TB\nv0([a]) --> v1{b} --> v2([c])",
+    ],
+)
+def test_a_chart_of_ones_own_loses_no_task(text: str) -> None:
+    assert len(parse(text).dag) == 3
+
+
+def test_links_that_are_not_drawn_are_told() -> None:
+    flow = parse("flowchart TD\naa ~~~ bb & cc\naa --> bb")
+    assert list(flow.dag.arcs()) == [("aa", "bb")]
+    assert flow.origin is not None
+    assert flow.origin.remarks == ("arcs that are invisible and left out: 2",)
 
 
 SNAKEMAKE = """---

@@ -41,26 +41,27 @@ def test_the_compiled_crowd_is_what_the_allocators_do_live(case: int) -> None:
         copies=int(rng.integers(1, 4)), overdue=float(rng.choice([0.0, 1.0, 2.0])),
     )  # fmt: skip
     drawn = bool(rng.random() < 0.5)
-    try:
-        outcome = simulation.volatile(policy, clients, 3, case, seconds, drawn=drawn, rules=rules)
-    except InputError:  # nobody stays long enough to finish some task
-        assert clients.stay < STEADY
-        return
+    outcome = simulation.volatile(policy, clients, 3, case, seconds, drawn=drawn, rules=rules)
     setting = setting_of(clients, math.fsum(seconds) / n)
     expected = np.ones(n) if rules.expected is None else rules.expected
     compiled, again = compiled_crowd(policy, setting, rules), np.zeros(5)
     for run, seed in enumerate(run_seeds(3, case)):
         live = LiveCrowd(policy, setting, rules, seconds.tolist(), seed, drawn)
-        assert live.play() == 0
+        left = live.play()
         compiled.log = []
-        compiled.play(seed, seconds, drawn, expected, again)
+        assert compiled.play(seed, seconds, drawn, expected, again) == left
         assert compiled.log == live.log
+        if left:  # nobody stays long enough to finish some task
+            assert clients.stay < STEADY
+            assert np.isinf(outcome.makespan[run])
+            continue
         ours = [float(field[run]) for field in vars(outcome).values()]
         assert ours == pytest.approx(live.outcome, rel=1e-12, abs=1e-12)
         assert ours[0] == live.outcome[0]
+    ended = np.isfinite(outcome.makespan)
     spent = outcome.useful + outcome.wasted + outcome.stalled
-    assert spent == pytest.approx(outcome.present)
-    assert (outcome.utilisation <= 1 + 1e-12).all()
+    assert spent[ended] == pytest.approx(outcome.present[ended])
+    assert (outcome.utilisation[ended] <= 1 + 1e-12).all()
 
 
 def test_steady_equal_clients_are_a_list_schedule() -> None:
@@ -95,8 +96,25 @@ def test_slow_clients_with_the_lowest_score_help() -> None:
 
 
 def test_clients_who_never_stay_long_enough_are_reported() -> None:
-    with pytest.raises(InputError, match="no end"):
-        simulation.volatile(policies.fifo(out_mesh(2)), Clients(count=2, spread=1.0, stay=0.5, fixed=True))
+    hasty = Clients(count=2, spread=1.0, stay=0.5, fixed=True)
+    for player in (policies.fifo(out_mesh(2)), simulation.scheduler("batch-optimal", out_mesh(2))):
+        outcome = simulation.volatile(player, hasty, 3)
+        assert outcome.endless == 3
+        assert np.isinf(outcome.makespan).all()
+        assert np.isnan([outcome.utilisation, outcome.stalled, outcome.wasted]).all()
+
+
+def test_a_run_without_an_end_leaves_the_others_alone() -> None:
+    """One task is 300 times as long as the others: some runs end and some do not, each as it would alone."""
+    seconds = np.ones(21)
+    seconds[3] = 300.0
+    policy, clients = policies.fifo(out_mesh(6)), Clients(count=4, stay=2.0)
+    outcome = simulation.volatile(policy, clients, 40, 1, seconds)
+    assert 0 < outcome.endless < 40
+    ended = np.flatnonzero(np.isfinite(outcome.makespan)).tolist()
+    assert np.isfinite(outcome.wasted[ended]).all()
+    alone = [simulation.volatile(policy, clients, range(r, r + 1), 1, seconds).makespan[0] for r in ended[:5]]
+    assert alone == outcome.makespan[ended[:5]].tolist()
 
 
 def test_lost_work_is_done_again() -> None:

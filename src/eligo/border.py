@@ -9,12 +9,14 @@ The module of a library is imported only where an object of that library is give
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from eligo.dag import Dag
-from eligo.errors import InputError
+from eligo.errors import InputError, shorten
 from eligo.workflow import Workflow
+
+DEEPEST = 20  # lists inside lists of a Dask graph that are looked through
 
 
 def as_workflow(source: object) -> Workflow:
@@ -31,8 +33,6 @@ def as_workflow(source: object) -> Workflow:
         from eligo.formats import read
 
         return read(source)
-    if isinstance(source, Mapping) and _are_parents(source):
-        return Workflow(Dag.from_parents(source))
     return _reader(source)(source)
 
 
@@ -44,7 +44,7 @@ def dag_of(source: object) -> Dag:
 def _reader(source: object) -> Callable[[Any], Workflow]:
     """What makes a workflow of an object of another library."""
     homes = {base.__module__.partition(".")[0] for base in type(source).__mro__}
-    if "networkx" in homes:
+    if "networkx" in homes and hasattr(source, "is_directed"):
         from eligo.interop.networkx import from_networkx
 
         return from_networkx
@@ -52,24 +52,41 @@ def _reader(source: object) -> Callable[[Any], Workflow]:
         from eligo.interop.rustworkx import from_rustworkx
 
         return from_rustworkx
-    if isinstance(source, Mapping) or hasattr(type(source), "__dask_graph__"):
+    if "dask" in homes or hasattr(type(source), "__dask_graph__") or _is_dask_graph(source):
         from eligo.interop.dask import from_dask
 
         return from_dask
+    if isinstance(source, Mapping) and "networkx" not in homes:
+        return _from_parents
     raise InputError(
         f"{type(source).__name__} is no workflow: give a Workflow, a Dag, the path of a file, a graph of networkx,"
         " rustworkx or Dask, or a mapping from tasks to what they need"
     )
 
 
-def _are_parents(source: Mapping[Any, Any]) -> bool:
-    """Whether a mapping is from tasks to groups of tasks, and calls nothing as the tasks of a Dask graph do."""
-    groups = (list, tuple, set, frozenset)
-    return all(isinstance(needs, groups) and not _calls(needs, source) for needs in source.values())
+def _from_parents(source: Mapping[Any, Any]) -> Workflow:
+    """The workflow of a mapping from tasks to those that they need."""
+    for task, needs in source.items():
+        if isinstance(needs, str | bytes) or not isinstance(needs, Iterable):
+            raise InputError(f"what {shorten(task)!r} needs is no list of tasks, but {shorten(repr(needs))}")
+    return Workflow(Dag.from_parents({task: list(needs) for task, needs in source.items()}))
 
 
-def _calls(value: Any, tasks: Mapping[Any, Any]) -> bool:
-    """Whether a value is a call as Dask writes it, a function and what it is given, or holds one."""
-    if isinstance(value, tuple) and value and callable(value[0]) and value[0] not in tasks:
+def _is_dask_graph(source: object) -> bool:
+    """Whether a mapping has calls as Dask writes them, a function and what it is given, or Dask's own tasks."""
+    return isinstance(source, Mapping) and any(_calls(value, source, DEEPEST) for value in source.values())
+
+
+def _calls(value: Any, tasks: Mapping[Any, Any], depth: int) -> bool:
+    if type(value).__module__.partition(".")[0] == "dask":
         return True
-    return isinstance(value, list | tuple) and any(_calls(part, tasks) for part in value)
+    if isinstance(value, tuple) and value and callable(value[0]) and not _is_key(value[0], tasks):
+        return True
+    return depth > 0 and isinstance(value, list | tuple) and any(_calls(part, tasks, depth - 1) for part in value)
+
+
+def _is_key(value: Any, tasks: Mapping[Any, Any]) -> bool:
+    try:
+        return value in tasks
+    except TypeError:
+        return False

@@ -6,28 +6,23 @@ is called what whoever made the dag calls it, which may be any hashable object, 
 files.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
-from unicodedata import category
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError, shorten
+from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError
 from eligo.kernels import graph
+from eligo.names import Name, checked_names, labels_of
 from eligo.rows import Ints, find_cycle, gathered, places, rows
 
-#: what a task is called: any hashable object; a string where the dag was read from a file
-Name = Any
 #: the names, or what gives them when asked, or None: each task is named by its number
 Names = tuple[Name, ...] | Callable[[], tuple[Name, ...]] | None
-
-LONGEST_NAME = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +59,10 @@ class Dag:
         Traceback (most recent call last):
         eligo.errors.CycleError: a cycle, so no order exists: a -> b -> a
         """
-        flat = list(chain.from_iterable(arcs))
+        pairs = list(arcs)
+        if not set(map(len, pairs)) <= {2}:
+            raise InputError("an arc is a pair, a parent and a child, and one of these is not")
+        flat = list(chain.from_iterable(pairs))
         try:
             names = tuple(dict.fromkeys(flat)) if tasks is None else tuple(tasks)
             index = {name: i for i, name in enumerate(names)}
@@ -94,7 +92,7 @@ class Dag:
         tail, head = _ends(n, tails), _ends(n, heads)
         if tail.shape != head.shape:
             raise InputError(f"{tail.size} tails but {head.size} heads")
-        checked = None if names is None else _names(names)
+        checked = None if names is None else checked_names(names)
         if checked is not None and len(checked) != n:
             raise InputError(f"{n} tasks but {len(checked)} names")
         return cls.from_checked(n, tail, head, checked)
@@ -160,11 +158,7 @@ class Dag:
         >>> Dag.from_arcs([(("x", 0), "sum"), (("x", 1), "sum")]).labels
         ("('x', 0)", 'sum', "('x', 1)")
         """
-        if set(map(type, self.tasks)) <= {str}:
-            return self.tasks
-        labels = tuple(map(str, self.tasks))
-        plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
-        return labels if plain else _numbered(map(repr, self.tasks))
+        return labels_of(self.tasks)
 
     def labelled(self) -> "Dag":
         """The same dag with every task named by its label: what is printed, written and proved about."""
@@ -178,9 +172,12 @@ class Dag:
     def indices(self, tasks: Iterable[Name] | Ints) -> Ints:
         """The numbers of these names (or these numbers), each of which must be known and appear once."""
         try:
-            found = tasks if isinstance(tasks, np.ndarray) else np.array([self.index[t] for t in tasks], np.int32)
-        except (KeyError, TypeError) as error:
+            named = isinstance(tasks, np.ndarray) and tasks.dtype.kind in "iu"
+            found: Ints = tasks if named else np.array([self.index[t] for t in tasks], np.int32)  # type: ignore[assignment]
+        except KeyError as error:
             raise UnknownTaskError(error.args[0]) from None
+        except TypeError as error:
+            raise InputError(f"these are no tasks: {error}") from None
         times = np.bincount(_ends(len(self), found), minlength=len(self))
         if times.max(initial=0) > 1:
             raise DuplicateTaskError(self.tasks[times.argmax()])
@@ -388,53 +385,6 @@ def _glued(n: int, parts: Sequence[Dag], images: Sequence[Ints]) -> Dag:
     return Dag.from_arrays(
         n, tails, heads, [f"{k}.{name}" for k, name in map(owner.__getitem__, range(n))] if clash else plain
     )
-
-
-def _names(tasks: Iterable[Name]) -> tuple[Name, ...]:
-    """The names as a tuple: each hashable, printable where it is a string, and there once."""
-    names = tuple(tasks)
-    if not _are_plain(names):
-        for name in names:
-            _check_name(name)
-    if len(set(names)) < len(names):
-        raise DuplicateTaskError(Counter(names).most_common(1)[0][0])
-    return names
-
-
-def _are_plain(names: tuple[Name, ...]) -> bool:
-    """Whether all names are strings and nothing is wrong with any, told of all at once."""
-    try:
-        return "".join(names).isprintable() and max(map(len, names), default=0) <= LONGEST_NAME
-    except TypeError:  # not a string
-        return False
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str):
-        _check_hashable(name)
-        return
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
-    if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
-        raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
-
-
-def _check_hashable(name: object) -> None:
-    try:
-        hash(name)
-    except TypeError:
-        raise InputError(f"a task is called by something hashable, and {shorten(name)} is not") from None
-
-
-def _numbered(labels: Iterable[str]) -> tuple[str, ...]:
-    """The labels, with a number behind each that another has too."""
-    labels, seen = list(labels), Counter[str]()
-    times = Counter(labels)
-    for i, label in enumerate(labels):
-        if times[label] > 1:
-            seen[label] += 1
-            labels[i] = f"{label}#{seen[label]}"
-    return tuple(labels)
 
 
 def _ends(n: int, ends: ArrayLike) -> Ints:

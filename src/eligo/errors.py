@@ -12,8 +12,12 @@ EligoError
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any, Self
+
+#: where no task is meant: None may be one
+NOBODY: Any = object()
 
 
 class EligoError(Exception):
@@ -89,9 +93,10 @@ class DuplicateTaskError(InputError):
 class NotSelfContainedError(InputError):
     """A set that is no fat task: `task` needs `parent`, which it lacks, or is executed already (`parent` is None)."""
 
-    def __init__(self, task: Any, parent: Any = None) -> None:
-        self.task, self.parent = task, parent
-        lacks = f"needs {shorten(parent)!r}, which is neither in the fat task nor executed" if parent else "is executed"
+    def __init__(self, task: Any, parent: Any = NOBODY) -> None:
+        self.task, self.parent = task, None if parent is NOBODY else parent
+        lacks = f"needs {shorten(parent)!r}, which is neither in the fat task nor executed"
+        lacks = "is executed" if parent is NOBODY else lacks
         super().__init__(f"not self-contained: {shorten(task)!r} {lacks}")
 
 
@@ -107,9 +112,9 @@ class StateError(InputError):
 class ScheduleError(EligoError):
     """An order that is no schedule: `task` comes before its `parent`, or is left out (`parent` is None)."""
 
-    def __init__(self, task: Any, parent: Any = None) -> None:
-        self.task, self.parent = task, parent
-        if parent is None:
+    def __init__(self, task: Any, parent: Any = NOBODY) -> None:
+        self.task, self.parent = task, None if parent is NOBODY else parent
+        if parent is NOBODY:
             super().__init__(f"not a schedule: {shorten(task)!r} is left out")
         else:
             super().__init__(f"not a schedule: {shorten(task)!r} comes before {shorten(parent)!r}, which it needs")
@@ -121,6 +126,25 @@ class MoveError(EligoError):
     def __init__(self, move: str, task: Any, state: str) -> None:
         self.move, self.task, self.state = move, task, state
         super().__init__(f"cannot {move} {task!r}: it is {state}")
+
+
+def is_amount(value: object) -> bool:
+    """Whether something is a number that is not negative and has an end."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return 0 <= float(value) < float("inf")
+
+
+def check_choice(what: str, name: object, choices: Iterable[str]) -> None:
+    """Refuse a name that is none of the choices.
+
+    >>> check_choice("goal", "speed", ["light", "heavy"])
+    Traceback (most recent call last):
+    eligo.errors.InputError: there is no goal 'speed'; there are light, heavy
+    """
+    known = list(choices)
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"there is no {what} {shorten(name)!r}; there are {', '.join(known)}")
 
 
 def shorten(name: object, limit: int = 60) -> str:

@@ -13,10 +13,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Set
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.border import dag_of
-from eligo.dag import Name
 from eligo.errors import InputError, MoveError, StateError
+from eligo.names import Name
 from eligo.rows import Ints, gathered, places
 
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
@@ -27,6 +28,7 @@ TAKE, HOLD, AGAIN, COMPLETE, FAIL, RELEASE, DROP = range(7)
 MOVES = ("take", "hold", "again", "complete", "fail", "release", "drop")
 #: in which states of its task a move is possible
 _FROM = ({ELIGIBLE}, {WAITING}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED, HELD, FAILED}, {ALLOCATED})
+_OUT = {ALLOCATED, HELD, EXECUTED}  # in which a parent leaves its held child where it is
 _TO = {TAKE: ALLOCATED, HOLD: HELD, FAIL: FAILED}
 _COPIES = {AGAIN: 1, DROP: -1}
 _TASK = (1 << 32) - 1
@@ -91,11 +93,29 @@ class Execution:
         True
         """
         again = cls(flow)
-        for kind, v in unpacked(array("q", journal)):
-            if not (0 <= kind < len(MOVES) and v < len(again.dag)):
-                raise InputError(f"move {len(again.journal):,} of this journal is no move of this workflow")
+        try:
+            moves = array("q", journal)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
+        for kind, v in unpacked(moves):
+            if not (0 <= kind < len(MOVES) and v < len(again.dag) and again._follows(kind, v)):
+                raise InputError(f"move {len(again.journal):,} of this journal is no move that could be made then")
             again._do(kind, v)
+        again._mend()
         return again
+
+    def _follows(self, kind: int, v: int) -> bool:
+        """Whether a move could be made now, by those who make moves."""
+        if kind == HOLD and not all(self._states[u] in _OUT for u in self.dag.parents_of(v).tolist()):
+            return False
+        alone = not self._copies.get(v)
+        return self._states[v] in _FROM[kind] and (alone if kind in {FAIL, RELEASE} else kind != DROP or not alone)
+
+    def _mend(self) -> None:
+        """Release what is held for nobody: where a journal was cut off between two moves that belong together."""
+        for v in list(self._inside[HELD]):
+            if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.dag.parents_of(v).tolist()):
+                self._let_go([v])
 
     # Where it stands
 
@@ -174,6 +194,14 @@ class Execution:
         """The same for people: what was done with which task."""
         return [(MOVES[kind], self.dag.tasks[v]) for kind, v in unpacked(self.since(seen))]
 
+    def left_at(self, seen: int) -> NDArray[np.bool_]:
+        """Whether each task remained to be handed out after the first *seen* moves."""
+        moves = np.array(self._journal[:seen], np.int64)
+        kinds = np.full(len(self.dag), RELEASE, np.int64)
+        kinds[moves & _TASK] = moves >> 32  # of several moves of one task the last counts
+        left: NDArray[np.bool_] = kinds == RELEASE
+        return left
+
     # By number, for those who follow
 
     @property
@@ -220,9 +248,16 @@ class Execution:
     def release(self, task: Name) -> None:
         """A task comes back undone and is eligible again, behind the others; also one that failed.
 
-        Of several holders, this frees the last one only. What the holder has that waits for this task comes back too.
+        Of several holders, this frees the last one only. What is held for this task comes back too, as its holder cannot
+        run it, or where there are several nobody knows whether it can.
         """
         self._give_back(RELEASE, task)
+
+    def give_up(self, *tasks: Name) -> None:
+        """Nobody waits for these any longer, such as all that a lost client has: those that are out come back undone."""
+        for task in tasks:
+            if self._states[self.dag.number(task)] in {ALLOCATED, HELD}:
+                self.release(task)
 
     def fail(self, task: Name) -> None:
         """A task failed: nobody gets it until it is released. Of several holders, this frees the last one only."""
@@ -249,16 +284,17 @@ class Execution:
 
     def _give_back(self, kind: int, task: Name) -> None:
         v = self.dag.number(task)
-        if self._copies.get(v):
-            self._do(DROP, v)
-            return
-        self._do(kind, v)
-        given_back = [v]
-        while given_back and self._inside[HELD]:  # what was held because task v was out: its holder cannot run it
-            for w in self.dag.children_of(given_back.pop()).tolist():
-                if self._states[w] == HELD:
-                    self._do(RELEASE, w)
-                    given_back.append(w)
+        self._do(DROP if self._copies.get(v) else kind, v)
+        self._let_go(w for w in self.dag.children_of(v).tolist() if self._states[w] == HELD)
+
+    def _let_go(self, tasks: Iterable[int]) -> None:
+        """Release held tasks, and those held because of them: their holder cannot run them, or nobody knows who can."""
+        waiting = list(tasks)
+        while waiting:
+            v = waiting.pop()
+            if self._states[v] == HELD:
+                self._do(RELEASE, v)
+                waiting += self.dag.children_of(v).tolist()
 
     def _check(self, kind: int, v: int) -> None:
         if self._states[v] not in _FROM[kind]:

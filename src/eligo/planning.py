@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from eligo.border import dag_of
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import EFFORTS, Effort, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, Outcome
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import solve
+from eligo.names import Name
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.profiles import Profile

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from os.path import isfile
 
 from eligo.border import as_workflow
-from eligo.dag import Name
 from eligo.errors import InputError
+from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.policies import POLICIES, policy

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.names import Name
 
 MEGABYTE = 2**20  # as the engines count memory
 
@@ -80,6 +81,10 @@ class Origin:
     encoding: str = "utf-8"
     #: what was read, where it was in no file and can be written back
     text: str | None = None
+    #: who drew its arcs from what needs to what is needed, where that is certain
+    backward: str | None = None
+    #: whether its arcs were turned round in reading
+    reversed: bool = False
     #: what whoever reads the file should be told, a sentence each
     remarks: tuple[str, ...] = ()
 
@@ -109,7 +114,7 @@ class Workflow:
             for name, task in self.details.items():
                 if name not in self.dag:
                     raise UnknownTaskError(name)
-                if task.name != name:
+                if task.name is not name and task.name != name:
                     raise InputError(f"the details of task {name!r} are those of {task.name!r}")
             object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
         object.__setattr__(self, "file_sizes", MappingProxyType(dict(self.file_sizes)))

@@ -1,14 +1,16 @@
 """Who asks for work and who gets what: the words that clients, allocators, simulations and servers share."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import index
 from typing import Protocol
 
-from eligo.dag import Name
-from eligo.errors import InputError
+from eligo.errors import InputError, is_amount
 from eligo.execution import Execution
+from eligo.names import Name
 
+SLOWEST = 1e-6  # of the mean speed: nobody gets no work at all
 #: whether a client can run a task
 Fits = Callable[[Name], bool]
 
@@ -26,7 +28,7 @@ class Ask:
     size: int = 1
     #: how long it wants to be busy, instead of a size
     seconds: float | None = None
-    #: how fast it is, as a share of the mean, where the client's own past does not tell better
+    #: how fast it is, as a share of the mean; None: as its own past tells
     speed: float | None = None
     #: which tasks it can run, as its cores and its memory allow; None: all
     fits: Fits | None = None
@@ -35,10 +37,21 @@ class Ask:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", whole_size(self.size))
-        if self.seconds is not None and not 0 < self.seconds < float("inf"):
+        if self.seconds is not None and (not is_amount(self.seconds) or not self.seconds):
             raise InputError(f"a client is busy for some time, and {self.seconds!r} seconds are none")
-        if self.speed is not None and not 0 <= self.speed < float("inf"):
+        if self.speed is not None and not is_amount(self.speed):
             raise InputError(f"a speed is a share of the mean, and {self.speed!r} is none")
+        if self.fits is not None and not callable(self.fits):
+            raise InputError(f"what fits is told by a function of a task, and {self.fits!r} is none")
+        if not isinstance(self.client, Hashable):
+            raise InputError(f"a client is called by something hashable, and {self.client!r} is not")
+
+    @property
+    def work(self) -> float | None:
+        """The seconds of work that keep it busy: fewer for a slow client."""
+        if self.seconds is None:
+            return None
+        return self.seconds * (1.0 if self.speed is None else max(self.speed, SLOWEST))
 
     def admits(self, task: Name) -> bool:
         """Whether its client can run a task."""
@@ -54,6 +67,13 @@ def whole_size(size: object) -> int:
     if whole is None or whole < 1:
         raise InputError(f"a client asks for a whole number of tasks, at least 1, and {size!r} is no such number")
     return whole
+
+
+def whole_seed(seed: object) -> int:
+    """A seed, if it is one."""
+    if type(seed) is not int or seed < 0:
+        raise InputError(f"a seed is a whole number that is not negative, and {seed!r} is none")
+    return seed % 2**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +102,26 @@ class Allocator(Protocol):
 
 
 class Refusals:
-    """What was found to fit nobody while nothing changed, so that it is not looked for again and again."""
+    """The asks that found nothing while nothing changed, so that others like them are not looked at."""
 
     def __init__(self) -> None:
-        self._barren: set[tuple[Fits | None, bool]] = set()
+        self._barren: set[tuple[int, bool]] = set()
 
     def covers(self, ask: Ask) -> bool:
         """Whether an ask like this one found nothing."""
-        return (ask.fits, ask.modest) in self._barren
+        return (id(ask.fits), ask.modest) in self._barren
 
     def note(self, ask: Ask) -> None:
         """An ask found nothing."""
-        self._barren.add((ask.fits, ask.modest))
+        self._barren.add((id(ask.fits), ask.modest))
+
+
+@contextmanager
+def all_or_none(execution: Execution, grants: list[Grant]) -> Iterator[None]:
+    """Where something goes wrong while grants are made, those made so far come back: nobody will hear of them."""
+    try:
+        yield
+    except BaseException:
+        for grant in grants:
+            execution.give_up(*grant.tasks)
+        raise

@@ -1,13 +1,14 @@
 """The tasks that together leave the most tasks ready, chosen for all who ask at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 
-from eligo.allocating.asking import Ask, Grant
+from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none
 from eligo.batches import Batches
 from eligo.batches.states import Batch
-from eligo.dag import Name
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.names import Name
 
 SECONDS = 1.0  # for a batch, where components are hard
 
@@ -30,6 +31,7 @@ class ByBatch:
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`."""
+        asks = list(asks)
         if any(ask.seconds is not None for ask in asks):
             raise InputError("a batch is counted in tasks: ask for a size instead of seconds")
         if not asks or not self.execution.eligible:
@@ -37,21 +39,25 @@ class ByBatch:
         best = self._batches.best(sum(ask.size for ask in asks), self._method, self._limit)
         dag = self.execution.dag
         left = dict.fromkeys(sorted(best.tasks, key=lambda task: (-dag.height[dag.index[task]], dag.index[task])))
-        grants = {}
-        for i in sorted(range(len(asks)), key=lambda i: asks[i].modest):
-            tasks = tuple(self._tasks_for(asks[i], left))
-            if tasks:
+        grants, made, refusals = dict[int, Grant](), list[Grant](), Refusals()
+        with all_or_none(self.execution, made):
+            for i in sorted(range(len(asks)), key=lambda i: asks[i].modest):
+                tasks = () if refusals.covers(asks[i]) else tuple(self._tasks_for(asks[i], left))
+                if not tasks:
+                    refusals.note(asks[i])
+                    continue
                 self.execution.take(*tasks)
                 grants[i] = Grant(asks[i], tasks, _why(best))
+                made.append(grants[i])
         return [grants[i] for i in sorted(grants)]
 
-    def _tasks_for(self, ask: Ask, left: dict[Name, None]) -> Iterator[Name]:
+    def _tasks_for(self, ask: Ask, left: dict[Name, None]) -> list[Name]:
         """Tasks of the batch that a client can run; where it can run none of them, of the other ready ones."""
         ordered = reversed(left) if ask.modest else iter(left)
-        chosen = [task for task in ordered if ask.admits(task)][: ask.size]
+        chosen = list(islice(filter(ask.admits, ordered), ask.size))
         for task in chosen:
             del left[task]
-        yield from chosen or self._others(ask, left)
+        return chosen or self._others(ask, left)
 
     def _others(self, ask: Ask, left: dict[Name, None]) -> list[Name]:
         dag = self.execution.dag

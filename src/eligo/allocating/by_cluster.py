@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eligo.allocating.asking import Ask, Grant, Refusals
+from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none
 from eligo.clusters.dealing import Clusters
 from eligo.clusters.fat import FatTask
 from eligo.execution import Execution
@@ -45,14 +45,15 @@ class ByCluster:
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`."""
         refusals, grants = Refusals(), list[Grant]()
-        for ask in asks:
-            if refusals.covers(ask):
-                continue
-            size = ask.size if ask.seconds is None else None
-            fat = self._clusters.best(size, ask.seconds, fits=ask.fits, modest=ask.modest)
-            if fat is None:
-                refusals.note(ask)
-                continue
-            self.execution.take(*fat.tasks)
-            grants.append(FatGrant(ask, fat.tasks, fat.why, fat))
+        with all_or_none(self.execution, grants):
+            for ask in asks:
+                if refusals.covers(ask):
+                    continue
+                size = ask.size if ask.seconds is None else None
+                fat = self._clusters.best(size, ask.work, fits=ask.fits, modest=ask.modest)
+                if fat is None:
+                    refusals.note(ask)
+                    continue
+                self.execution.take(*fat.tasks)
+                grants.append(FatGrant(ask, fat.tasks, fat.why, fat))
         return grants

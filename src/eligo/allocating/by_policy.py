@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
-from eligo.allocating.asking import Ask, Grant, Refusals
+from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
 from eligo.kernels.games import Heap
 from eligo.policies import Floats, Policy
 
+MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds: some take none
+
 
 class ByPolicy:
     """Gives every client the ready task of the highest score, in O(log n) a decision; a modest one that of the lowest.
+
+    Tasks that a client cannot run are looked at one by one, as far as they come before one that it can.
 
     A client that asks for several gets the best of the ready tasks and of those that wait for nothing but tasks that it
     gets too. *seconds* says how long each task takes, for those who ask for so many seconds of work.
@@ -31,29 +35,45 @@ class ByPolicy:
         if policy.dag.tasks != execution.dag.tasks:
             raise InputError(f"the policy {policy.name!r} was made for another workflow")
         self.policy, self.execution = policy, execution
-        self._seconds = seconds
+        self._seconds, self._seed = seconds, whole_seed(seed)
         self._board = policy.board(both_ends=True)
-        self._board.reset(seed)
-        self._seen = 0
-        self._follow()
+        self._begin()
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`."""
+        asks = list(asks)
+        if self._seconds is None and any(ask.seconds is not None for ask in asks):
+            raise InputError("how long the tasks run is not known, so nobody can ask for seconds of work")
         self._follow()
-        refusals, grants = Refusals(), []
-        for ask in asks:
-            if refusals.covers(ask):
-                continue
-            ready = len(self.execution.eligible)
-            chosen = list(self._chosen(ask))
-            if not chosen:
-                refusals.note(ask)
-                continue
-            tasks = self.execution.dag.named(chosen)
-            self.execution.take(*tasks)
-            self._seen = len(self.execution.journal)  # the board has moved with the choice
-            grants.append(Grant(ask, tasks, self._why(ask, ready)))
+        refusals, grants = Refusals(), list[Grant]()
+        with all_or_none(self.execution, grants):
+            for ask in asks:
+                found = [] if refusals.covers(ask) else self._granted(ask)
+                grants += found
+                if not found:
+                    refusals.note(ask)
         return grants
+
+    def _granted(self, ask: Ask) -> list[Grant]:
+        """One grant, or none."""
+        ready = len(self.execution.eligible)
+        try:
+            chosen = list(self._chosen(ask))
+        except BaseException:
+            self._begin()  # the board has moved with a choice that nobody gets
+            raise
+        if not chosen:
+            return []
+        tasks = self.execution.dag.named(chosen)
+        self.execution.take(*tasks)
+        self._seen = len(self.execution.journal)
+        return [Grant(ask, tasks, self._why(ask, ready))]
+
+    def _begin(self) -> None:
+        """A fresh board, brought to where the execution stands."""
+        self._board.reset(self._seed)
+        self._seen = 0
+        self._follow()
 
     def _follow(self) -> None:
         if self._seen == len(self.execution.journal):
@@ -66,35 +86,33 @@ class ByPolicy:
         self._seen = len(self.execution.journal)
 
     def _chosen(self, ask: Ask) -> Iterator[int]:
-        """Task after task, until the client has what it asked for."""
-        room = float(ask.size) if ask.seconds is None else ask.seconds
-        opened = _Opened(self, ask)
-        while room > 0:
-            v = opened.better_than(self._first(ask))
-            if v < 0:
-                return
-            self._board.take(v)
-            room -= 1 if ask.seconds is None else self._length(v)
-            opened.takes(v)
-            yield v
+        """Task after task, until the client has what it asked for; what it cannot run is hidden meanwhile."""
+        passed, opened, count, room = list[int](), _Opened(self, ask), 0, ask.work
+        try:
+            while count < (ask.size if room is None else MOST_SHORT):
+                v = opened.first_of(self._first(ask, passed))
+                if v < 0 or (room is not None and count and self._length(v) > room):
+                    return
+                self._board.take(v)
+                opened.takes(v)
+                count += 1
+                room = None if room is None else room - self._length(v)
+                yield v
+        finally:
+            for u in passed:
+                self._board.place(u)
 
-    def _first(self, ask: Ask) -> int:
-        """The first ready task that the client can run, or -1."""
+    def _first(self, ask: Ask, passed: list[int]) -> int:
+        """The first ready task that the client can run, or -1; those before it are hidden."""
         heap: Heap = self._board.worst if ask.modest else self._board.best
-        if ask.fits is None:
-            return heap.top()
-        names, passed = self.execution.dag.tasks, []
-        while (v := heap.top()) >= 0 and not ask.fits(names[v]):
+        names = self.execution.dag.tasks if ask.fits is not None else ()
+        while (v := heap.top()) >= 0 and ask.fits is not None and not ask.fits(names[v]):
             self._board.hide(v)
             passed.append(v)
-        for u in passed:
-            self._board.place(u)
         return v
 
     def _length(self, v: int) -> float:
-        if self._seconds is None:
-            raise InputError("how long the tasks run is not known, so nobody can ask for seconds of work")
-        return float(self._seconds[v])
+        return 0.0 if self._seconds is None else float(self._seconds[v])
 
     def _why(self, ask: Ask, ready: int) -> str:
         which = "the last, for a slow client," if ask.modest else "the first"
@@ -120,7 +138,7 @@ class _Opened:
             if self._parents[w] == game.missing[w] and game.codes[w] == WAITING and self._ask.admits(game.dag.tasks[w]):
                 heappush(self._heap, self._key(w))
 
-    def better_than(self, v: int) -> int:
+    def first_of(self, v: int) -> int:
         """The best of them, or the ready task v where that goes before it."""
         if not self._heap:
             return v

@@ -87,7 +87,11 @@ def allocator(  # noqa: PLR0913
     eligo.errors.InputError: there is no policy 'roulette', nor a file of that name; there are balanced, plan, fifo, ...
     """
     known = as_workflow(flow)
+    if not isinstance(name, str):
+        raise InputError(f"an allocator goes by its name, and {name!r} is none")
     game = Execution(known) if execution is None else execution
+    if not isinstance(game, Execution):
+        raise InputError(f"an allocator serves an eligo.Execution, and {execution!r} is none")
     if game.dag is not known.dag and game.dag != known.dag:
         raise InputError("this execution is of another workflow")
     wanted = _Wanted(known, game, order, seed, goal)

@@ -8,6 +8,7 @@ at the end, when nothing else is ready, what has been out for long is given to s
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -15,10 +16,10 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.allocating.asking import Allocator, Ask, Fits, Grant
-from eligo.dag import Name
-from eligo.errors import InputError
-from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, RELEASE, TAKE, unpacked
+from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
+from eligo.errors import InputError, is_amount
+from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, RELEASE, TAKE, Execution, unpacked
+from eligo.names import Name
 
 Floats = NDArray[np.float64]
 
@@ -46,9 +47,10 @@ class Rules:
     overdue: float = 1.0
 
     def __post_init__(self) -> None:
-        amounts = {"slow": self.slow, "long": self.long, "overdue": self.overdue, "copies": self.copies - 1}
+        copies = self.copies - 1 if type(self.copies) is int else None
+        amounts = {"slow": self.slow, "long": self.long, "overdue": self.overdue, "copies": copies}
         for name, amount in amounts.items():
-            if not 0 <= amount < math.inf:
+            if not is_amount(amount):
                 raise InputError(f"the rule {name!r} cannot be {getattr(self, name)}")
 
 
@@ -100,16 +102,11 @@ class Speeds:
         work, seconds = self._past.get(client, (0.0, 0.0))
         return seconds > 0 and work * self.seconds < share * self.work * seconds
 
-    @property
-    def mean_seconds(self) -> float | None:
-        """How long a task takes on average, as far as is known."""
-        return self.seconds / self.results if self.results else None
-
 
 class Prudent:
-    """Any allocator, with `Rules` around it.
+    """Any allocator, with `Rules` around it; one for an execution, since it knows who got what from it.
 
-    `learn` tells it how long a client took, `left` that one is gone. Times are those of *clock*. Where somebody got
+    `learn` tells it how long a client took, `gone` that one is here no more. Times are those of *clock*. Where somebody got
     nothing only because no copy is overdue yet, `due` is when to ask again.
 
     >>> from eligo.allocating.by_policy import ByPolicy
@@ -129,118 +126,158 @@ class Prudent:
     def __init__(
         self, allocator: Allocator, rules: Rules = PRUDENT, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        if not isinstance(rules, Rules):
+            raise InputError(f"rules are eligo.Rules, and {rules!r} are none")
         self.allocator, self.rules, self.clock = allocator, rules, clock
         self.execution = allocator.execution
         self.speeds = Speeds()
-        self.due: float | None = None
-        self._present: dict[Hashable, None] = {}
-        self._stays: dict[Hashable, int] = {}  # how often each client left: what it had then, it has no more
-        self._late = _late(rules, len(self.execution.dag))
-        self._began: dict[int, float] = {}  # when each task that is out was handed out first
-        self._given: dict[int, dict[Hashable, int]] = {}  # to whom each was given, in which of its stays
-        self._running: list[tuple[float, int]] = []  # the tasks that may get another copy, the longest out first
-        self._seen = 0
-        self._follow()
+        self._present: dict[Hashable, float | None] = {}  # those who are here, with the speed that they stated
+        self._long = _long(rules, len(self.execution.dag))
+        self._handed = Handed(self.execution, rules, clock)
+
+    @property
+    def due(self) -> float | None:
+        """When something that is out becomes overdue, for somebody who got nothing; None where nobody waits for that."""
+        return self._handed.due
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`: slow clients get what matters least, and who gets nothing a copy of what is overdue."""
-        self._follow()
-        self.due = None
-        queue = self._queue(asks)
-        self._present.update(dict.fromkeys(ask.client for ask in asks))
-        granted: dict[int, Grant] = {}
-        self._serve([(i, self._modest(ask)) for i, ask in queue], granted)
-        if self._late and not self._somebody_faster():
-            slow = [(i, ask) for i, ask in queue if i not in granted and self._is_slow(ask)]
-            self._serve([(i, replace(ask, modest=True)) for i, ask in slow], granted)
-        self._follow()
-        for i, ask in queue:
-            if i not in granted and (copy := self._copy(ask)) is not None:
-                granted[i] = copy
-        for i, grant in granted.items():
-            granted[i] = replace(grant, ask=asks[i])
-            for v in map(self.execution.dag.number, grant.tasks):
-                self._given.setdefault(v, {})[grant.ask.client] = self._stays.get(grant.ask.client, 0)
-        return [granted[i] for i, _ in queue if i in granted]
+        asks = list(asks)
+        self._handed.follow()
+        self._present.update((ask.client, ask.speed) for ask in asks)
+        queue = sorted(asks, key=self._pace, reverse=True) if self.rules.fastest else asks
+        grants = self._served(queue)
+        self._handed.follow()  # what was handed out now began now
+        with all_or_none(self.execution, grants):
+            served = Counter(id(grant.ask) for grant in grants)
+            left = [ask for ask in queue if not _used(served, ask)]
+            grants += self._handed.made(left, self._is_slow, self.speeds)
+        self._handed.given(grants)
+        return sorted(grants, key=_places(queue)) if len(grants) > 1 else grants
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
         """A client took so long for a task."""
-        expected = self.rules.expected
-        work = 1.0 if expected is None else float(expected[self.execution.dag.number(task)])
-        self.speeds.record(client, seconds, work)
+        v = self.execution.dag.number(task)
+        if not is_amount(seconds):
+            raise InputError(f"a client takes some seconds for a task, and {seconds!r} are none")
+        self.speeds.record(client, seconds, 1.0 if self.rules.expected is None else float(self.rules.expected[v]))
 
     def joined(self, client: Hashable) -> None:
         """A client is here, and busy; one that asks is here anyway."""
-        self._present[client] = None
+        self._present.setdefault(client)
 
-    def left(self, client: Hashable) -> None:
-        """A client is gone."""
+    def gone(self, client: Hashable) -> None:
+        """A client is here no more, and has nothing."""
         self._present.pop(client, None)
-        self._stays[client] = self._stays.get(client, 0) + 1
+        self._handed.gone(client)
 
-    def _serve(self, asks: list[tuple[int, Ask]], granted: dict[int, Grant]) -> None:
-        """Let the allocator answer; its grants come in the order of the asks that they answer."""
-        number = {id(ask): i for i, ask in asks}
-        for grant in self.allocator.hand_out([ask for _, ask in asks]):
-            granted[number[id(grant.ask)]] = grant
+    def _served(self, queue: Sequence[Ask]) -> list[Grant]:
+        """What the allocator gives, slow clients being modest; what is long they get only where nobody is faster."""
+        shorts: dict[Fits | None, Fits] = {}
+        told = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
+        grants = self._answered(queue, told)
+        if not self._long or self._somebody_faster():
+            return grants
+        served = Counter(id(grant.ask) for grant in grants)
+        slow = [ask for ask in queue if not _used(served, ask) and self._is_slow(ask)]
+        with all_or_none(self.execution, grants):
+            return grants + self._answered(slow, [replace(self._sized(ask), modest=True) for ask in slow])
 
-    def _queue(self, asks: Sequence[Ask]) -> list[tuple[int, Ask]]:
-        """The asks by number, in the order in which they are served."""
-        queue = list(enumerate(asks))
-        return sorted(queue, key=lambda item: -self._pace(item[1])) if self.rules.fastest else queue
+    def _answered(self, asks: Sequence[Ask], told: Sequence[Ask]) -> list[Grant]:
+        """The grants for asks that were put to the allocator in other words, with the asks as they were made."""
+        waiting: dict[int, list[Ask]] = {}
+        for ask, said in zip(asks, told, strict=True):
+            waiting.setdefault(id(said), []).append(ask)
+        found = []
+        for grant in self.allocator.hand_out(told):
+            ask = waiting[id(grant.ask)].pop(0)
+            found.append(grant if grant.ask is ask else replace(grant, ask=ask))
+        return found
+
+    def _sized(self, ask: Ask) -> Ask:
+        """An ask for seconds says the speed that is known."""
+        speed = None if ask.seconds is None or ask.speed is not None else self.speeds.of(ask.client)
+        return ask if speed is None else replace(ask, speed=speed)
+
+    def _modest(self, ask: Ask, shorts: dict[Fits | None, Fits]) -> Ask:
+        """A slow client asks for what matters least, and for nothing long."""
+        fits = ask.fits
+        if self._long:
+            fits = shorts.setdefault(ask.fits, self._short(ask.fits))
+        return replace(self._sized(ask), modest=True, fits=fits)
+
+    def _short(self, fits: Fits | None) -> Fits:
+        index, long = self.execution.dag.index, self._long
+        return lambda task: index[task] not in long and (fits is None or fits(task))
 
     def _pace(self, ask: Ask) -> float:
         speed = ask.speed if ask.speed is not None else self.speeds.of(ask.client)
         return 1.0 if speed is None else speed
 
     def _is_slow(self, ask: Ask) -> bool:
-        if ask.speed is not None:
-            return ask.speed < self.rules.slow
-        return self.speeds.is_slow(ask.client, self.rules.slow)
+        return self._seems_slow(ask.client, ask.speed)
 
-    def _modest(self, ask: Ask) -> Ask:
-        """What a client is to ask for: a slow one for what matters least, and for nothing long."""
-        if not self._is_slow(ask):
-            return replace(ask)
-        return replace(ask, modest=True, fits=self._short(ask.fits) if self._late else ask.fits)
-
-    def _short(self, fits: Fits | None) -> Fits:
-        index, late = self.execution.dag.index, self._late
-        return lambda task: index[task] not in late and (fits is None or fits(task))
+    def _seems_slow(self, client: Hashable, stated: float | None) -> bool:
+        return self.speeds.is_slow(client, self.rules.slow) if stated is None else stated < self.rules.slow
 
     def _somebody_faster(self) -> bool:
-        return any(not self.speeds.is_slow(client, self.rules.slow) for client in self._present)
+        return any(not self._seems_slow(client, stated) for client, stated in self._present.items())
 
-    # Copies
 
-    def _copy(self, ask: Ask) -> Grant | None:
-        """Another copy of what has been out for longest, if that is overdue and the client is not slow."""
-        mean = self.speeds.mean_seconds
-        if self.rules.copies < 2 or mean is None or self._is_slow(ask):
-            return None
-        passed, found = [], None
-        while self._running and found is None:
-            began, v = self._running[0]
-            if not self._may_be_copied(began, v):
-                heappop(self._running)
-            elif not self._suits(ask, v):
-                passed.append(heappop(self._running))
-            elif (due := began + self.speeds.seconds * self.rules.overdue / self.speeds.results) > self.clock():
-                self.due = due
-                break
-            else:
-                found = self._copied(ask, v, mean)
-        for entry in passed:
-            heappush(self._running, entry)
-        return found
+class Handed:
+    """The tasks that are out, since when and with whom, and which of them may be given to somebody else as well."""
+
+    def __init__(self, execution: Execution, rules: Rules, clock: Callable[[], float]) -> None:
+        self.execution, self.rules, self.clock = execution, rules, clock
+        self.due: float | None = None
+        self._began: dict[int, float] = {}  # when each was handed out first
+        self._heap: list[tuple[float, int]] = []  # the same, the longest out first; some are out of date
+        self._given: dict[int, set[Hashable]] = {}  # to whom each was given
+        self._has: dict[Hashable, set[int]] = {}  # and what each client was given
+        self._seen = 0
+        self.follow()
+
+    def made(self, asks: Sequence[Ask], is_slow: Callable[[Ask], bool], speeds: Speeds) -> list[Grant]:
+        """Copies for those who got nothing and are not slow, where something is overdue."""
+        self.due = None
+        if self.rules.copies < 2 or not asks or not speeds.results:
+            return []
+        grants, barren = list[Grant](), set[tuple[Hashable, int]]()
+        with all_or_none(self.execution, grants):
+            for ask in asks:
+                like = ask.client, id(ask.fits)
+                found = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
+                grants += found
+                if not found:
+                    barren.add(like)
+        return grants
+
+    def _copy(self, ask: Ask, speeds: Speeds) -> list[Grant]:
+        """Another copy of what has been out for longest among what the client can run and has not."""
+        passed: list[tuple[float, int]] = []
+        try:
+            while self._heap:
+                began, v = self._heap[0]
+                if not self._may_be_copied(began, v):
+                    heappop(self._heap)
+                elif not self._suits(ask, v):
+                    passed.append(heappop(self._heap))
+                elif (due := began + speeds.seconds * self.rules.overdue / speeds.results) > self.clock():
+                    self.due = due if self.due is None else min(self.due, due)
+                    return []
+                else:
+                    return [self._copied(ask, v, speeds.seconds / speeds.results)]
+            return []
+        finally:
+            for entry in passed:
+                heappush(self._heap, entry)
 
     def _may_be_copied(self, began: float, v: int) -> bool:
         game = self.execution
         return self._began.get(v) == began and game.holders(game.dag.tasks[v]) < self.rules.copies
 
     def _suits(self, ask: Ask, v: int) -> bool:
-        given = self._given.get(v, {}).get(ask.client)
-        return given != self._stays.get(ask.client, 0) and ask.admits(self.execution.dag.tasks[v])
+        return ask.client not in self._given.get(v, ()) and ask.admits(self.execution.dag.tasks[v])
 
     def _copied(self, ask: Ask, v: int, mean: float) -> Grant:
         task = self.execution.dag.tasks[v]
@@ -249,36 +286,71 @@ class Prudent:
         why = f"another copy: it has been out for {times:.1f} mean task times, and nothing else is ready"
         return Grant(ask, (task,), why)
 
-    def _follow(self) -> None:
+    def given(self, grants: Sequence[Grant]) -> None:
+        """Remember who got what."""
+        for grant in grants if self.rules.copies > 1 else ():
+            for v in map(self.execution.dag.number, grant.tasks):
+                self._given.setdefault(v, set()).add(grant.ask.client)
+                self._has.setdefault(grant.ask.client, set()).add(v)
+
+    def gone(self, client: Hashable) -> None:
+        """A client has nothing any more."""
+        for v in self._has.pop(client, ()):
+            self._given[v].discard(client)
+
+    def _back(self, v: int) -> None:
+        """Nobody has a task any more."""
+        self._began.pop(v, None)
+        for client in self._given.pop(v, ()):
+            self._has[client].discard(v)
+            if not self._has[client]:
+                del self._has[client]
+
+    def follow(self) -> None:
         """Note when tasks went out and came back."""
         game = self.execution
         if self._seen == len(game.journal):
             return
         now, codes = self.clock(), game.codes
-        for kind, v in unpacked(game.since(self._seen)):
+        moves, self._seen = unpacked(game.since(self._seen)), len(game.journal)
+        for kind, v in moves if self.rules.copies > 1 else ():
             if kind == TAKE:
                 self._begin(v, now)
             elif kind in {COMPLETE, FAIL, RELEASE}:
-                self._began.pop(v, None)
-                self._given.pop(v, None)
+                self._back(v)
             elif kind == DROP and v in self._began:
-                heappush(self._running, (self._began[v], v))
+                heappush(self._heap, (self._began[v], v))
             if kind == COMPLETE:
                 for w in game.dag.children_of(v).tolist():
                     if codes[w] == ALLOCATED and w not in self._began:  # it was held for its client until now
                         self._begin(w, now)
-        self._seen = len(game.journal)
+        if len(self._heap) > 2 * len(self._began) + 100:
+            self._heap = sorted((began, v) for v, began in self._began.items())
 
     def _begin(self, v: int, now: float) -> None:
         self._began[v] = now
-        heappush(self._running, (now, v))
+        heappush(self._heap, (now, v))
 
 
-def _late(rules: Rules, n: int) -> frozenset[int]:
+def _used(served: Counter[int], ask: Ask) -> bool:
+    """Whether a grant is counted for this ask, which is then counted no more: the same ask may be made several times."""
+    served[id(ask)] -= 1
+    return served[id(ask)] >= 0
+
+
+def _places(queue: Sequence[Ask]) -> Callable[[Grant], int]:
+    place: dict[int, int] = {}
+    for i, ask in enumerate(queue):
+        place.setdefault(id(ask), i)
+    return lambda grant: place[id(grant.ask)]
+
+
+def _long(rules: Rules, n: int) -> frozenset[int]:
     """The tasks that a slow client should rather not get."""
-    if not rules.long or rules.expected is None:
+    if rules.expected is None:
         return frozenset()
-    if len(rules.expected) != n:
-        raise InputError(f"expected: {len(rules.expected)} times for {n} tasks")
-    mean = math.fsum(rules.expected) / n if n else 0.0
-    return frozenset(np.flatnonzero(rules.expected > rules.long * mean).tolist())
+    expected = np.asarray(rules.expected, np.float64)
+    if expected.shape != (n,) or not (np.isfinite(expected).all() and (expected >= 0).all()):
+        raise InputError(f"expected: there must be a time that is not negative for each of {n} tasks")
+    mean = math.fsum(expected) / n if n else 0.0
+    return frozenset(np.flatnonzero(expected > rules.long * mean).tolist()) if rules.long else frozenset()

@@ -9,10 +9,10 @@ from typing import Any
 from eligo.batches.choosing import SOLVERS, choose
 from eligo.batches.residual import Residual
 from eligo.border import dag_of
-from eligo.dag import Name
 from eligo.deciding.clock import Clock
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, check_choice, is_amount, shorten
 from eligo.execution import Execution
+from eligo.names import Name, labels_of
 
 #: how long to look where nothing is said, by method; the others take no longer anyway
 SECONDS = {"auto": 1.0, "exact": math.inf, "greedy": 1.0}
@@ -37,7 +37,7 @@ class Batch:
 
     def document(self) -> dict[str, Any]:
         """The batch as plain data, fit for JSON."""
-        return asdict(self) | {"tasks": tuple(map(str, self.tasks))}
+        return asdict(self) | {"tasks": labels_of(self.tasks)}
 
 
 def batch(  # noqa: PLR0913 - the state is part of the question
@@ -120,9 +120,8 @@ class Batches:
 
 
 def _answer(residual: Residual, size: int, method: str, seconds: float | None) -> Batch:
-    if method not in SOLVERS:
-        raise InputError(f"there is no method {method!r}; there are {', '.join(SOLVERS)}")
-    if seconds is not None and not seconds >= 0:
+    check_choice("method", method, SOLVERS)
+    if seconds is not None and not (is_amount(seconds) or seconds == math.inf):
         raise InputError(f"{seconds} seconds is no time")
     clock = Clock(SECONDS.get(method, math.inf) if seconds is None else seconds)
     found = choose(residual, size, method, clock)

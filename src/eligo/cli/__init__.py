@@ -13,6 +13,7 @@ INTERRUPTED = 130
 #: what the library calls an argument that would help, as the command has it
 REMEDIES = {
     "allow_outside": "give --allow-outside to read it",
+    "arcs": "--format arcs reads it as one",
     "format": "name it with --to",
     "arguments": "--args NAME=VALUE or --args FILE says what it stands for",
     "environment": "--env looks into yours",

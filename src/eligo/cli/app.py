@@ -32,6 +32,10 @@ Columns = Annotated[
     str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")
 ]
 
+Reverse = Annotated[
+    bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
+]
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -53,16 +57,17 @@ def show(
     file: File,
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Size and shape of a workflow, and E(t), the number of ready tasks, under first come, first served."""
-    from eligo.cli.plans import read_told
+    from eligo.cli.plans import headline, read_told
     from eligo.theory.eligibility import eligible_counts
 
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     dag = flow.dag
     profile = eligible_counts(dag, dag.order).tolist()
     facts: dict[str, Any] = {
@@ -81,7 +86,8 @@ def show(
         print_json({"name": flow.name, "format": flow.origin and flow.origin.format} | facts | {"profile": profile})
         return
     ready = sparkline(profile)
-    print_facts(flow.name or file, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
+    title = headline(flow, flow.name or file)
+    print_facts(title, [*((k.replace("_", " "), v) for k, v in facts.items()), ("ready tasks", ready)])
 
 
 @app.command()
@@ -120,6 +126,7 @@ def plan(
     ] = "path",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
@@ -137,7 +144,7 @@ def plan(
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     writing = in_place or output is not None
     if writing:
         format_for_priorities(flow, output, to)  # a wrong name is told before the work
@@ -169,6 +176,7 @@ def explain(
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
@@ -179,7 +187,7 @@ def explain(
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -201,6 +209,7 @@ def verify(
     order: Annotated[str, typer.Argument(help="Names, one a line, or JSON: a list, or a plan saved with its proof.")],
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
@@ -210,7 +219,7 @@ def verify(
     from eligo.cli.plans import check_order, check_plan, read_told
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     claim = read_claim(order)
     return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -231,13 +240,14 @@ def convert(
     env: Env = False,
     columns: Columns = None,
     force: Force = False,
+    reverse: Reverse = False,
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
     from eligo.cli.places import check_place
     from eligo.cli.plans import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
 
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
     tell_renamed(write(flow, out, format, names), format)
@@ -287,6 +297,7 @@ def batch(
     seconds: Annotated[float | None, typer.Option(help="How long to look where the choice is hard.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
@@ -296,7 +307,7 @@ def batch(
     from eligo.cli.batching import ask_batch, print_batch
     from eligo.cli.plans import read_told
 
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     state = {"executed": executed, "allocated": allocated, "eligible": eligible}
     found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
     if json:
@@ -336,6 +347,7 @@ def cluster(
     force: Force = False,
     from_: From = None,
     allow_outside: Outside = False,
+    reverse: Reverse = False,
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
@@ -359,7 +371,7 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    flow = read_told(file, from_, allow_outside, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     check_place(flow, output, force)
     answer(flow, request, output, export, json)
 
@@ -377,7 +389,9 @@ def compare(
     ] = "balanced,plan,critical-path,greedy,fifo,lifo",
     order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None,
     rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256",
-    clients: Annotated[int, typer.Option(help="How many clients come and go, for the makespan.")] = 16,
+    clients: Annotated[int, typer.Option(help="How many clients come and go, for the times.")] = 16,
+    stay: Annotated[float, typer.Option(help="How long one stays on average, in mean task times; inf: always.")] = 10.0,
+    away: Annotated[float, typer.Option(help="How long one is away on average, likewise.")] = 10.0,
     runs: Annotated[int, typer.Option(help="How often each game is played.")] = 50,
     seed: Annotated[int, typer.Option(help="For all that is random.")] = 0,
     processes: Annotated[int, typer.Option("-p", "--processes", help="How many play at once.")] = 1,
@@ -388,6 +402,7 @@ def compare(
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
     ] = None,
+    reverse: Reverse = False,
     json: Json = False,
 ) -> None:
     """Which order would have served you best, and at which rate of requests: schedulers side by side."""
@@ -401,8 +416,11 @@ def compare(
         orders=order or [],
         rates=rates,
         clients=clients,
+        stay=stay,
+        away=away,
         runs=runs,
         seed=seed,
+        reverse=reverse,
     )
     play(request, results, processes, on, output, json)
 

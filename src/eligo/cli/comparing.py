@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
 from eligo.errors import InputError
-from eligo.formats.shared.files import load_bytes
-from eligo.simulation.comparing import comparison, contests_of
+from eligo.formats import generate, read
+from eligo.simulation import Clients
+from eligo.simulation.comparing import answer, comparison
+from eligo.simulation.contests import contests_of
 from eligo.simulation.experiments import Progress, run, with_absolute_paths
 from eligo.simulation.reports import Finding, Report, Table
 from eligo.simulation.settings import (
@@ -45,8 +47,11 @@ class CompareRequest:
     orders: Sequence[str]
     rates: str
     clients: int
+    stay: float
+    away: float
     runs: int
     seed: int
+    reverse: bool
 
 
 def experiment_of(request: CompareRequest) -> Experiment:
@@ -58,9 +63,14 @@ def experiment_of(request: CompareRequest) -> Experiment:
         return read_experiment(described[0])
     if not request.files and not request.families:
         raise InputError("what is to be compared? Give a workflow, an experiment, or --family")
-    crowds = [volatile_game(count=request.clients, rules=rules) for rules in RULES]
+    lengths = {"stay": request.stay, "away": request.away}
+    others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
+    crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
     return Experiment(
-        sources=(*map(_file, request.files), *(_family(words, request.seed) for words in request.families)),
+        sources=(
+            *(_file(path, request.reverse) for path in request.files),
+            *(_family(words, request.seed) for words in request.families),
+        ),
         schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *request.orders))),
         games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds),
         runs=request.runs,
@@ -68,13 +78,13 @@ def experiment_of(request: CompareRequest) -> Experiment:
     )
 
 
-def _file(path: str) -> Source:
+def _file(path: str, reverse: bool) -> Source:
     """Standard input is copied, for a workflow is read more than once here; the copy is gone when the command ends."""
     if path != "-":
-        return Source.of_file(path)
-    with tempfile.NamedTemporaryFile(prefix="eligo-", delete=False) as copy:
-        copy.write(load_bytes("-"))
-    atexit.register(os.unlink, copy.name)
+        return Source.of_file(path, reverse=reverse)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="eligo-", suffix=".json", delete=False) as copy:
+        atexit.register(os.unlink, copy.name)
+        copy.write(generate(read("-", reverse=reverse), "json"))
     return Source(label="standard input", path=copy.name)
 
 
@@ -133,7 +143,9 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
     if as_json:
         print_json(document(records))
         return
-    print_report(report)
+    print_report(report, legend=report.words)
+    if any(record.endless for record in records):
+        tell(["--stay (in an experiment: stay) says how many mean task times clients stay"])
     tell([f"wrote {path}" for path in (file, output) if path is not None])
 
 
@@ -141,8 +153,13 @@ def document(records: Sequence[Record]) -> dict[str, object]:
     """The results as plain data."""
     best = {
         contest.dag: {
+            "answer": answer(contest),
             "overall": contest.winner,
-            "rates": {f"{column.rate:g}": contest.best_at(column) for column in contest.rates},
+            "rates": {f"{column.rate:g}": name for name, columns in contest.turns for column in columns},
+            "ties": {
+                f"{column.rate:g}": [name for name in contest.ranking if not contest.worse(name, column)]
+                for column in contest.rates
+            },
         }
         for contest in contests_of(records)
     }
@@ -165,43 +182,68 @@ def progress_bar(what: str) -> Iterator[Progress]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def print_report(report: Report) -> None:
-    """A report in the terminal: words, tables, and published values beside ours."""
+def print_report(report: Report, legend: Sequence[str] = ()) -> None:
+    """A report in the terminal: answers, words, tables, published values beside ours, and what the signs mean."""
     from rich.text import Text
 
     console = _console()
     for section in report.sections:
         if not (section.words or section.tables or section.findings):
             continue
-        console.print(Text(section.title, "bold"))
+        console.print(Text(section.answer or section.title, "bold"))
         for line in section.words:
             console.print(Text(line))
         if section.findings:
             _print_findings(section.findings, console)
+        if section.answer:
+            console.print(Text(section.title, "dim"))
         for table in section.tables:
             _print_table(table, console)
         console.print()
+    for line in legend:
+        console.print(Text(line, "dim"))
 
 
 def _console() -> "Console":
-    """As wide as the terminal, or wide enough for a table where it goes to a file."""
+    """As wide as the terminal, or as COLUMNS says, or wide enough for a table where it goes to a file."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    told = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console(highlight=False, width=None if told else WIDTH)
 
 
 def _print_table(table: Table, console: "Console") -> None:
+    """A table; columns for which there is no room stand below the others, beside the first one again."""
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for number, name in enumerate(table.head):
-        grid.add_column(Text(name), justify="left" if number == 0 else "right", overflow="fold")
-    for i, row in enumerate(table.rows):
-        grid.add_row(*(Text(word, "bold" if (i, j) in table.marked else "") for j, word in enumerate(row)))
     if table.title:
         console.print(Text(table.title, "dim"))
-    console.print(grid)
+    widths = [max(len(word) for word in column) for column in zip(table.head, *table.rows, strict=True)]
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= console.width else 1
+    for columns in _fitting(widths, gap, console.width):
+        grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
+        for j in columns:
+            grid.add_column(Text(table.head[j]), justify="right" if j else "left", overflow="fold")
+        for i, row in enumerate(table.rows):
+            grid.add_row(*(Text(row[j], "bold" if (i, j) in table.marked else "") for j in columns))
+        console.print(grid)
+
+
+def _fitting(widths: Sequence[int], gap: int, width: int) -> list[list[int]]:
+    """Which columns stand side by side: the first and so many of the others as there is room for.
+
+    >>> _fitting([8, 3, 3, 3], 1, 16), _fitting([8, 9], 1, 16)
+    ([[0, 1, 2], [0, 3]], [[0, 1]])
+    """
+    found, room = [[0]], width - widths[0]
+    for j, wide in enumerate(widths[1:], 1):
+        if wide + gap > room and len(found[-1]) > 1:
+            found.append([0])
+            room = width - widths[0]
+        found[-1].append(j)
+        room -= wide + gap
+    return found
 
 
 def _print_findings(findings: Sequence[Finding], console: "Console") -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from eligo.cli.printing import chart, print_facts, print_json, sparkline
 from eligo.deciding.clock import Clock
 from eligo.errors import InputError, ScheduleError, UnknownTaskError
+from eligo.formats.shared.drawing import ALL_DONE
 from eligo.formats.shared.files import save
 from eligo.planning import Plan, judge
 from eligo.theory.eligibility import eligible_counts
@@ -36,7 +37,7 @@ def working(what: str) -> Iterator[None]:
 Given = tuple[Sequence[str] | None, bool, str | None]
 
 
-def read_told(file: str, format: str | None, allow_outside: bool, given: Given = (None, False, None)) -> Workflow:
+def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool, given: Given) -> Workflow:
     """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
     from eligo.formats import read
 
@@ -46,11 +47,14 @@ def read_told(file: str, format: str | None, allow_outside: bool, given: Given =
             file,
             format,
             allow_outside=allow_outside,
+            reverse=reverse,
             arguments=_arguments(args) if args else None,
             environment=dict(os.environ) if env else None,
             columns=_titles(columns) if columns is not None else None,
         )
-    tell(flow.origin.remarks if flow.origin else ())
+    if flow.origin:
+        tell(flow.origin.remarks)
+        tell(["--reverse turns every arc round"] if flow.origin.backward and not reverse else [])
     return flow
 
 
@@ -70,6 +74,14 @@ def _arguments(words: Sequence[str]) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         found |= {name: value_of(value)} if equals and name.isidentifier() else read_arguments(word)
     return found
+
+
+def headline(flow: Workflow, otherwise: str) -> str:
+    """What stands first: that nothing is left to do, where that is so."""
+    if len(flow) or not flow.origin or not flow.origin.done:
+        return otherwise
+    said = ALL_DONE if ALL_DONE in flow.origin.remarks else "every task of this workflow is done already"
+    return said[0].upper() + said[1:]
 
 
 def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
@@ -130,7 +142,7 @@ def print_plan(flow: Workflow, plan: Plan, prefer: str) -> None:
     area = plan.area / max(1, len(plan))
     gain = f" ({plan.area / max(1, sum(first_come)) - 1:+.0%} over first come, first served)" if plan.area else ""
     print_facts(
-        str(plan),
+        headline(flow, str(plan)),
         [
             ("verdict", f"{plan.verdict} ({plan.method})"),
             ("tasks", len(plan)),

@@ -16,10 +16,10 @@ from eligo.clusters.ranking import Ranking, ranked
 from eligo.clusters.state import State
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
-from eligo.dag import Name
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.names import Name
 from eligo.planning import Plan
 from eligo.workflow import Workflow, known_seconds
 

@@ -20,10 +20,10 @@ from eligo.clusters.ranking import ranked
 from eligo.clusters.state import State
 from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
-from eligo.dag import Name
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
 from eligo.execution import COMPLETE, ELIGIBLE, HOLD, RELEASE, TAKE, Execution, unpacked
+from eligo.names import Name
 
 TOLERANCE = 0.1  # by which seconds may be missed, as a share
 
@@ -93,7 +93,7 @@ class Clusters:
         if self._seen == len(game.journal):
             return
         moves, self._seen = unpacked(game.since(self._seen)), len(game.journal)
-        returned, codes = False, game.codes
+        codes = game.codes
         for went, run in groupby(moves, key=lambda move: move[0] in {TAKE, HOLD}):
             tasks = list(run)
             if went:
@@ -102,9 +102,9 @@ class Clusters:
             for kind, v in tasks:
                 fresh = state.children_of(v) if kind == COMPLETE else [v] if kind == RELEASE else []
                 state.push(w for w in fresh if codes[w] == ELIGIBLE)
-                returned = returned or kind == RELEASE
-        if returned:
-            self._chooser = self._fresh()
+                if kind == RELEASE:
+                    self._chooser.came_back()
+                    self._weights = []  # of tasks that were out nobody asked whether their seconds are known
 
     def _budget(self, size: int | None, seconds: float | None, fits: Callable[[Name], bool] | None) -> Budget:
         if (size is None) == (seconds is None):
@@ -140,7 +140,6 @@ class Clusters:
     def _fresh(self) -> Chooser:
         """Rank what is left; what the whole dag's chain says of donors stays true of what is left of it."""
         rest, dag = self._state.remaining(), self._state.dag
-        self._weights = []  # of tasks that were out nobody asked whether their seconds are known
         left = dag if len(rest) == len(dag) else dag.induced(rest)
         ranking = ranked(left, self._effort, LARGEST_PLANNED_AGAIN if self.execution.executed else LARGEST_PLANNED)
         ranking = ranking.renumbered(rest)

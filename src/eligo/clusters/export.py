@@ -141,10 +141,11 @@ def dagman_nodes(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str
     """The files of a DAGMan workflow of fat nodes, by name: `fat.dag`, and a script for every fat node.
 
     A fat node runs its tasks one after another and ends with the first that fails. It asks for the cores and memory of the
-    task that needs most. Tasks in no fat task are nodes by themselves.
+    task that needs most. Tasks in no fat task are nodes by themselves. What the nodes of a DAGMan file run is read from their
+    submit files.
     """
     if flow.origin is not None and flow.origin.format == dagman.NAME:
-        raise FormatError("the nodes of a DAGMan file name submit descriptions, which one script cannot run")
+        flow = dagman.runnable(flow)
     clustered = _clustered(flow, fats, executed)
     details = {name: _node(flow, name, node) for name, node in clustered.nodes.items()}
     scripts = {f"fat_{i}.sh": _script(flow, fat.tasks) for i, fat in enumerate(fats, 1)}

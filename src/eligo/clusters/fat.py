@@ -19,10 +19,11 @@ from eligo.clusters.growth import Budget, Choice, Growth
 from eligo.clusters.ranking import verdict_of
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.deciding.effort import check_effort
 from eligo.errors import NotSelfContainedError
 from eligo.execution import Execution
+from eligo.names import Name
 from eligo.rows import places
 from eligo.workflow import Workflow
 
@@ -58,8 +59,9 @@ class FatTask:
     bytes_out: int | None = None
     #: why any fat task may be taken from such a dag, where that is known
     certificate: str | None = None
-    #: what is left once it is out, a bit for every task of the dag
-    left: bytes = b""
+    #: the execution that it was chosen from, and after how many moves
+    execution: Execution
+    seen: int
     known_verdict: str | None = None
     effort: str = "normal"
 
@@ -77,8 +79,9 @@ class FatTask:
     @cached_property
     def residual(self) -> Dag:
         """The dag of what is left."""
-        bits = np.unpackbits(np.frombuffer(self.left, np.uint8), count=len(self.dag))
-        return self.dag.induced(np.flatnonzero(bits).astype(np.int32))
+        left = self.execution.left_at(self.seen)
+        left[self.dag.indices(self.tasks)] = False
+        return self.dag.induced(np.flatnonzero(left).astype(np.int32))
 
     @cached_property
     def residual_verdict(self) -> str:
@@ -142,8 +145,6 @@ def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
     dag, state, inside, files = flow.dag, growth.state, growth.inside, growth.files
     members = list(inside) if choice.strategy == "by hand" else growth.ordered()
     name = dag.tasks.__getitem__
-    left = state.is_left()
-    left[members] = False
     return FatTask(
         dag=dag,
         tasks=tuple(map(name, members)),
@@ -157,7 +158,8 @@ def fat_of(flow: Workflow, choice: Choice, effort: str = "normal") -> FatTask:
         seconds=_seconds(flow, members),
         bytes_in=None if files is None else files.needed(inside, members),
         bytes_out=None if files is None else files.cut(inside, members),
-        left=np.packbits(left).tobytes(),
+        execution=state.execution,
+        seen=len(state.execution.journal),
         known_verdict=choice.verdict,
         effort=effort,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eligo.clusters.growth import Growth
 from eligo.clusters.limits import MOST_CHILDREN, NEAR
-from eligo.errors import InputError
+from eligo.errors import InputError, check_choice, is_amount
 
 GOALS = ("productive", "communication", "mixed")
 
@@ -21,9 +21,8 @@ class Goal:
     weight: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.name not in GOALS:
-            raise InputError(f"there is no goal {self.name!r}; there are {', '.join(GOALS)}")
-        if not 0 <= self.weight <= 1:
+        check_choice("goal", self.name, GOALS)
+        if not is_amount(self.weight) or self.weight > 1:
             raise InputError(f"a weight is from 0 to 1, and {self.weight} is not")
 
     def value(self, growth: Growth) -> tuple[float, ...]:

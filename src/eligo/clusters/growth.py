@@ -158,19 +158,21 @@ def by_rank(growth: Growth) -> Growth:
     state = growth.state
     heap = sorted((state.rank[v], v) for v in growth.ready())
     popped: dict[int, None] = {}
-    while not growth.reached:
-        top = state.top()
-        if top is not None and (not heap or top < heap[0]):
-            v = state.pop()
-            popped[v] = None
-        elif heap:
-            _, v = heappop(heap)
-        else:
-            break
-        if growth.is_ready(v) and growth.fits(v):
-            for w in growth.add(v):
-                heappush(heap, (state.rank[w], w))
-    state.push(popped)
+    try:
+        while not growth.reached:
+            top = state.top()
+            if top is not None and (not heap or top < heap[0]):
+                v = state.pop()
+                popped[v] = None
+            elif heap:
+                _, v = heappop(heap)
+            else:
+                break
+            if growth.is_ready(v) and growth.fits(v):
+                for w in growth.add(v):
+                    heappush(heap, (state.rank[w], w))
+    finally:
+        state.push(popped)
     return growth
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.execution import ELIGIBLE, Execution
 from eligo.rows import Ints, places
@@ -61,12 +60,7 @@ class State:
 
     def remaining(self) -> Ints:
         """The tasks that are not gone, ascending."""
-        return np.flatnonzero(self.is_left()).astype(np.int32)
-
-    def is_left(self) -> NDArray[np.bool_]:
-        """Whether each task is not gone."""
-        left: NDArray[np.bool_] = np.frombuffer(self._codes, np.uint8) <= ELIGIBLE
-        return left
+        return np.flatnonzero(np.frombuffer(self._codes, np.uint8) <= ELIGIBLE).astype(np.int32)
 
     def rank_by(self, sequence: Ints) -> None:
         """From now on, what comes first in *sequence*, which holds all that remains, is first."""

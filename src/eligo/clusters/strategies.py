@@ -24,15 +24,14 @@ from eligo.clusters.staggering import gone_in_front, keeps_chain, staggered
 from eligo.clusters.state import State
 from eligo.clusters.traffic import Files
 from eligo.deciding.outcomes import OPTIMAL
-from eligo.errors import InputError
+from eligo.errors import InputError, check_choice
 
 STRATEGIES = ("auto", "direct", "staggered", "searched")
 
 
 def check_strategy(name: str) -> None:
     """Refuse a strategy that there is not."""
-    if name not in STRATEGIES:
-        raise InputError(f"there is no strategy {name!r}; there are {', '.join(STRATEGIES)}")
+    check_choice("strategy", name, STRATEGIES)
 
 
 @dataclass(eq=False)
@@ -98,6 +97,10 @@ class Chooser:
         if self.linked and self._found is not None:
             self._front = gone_in_front(self._found, self.state, self._front)
 
+    def came_back(self) -> None:
+        """A task came back undone: what went is no longer the beginning of the ranking, nor whole blocks."""
+        self.prefix = self.linked = False
+
     def chain_kept(self, tasks: Collection[int]) -> bool:
         """Whether a set leaves a chain, where there was one; only looked at where the chain is known already."""
         return self._found is not None and self.linked and keeps_chain(self._found, self.state, tasks, self._front)
@@ -124,7 +127,8 @@ class Chooser:
         growth = by_rank(self._empty(budget))
         after = self.dealt + len(growth.inside)
         prefix = self._is_prefix(growth.inside)
-        best = "; no other set of this size renders more" if prefix and self.ranking.tight[after] else ""
+        alone = not (self.state.execution.allocated or self.state.execution.held or self.state.execution.failed)
+        best = "; no other set of this size renders more" if alone and prefix and self.ranking.tight[after] else ""
         kept = (prefix and after >= self.ranking.best_from) or self.chain_kept(growth.inside)
         return Choice(growth, "direct", f"the first tasks of the plan{best}", OPTIMAL if kept else None)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from eligo.deciding.clock import FOREVER, Clock
-from eligo.errors import InputError
+from eligo.errors import check_choice
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class Effort:
 
 def check_effort(name: str) -> None:
     """Refuse an effort that there is not."""
-    if name not in EFFORTS:
-        raise InputError(f"there is no effort {name!r}; there are {', '.join(EFFORTS)}")
+    check_choice("effort", name, EFFORTS)
 
 
 EFFORTS = {

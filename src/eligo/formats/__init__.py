@@ -10,7 +10,7 @@
 | `wfcommons` | WfFormat 1.0 to 1.6                        | .json, with "workflow"          |
 | `pegasus`   | Pegasus 5                                  | .yml .yaml, with "pegasus"      |
 | `dax`       | older Pegasus                              | .dax .xml                       |
-| `d3dag`     | Snakemake's --d3dag                        | .json, with objects in "nodes"  |
+| `d3dag`     | Snakemake's --d3dag; d3-dag's own          | .json, with "nodes", or a list  |
 | `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
 | `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
@@ -35,16 +35,15 @@ What else a format cannot represent, such as the commands in an arc list, is lef
 
 import gc
 import os
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, Unpack, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats import orders
+from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module
 from eligo.formats.shared.files import (
     LARGEST_FILE,
     Beside,
@@ -52,7 +51,6 @@ from eligo.formats.shared.files import (
     load_any,
     load_bytes,
     not_utf_8,
-    plain_name,
     save,
     save_bytes,
     shown,
@@ -82,24 +80,8 @@ __all__ = [
     "write_priorities",
 ]
 
-#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
-#: fit a text, the first one does; the last one takes what is left.
-MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "wfcommons": ("eligo.formats.wfcommons", (".json",)),
-    "jx": ("eligo.formats.jx", (".jx", ".json")),
-    "d3dag": ("eligo.formats.d3", (".json",)),
-    "json": ("eligo.formats.json_format", (".json",)),
-    "pegasus": ("eligo.formats.pegasus", (".yml", ".yaml")),
-    "yaml": ("eligo.formats.yaml_format", (".yaml", ".yml")),
-    "mermaid": ("eligo.formats.mermaid", (".mmd", ".mermaid")),
-    "dot": ("eligo.formats.dot", (".dot", ".gv")),
-    "dax": ("eligo.formats.dax", (".dax", ".xml")),
-    "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
-    "dagman": ("eligo.formats.dagman", (".dag",)),
-    "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
-    "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
-    "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
-}
+#: The formats that say which task needs which in words, not by an arrow that may be meant either way.
+IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx"}
 
 #: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
 UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
@@ -118,35 +100,21 @@ WORDS = {
     "file_sizes": "sizes of files",
 }
 
-StrPath = str | os.PathLike[str]
-
-
-_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
-
-
-def module(format: str) -> Format:
-    """The module of the format of this name.
-
-    >>> module("arcs").NAME
-    'arcs'
-    """
-    if format not in MODULES:
-        raise InputError(f"there is no format {format!r}; there are {', '.join(sorted(MODULES))}")
-    return cast(Format, import_module(MODULES[format][0]))
-
 
 def read(
     path: StrPath,
     format: str | None = None,
     limit: int = LARGEST_FILE,
     allow_outside: bool = False,
+    reverse: bool = False,
     **given: Unpack[Given],
 ) -> Workflow:
     """The workflow in a file, or in standard input where *path* is "-"; gzip and zstd are undone.
 
     Without *format*, the file's name and what is in it tell. A file of more than *limit* bytes is refused, also when it
     only becomes so large by decompression or by the files that it names. Those have to be in its folder or below, unless
-    *allow_outside*. What the file may need beside itself is *given*: see `Given`. Every error names the file.
+    *allow_outside*. With *reverse*, every arc is turned round, as for a graph that points from what needs to what is
+    needed. What the file may need beside itself is *given*: see `Given`. Every error names the file.
     """
     if format is not None:
         module(format)  # a wrong name is told before any file is opened
@@ -158,7 +126,7 @@ def read(
             if encoding == "latin-1" and format in UNICODE:
                 raise not_utf_8(text, path)
             beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
-            flow = _parsed(text, format, beside, **given)
+            flow = _parsed(text, format, beside, reverse, **given)
             kept = text if path == "-" and hasattr(module(format), "prioritised") else None
             return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=kept))
     except InputError as error:
@@ -272,7 +240,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     found = cast(Editing, chosen).prioritised(text, flow, numbers)
     if found is None:
         return None
-    again = chosen.parse(found)
+    again = _parsed(found, chosen.NAME, None, origin.reversed)
     same = again.dag == flow.dag and all(
         again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
     )
@@ -336,10 +304,10 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
         raise _located(error, path, text) from None
 
 
-def parse(text: str, format: str | None = None, **given: Unpack[Given]) -> Workflow:
-    """The workflow that *text* describes; without *format*, its looks tell which it is. What it needs may be *given*."""
+def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
+    """The workflow that *text* describes; without *format*, its looks tell which it is; the rest is as for `read`."""
     with _collector_paused():
-        return _parsed(text, format or detect(None, text), None, **given)
+        return _parsed(text, format or detect(None, text), None, reverse, **given)
 
 
 def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
@@ -365,30 +333,32 @@ def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict
     return chosen.generate(told), {}
 
 
-def detect(path: StrPath | None, text: str) -> str:
-    """The name of the format of a text in a file of this name; the path may be None or "-".
-
-    The suffix decides, and what the text looks like where several formats or none share the suffix.
-
-    >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
-    ('json', 'wfcommons')
-    >>> detect("-", "tasks:\\n- {name: a}"), detect(None, "digraph {}"), detect(None, "a b")
-    ('yaml', 'dot', 'arcs')
-    """
-    fitting = _of_suffix("-" if path is None else os.fspath(path)) or list(MODULES)
-    return next((name for name in fitting[:-1] if module(name).sniff(text)), fitting[-1])
+def _parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given: Any) -> Workflow:
+    if reverse and format in IN_WORDS:
+        raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
+    chosen = cast(Taking, module(format))
+    flow = chosen.parse(text, **_wanted(chosen, beside, given))
+    origin = cast(Origin, flow.origin)
+    if reverse:
+        return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))
+    return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
 
 
-def _parsed(text: str, format: str, beside: Beside | None, **given: Any) -> Workflow:
-    chosen = module(format)
+def _wanted(chosen: Taking, beside: Beside | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is given what this format takes; what it has no use for is refused."""
     takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
     for name, value in given.items():
         if name not in GIVEN:
             raise TypeError(f"there is no argument {name!r}")
         if value is not None and name not in takes:
-            raise InputError(f"{format} has no use for {GIVEN[name]}")
-    wanted = {name: value for name, value in {"beside": beside, **given}.items() if name in takes}
-    return cast(Taking, chosen).parse(text, **wanted)
+            raise InputError(f"{chosen.NAME} has no use for {GIVEN[name]}")
+    return {name: value for name, value in {"beside": beside, **given}.items() if name in takes}
+
+
+def _hinted(origin: Origin) -> Origin:
+    """The same, telling that the arcs are likely to be turned round."""
+    hint = f"{origin.backward} draws arcs from what needs to what is needed: read this graph with reverse"
+    return replace(origin, remarks=(*origin.remarks, hint))
 
 
 def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
@@ -405,20 +375,6 @@ def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[s
     classes = len({wishes.get(name, 0) for name in order})
     told = f"the priorities that tasks had are kept as {classes:,} classes; override them for this order throughout"
     return sorted(order, key=lambda name: -wishes.get(name, 0)), [told] if classes > 1 else []
-
-
-def _of_suffix(path: str) -> list[str]:
-    suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
-    return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]
-
-
-def format_to_write(flow: Dag | Workflow, path: str) -> str:
-    """The name of the format that a file of this name gets."""
-    origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
-    fitting = [origin] if path == "-" else _of_suffix(path)
-    if not fitting:
-        raise FormatError("the file's name does not tell the format to write", path).cured_by("format")
-    return origin if origin in fitting else fitting[-1]
 
 
 def _located(error: InputError, path: str, text: str) -> InputError:

@@ -1,10 +1,14 @@
-"""Graphs as D3.js takes them: what `snakemake --d3dag` and networkx's `node_link_data` print as JSON.
+"""Graphs as D3.js takes them: what `snakemake --d3dag` and networkx's `node_link_data` print as JSON, and d3-dag's own.
 
     {"nodes": [{"id": 0, "value": {"jobid": 0, "label": "all", "rule": "all"}}, ...],
      "edges": [{"u": 1, "v": 0}, ...]}
 
 An arc goes from u to v, or from source to target; the list may also be called links. Nodes are called by strings or whole
 numbers. Of what tasks are called, see `eligo.formats.shared.drawing`; the rule is the category.
+
+d3-dag itself takes a list, in which each task names those that come before it; a task without any has none:
+
+    [{"id": "fetch"}, {"id": "align", "parentIds": ["fetch"]}]
 
 Snakemake lists jobs that need not run among the others, without the arcs from them: nothing tells them apart, so they stay.
 
@@ -41,12 +45,16 @@ CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", 
 
 _BEGINS = re.compile(r'\s*+\{\s*+(?:"(?:directed|multigraph)"\s*+:\s*+\w++\s*+,\s*+|"graph"\s*+:\s*+\{[^{}]*+\}\s*+,\s*+)*+'
                      r'"(?:nodes|edges|links)"\s*+:\s*+\[\s*+\{')  # fmt: skip
+_LIST = re.compile(r"\s*+\[\s*+\{")
 
 
 def parse(text: str) -> Workflow:
     """The workflow that a list of nodes and one of edges describe."""
     with misfits_in(text):
-        top = _object(json_text.load(text), "the document")
+        document = json_text.load(text)
+        if isinstance(document, list) and document:
+            return _stratified(document)
+        top = _object(document, "the document")
         if top.get("directed") is False:
             raise MisfitError("a graph without directions does not say which task needs which", '"directed"')
         rows = [_object(row, "an item of nodes") for row in array(top.get("nodes"), '"nodes"')]
@@ -68,8 +76,18 @@ def generate(flow: Workflow) -> str:
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins as such an object does: with nodes or edges that are objects themselves."""
-    return _BEGINS.match(text) is not None
+    """Whether the text begins as such an object does, with nodes or edges that are objects, or as d3-dag's list."""
+    return _BEGINS.match(text) is not None or (_LIST.match(text) is not None and '"parentIds"' in text)
+
+
+def _stratified(rows: list[Any]) -> Workflow:
+    """The workflow that a list of tasks describes, each with those that come before it."""
+    tasks = [_object(row, "an item of the list") for row in rows]
+    ids = [_name(task.get("id"), f"the id of task {i}") for i, task in enumerate(tasks, 1)]
+    index = {id: i for i, id in enumerate(ids)}
+    parents = (array(task.get("parentIds"), '"parentIds"') for task in tasks)
+    arcs = [(_place(_name(end, "a parent"), index), i) for i, ends in enumerate(parents) for end in ends]
+    return Drawing(NAME, ids, [None] * len(ids), arcs).workflow()
 
 
 def _node(task: Task) -> dict[str, Any]:
@@ -87,10 +105,14 @@ def _arc(row: object, index: Mapping[str, int]) -> tuple[int, int]:
     ends = [
         _name(edge.get(key, edge.get(other)), "the end of an edge") for key, other in (("u", "source"), ("v", "target"))
     ]
-    for end in ends:
-        if end not in index:
-            raise UnknownTaskError(end)
-    return index[ends[0]], index[ends[1]]
+    return _place(ends[0], index), _place(ends[1], index)
+
+
+def _place(name: str, index: Mapping[str, int]) -> int:
+    """The number of the node of this name."""
+    if name not in index:
+        raise UnknownTaskError(name)
+    return index[name]
 
 
 def _name(value: object, what: str) -> str:

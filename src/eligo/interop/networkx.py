@@ -8,8 +8,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.names import Name
 from eligo.workflow import DETAILS, Task, Workflow
 
 if TYPE_CHECKING:

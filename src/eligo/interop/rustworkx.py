@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.names import Name
 from eligo.rows import places
 from eligo.workflow import Workflow
 

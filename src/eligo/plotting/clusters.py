@@ -7,8 +7,9 @@ import numpy as np
 
 from eligo.border import dag_of
 from eligo.clusters import FatTask
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.names import Name
 from eligo.plotting.anatomy import COLOURS, NEUTRAL
 from eligo.plotting.canvas import PALETTE, new_axes, new_figure
 from eligo.plotting.dags import paint, panel_size, tint

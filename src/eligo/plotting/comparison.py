@@ -174,10 +174,11 @@ def report_page(report: Report) -> str:
 def _section(section: Section) -> list[str]:
     return [
         f"<h2>{_text(section.title)}</h2>",
+        *([f"<p><strong>{_text(section.answer)}</strong></p>"] if section.answer else []),
         *(f"<p>{_text(line)}</p>" for line in section.words),
         *([_findings(section.findings)] if section.findings else []),
         *(f"<figure>{inline(svg_of(figure))}</figure>" for _, figure in _figures([section])),
-        *(_grid(table) for table in section.tables),
+        *(_grid(table) for table in (*section.tables, *section.details)),
     ]
 
 

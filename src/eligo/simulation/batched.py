@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.allocating import Ask
-from eligo.dag import Name
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.kernels import games
+from eligo.names import Name
 from eligo.policies import Policy
 from eligo.simulation.pebble import Runs, run_seeds
 from eligo.simulation.players import Player, playing

@@ -1,240 +1,293 @@
-"""Which order would have served best, and when: the results of an experiment put into tables and words."""
+"""Which order would have served best, and when: the results of an experiment put into words, tables and curves."""
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
+from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
-from eligo.simulation.statistics import Mean, mean_with
+from eligo.simulation.statistics import mean_of
 from eligo.simulation.tables import Record
 
-#: the measure that a game is about, and whether more of it is better
-MAIN = {"pebble": ("share", True), "batched": ("polls", False), "volatile": ("makespan", False)}
-ALIKE = 0.005  # two orders within this share of one another serve equally well
 USUAL = "fifo"
 MOST_PANELS = 24
-
-
-class Column(NamedTuple):
-    """A game with its settings."""
-
-    game: str
-    setting: str
-
-    @property
-    def title(self) -> str:
-        """What stands before its values.
-
-        >>> Column("batched", "rate=8").title, Column("volatile", "count=16 rules=prudent").title
-        ('polls, ρ = 8', 'makespan, 16 clients, rules=prudent')
-        """
-        match self.game:
-            case "pebble":
-                return "area / bound"
-            case "batched":
-                return f"polls, ρ = {self.setting.removeprefix('rate=')}"
-            case _:
-                words = (word for word in self.setting.split() if word != "rules=none")
-                shown = (f"{word[6:]} clients" if word.startswith("count=") else word for word in words)
-                return ", ".join(("makespan", *shown))
-
-    @property
-    def rate(self) -> float | None:
-        """The mean number of requests a poll, in the batched game."""
-        return float(self.setting.removeprefix("rate=")) if self.game == "batched" else None
-
-
-@dataclass(frozen=True)
-class Contest:
-    """One dag's results: the mean of each column's measure for each scheduler."""
-
-    dag: str
-    tasks: int
-    means: Mapping[tuple[str, Column], Mean]
-
-    @cached_property
-    def schedulers(self) -> list[str]:
-        """In the order in which they were listed."""
-        return list(dict.fromkeys(name for name, _ in self.means))
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """In the order in which they were listed."""
-        return list(dict.fromkeys(column for _, column in self.means))
-
-    @cached_property
-    def rates(self) -> list[Column]:
-        """Those of the batched game, by rate."""
-        return sorted((column for column in self.columns if column.rate is not None), key=lambda c: c.rate or 0.0)
-
-    @property
-    def title(self) -> str:
-        """Its name without folders, and its size."""
-        return f"{os.path.basename(self.dag)}, {self.tasks:,} tasks"
-
-    def relative(self, scheduler: str, column: Column) -> float:
-        """How many times the best scheduler's value this one's is; for shares, how many times as small."""
-        value, best = self.means[scheduler, column].value, self.best(column)
-        over, under = (best, value) if MAIN[column.game][1] else (value, best)
-        return over / under if under else 1.0
-
-    def best(self, column: Column) -> float:
-        """The best value of a column."""
-        values = [self.means[name, column].value for name in self.schedulers]
-        return max(values) if MAIN[column.game][1] else min(values)
-
-    def excess(self, scheduler: str, columns: Sequence[Column]) -> float:
-        """The geometric mean over columns of what it needs, relative to the best in each."""
-        logs = [math.log(self.relative(scheduler, column)) for column in columns]
-        return math.exp(sum(logs) / len(logs)) if logs else 1.0
-
-    @cached_property
-    def winner(self) -> str:
-        """Who needs the fewest polls over all rates, or where none were played, does best on the whole."""
-        return min(self.schedulers, key=lambda name: self.excess(name, self.rates or self.columns))
-
-    def best_at(self, column: Column) -> str:
-        """Who serves best: the winner where it does or nearly so, else whoever does."""
-        if self.relative(self.winner, column) <= 1 + ALIKE:
-            return self.winner
-        return min(self.schedulers, key=lambda name: self.relative(name, column))
-
-    @cached_property
-    def rules_pay(self) -> float | None:
-        """What share of its time the winner needs when the server has its rules for slow clients; None where not played."""
-        for column in self.columns:
-            plain = Column(column.game, column.setting.replace("rules=prudent", "rules=none"))
-            if plain != column and plain in self.columns:
-                return self.means[self.winner, column].value / self.means[self.winner, plain].value
-        return None
-
-
-def contests_of(records: Iterable[Record]) -> list[Contest]:
-    """The results, dag by dag; seeds are put together."""
-    found: dict[str, dict[tuple[str, Column], list[Record]]] = {}
-    for record in records:
-        if record.measure == MAIN[record.game][0]:
-            cell = record.scheduler, Column(record.game, record.setting)
-            found.setdefault(record.dag, {}).setdefault(cell, []).append(record)
-    return [
-        Contest(dag, next(iter(cells.values()))[0].tasks, {cell: _pooled(rows) for cell, rows in cells.items()})
-        for dag, cells in found.items()
-    ]
-
-
-def _pooled(records: Sequence[Record]) -> Mean:
-    """The mean over seeds of equally many runs."""
-    runs = sum(record.runs for record in records)
-    value = sum(record.mean for record in records) / len(records)
-    squares = sum((r.runs - 1) * r.deviation**2 + r.runs * (r.mean - value) ** 2 for r in records)
-    return mean_with(value, math.sqrt(squares / (runs - 1)) if runs > 1 else 0.0, runs)
+TIE, PERHAPS, NEVER, NOT_ALWAYS, BEST = "·", "~", "no end", "!", "*"
+LONGEST = 14  # characters of a scheduler's name
 
 
 def comparison(records: Iterable[Record], title: str = "Which order serves best") -> Report:
-    """Tables, curves and a sentence or two for every dag, and for all of them together."""
+    """For every dag, and for all of them together: the answer in a sentence, a table, and curves."""
     contests = contests_of(records)
     sections = [_section(contest) for contest in contests]
     if len(contests) > 1:
         sections.insert(0, _all_together(contests))
     panels = [panel for panel in map(_panel, contests) if panel is not None][:MOST_PANELS]
     if panels:
-        picture = Picture(name="polls", title="Polls, as a multiple of the fewest", panels=panels, columns=2)
+        picture = Picture(
+            name="polls", title="Rounds of requests, as a multiple of the fewest", panels=panels, columns=2
+        )
         sections.append(Section(title="Over the request rate", pictures=[picture]))
-    return Report(title=title, words=WORDS, sections=sections)
+    shown = [word for section in sections for table in section.tables for row in table.rows for word in row]
+    return Report(title=title, words=[*_signs(shown), *_heads_told(contests[0])], sections=sections)
 
 
-WORDS = (
-    "area / bound: the average number of ready tasks as a share of what no order can exceed. polls: how often the server is "
-    "asked before all is done, when ρ clients ask each time on average, as a multiple of the fewest. makespan: time to "
-    "finish with clients that come and go, likewise. ± is the 95 % margin of the mean itself: as all "
-    "orders meet the same clients, differences between them are surer than that. Marked: the best, and what is within half "
-    "a per cent of it.",
-)
+# Words
+
+
+def answer(contest: Contest) -> str:
+    """Who serves best, in a sentence; nothing where there is nobody to choose from."""
+    leaders, where = contest.leaders, _everywhere(contest)
+    if len(contest.schedulers) < 2:
+        return ""
+    if len(leaders) == len(contest.schedulers):
+        between = _listed(leaders) if len(leaders) == 2 else f"the {len(leaders)} orders"
+        return f"nothing to choose between {between} here{_so_far(contest, leaders)}."
+    if leaders:
+        verb = "serves" if len(leaders) == 1 else "serve"
+        doubt = _so_far(contest, leaders)
+        best = f"best {where}{doubt}" if doubt else f"best, or within half a per cent of it, {where}"
+        return f"{_listed(leaders)} {verb} {best}."
+    if not contest.turns:
+        return f"{name_of(contest.winner)} is nearest to the best on the whole; none serves best {where}."
+    (first, columns), *rest = contest.turns
+    parts = [f"{name_of(first)} serves best {_range(columns, 'up to')}"]
+    parts += [f"{name_of(name)} {_range(columns)}" for name, columns in rest[:-1]]
+    return ", ".join([*parts, f"{name_of(rest[-1][0])} beyond."])
+
+
+def _so_far(contest: Contest, schedulers: Sequence[str]) -> str:
+    """A doubt, where more than half a per cent is between them and the best, perhaps by chance."""
+    sure = all(contest.alike(name, column) for name in schedulers for column in contest.decisive)
+    return "" if sure else f", as far as {_counted(contest.runs, 'run')} can tell"
+
+
+def sentences(contest: Contest) -> list[str]:
+    """What the best saves, what rules for slow clients do, and how many runs have no end."""
+    return [line for line in (_saved(contest), _ruled(contest), _endless(contest)) if line]
+
+
+def _saved(contest: Contest) -> str:
+    """What the winner saves against the usual order, where that is sure."""
+    if USUAL not in contest.schedulers or contest.winner == USUAL:
+        return ""
+    sure = [c for c in contest.rates if contest.worse(USUAL, c) and not contest.worse(contest.winner, c)]
+    saved = {c: 1 - contest.relative(contest.winner, c).value / contest.relative(USUAL, c).value for c in sure}
+    if not saved or max(saved.values()) <= ALIKE:
+        return ""
+    who, most = name_of(contest.winner), percent(max(saved.values()))
+    return f"Against {USUAL}, first come first served, {who} saves up to {most} of the rounds."
+
+
+def _ruled(contest: Contest) -> str:
+    """What the rules for slow clients are worth, where that is sure."""
+    pay = contest.rules_pay
+    if pay is None or abs(pay.value - 1) <= ALIKE or pay.low <= 1 <= pay.high:
+        return ""
+    who = name_of(contest.winner)
+    return f"With rules for slow clients {who} takes {percent(pay.value)} of the time without them."
+
+
+def _endless(contest: Contest) -> str:
+    counts = [count for count in contest.endless.values() if count]
+    if not counts:
+        return ""
+    shown = "to ".join(f"{count:,} " for count in dict.fromkeys((min(counts), max(counts))))
+    runs = f"{shown}of {_counted(contest.runs, 'run')}"
+    return f"No end in {runs}: clients left before the longest task was done."
+
+
+def name_of(scheduler: str) -> str:
+    """A scheduler's name, that of a file without folders, and short enough for a table.
+
+    >>> name_of("critical-path"), name_of("orders/what-i-did-last-year.txt")
+    ('critical-path', 'what-i-…ar.txt')
+    """
+    name = os.path.basename(scheduler)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-(LONGEST // 2 - 1) :]}"
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a digit more where it is small.
+
+    >>> percent(0.0316), percent(0.316), percent(0.0051)
+    ('3.2%', '32%', '0.5%')
+    """
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _listed(schedulers: Sequence[str]) -> str:
+    names = [name_of(name) for name in schedulers]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _everywhere(contest: Contest) -> str:
+    if not contest.rates:
+        return "in every game" if len(contest.columns) > 1 else "in this game"
+    return "at every rate" if len(contest.rates) > 1 else _range(contest.rates)
+
+
+def _capital(text: str) -> str:
+    """A sentence that does not begin with a name begins with a capital."""
+    return f"N{text[1:]}" if text.startswith("nothing ") else text
+
+
+def _range(columns: Sequence[Column], begin: str = "") -> str:
+    first, last = columns[0].rate, columns[-1].rate
+    if first == last:
+        return f"at {first:g} requests"
+    return f"up to {last:g} requests" if begin == "up to" else f"from {first:g} to {last:g}"
+
+
+# Tables
 
 
 def _section(contest: Contest) -> Section:
     return Section(
-        title=contest.title,
+        title=f"{contest.title}, {_counted(contest.runs, 'run')}",
+        answer=_capital(answer(contest)),
         words=sentences(contest),
         tables=[_table(contest)],
+        details=[_means(contest)],
+    )
+
+
+def _all_together(contests: Sequence[Contest]) -> Section:
+    whole = together(contests)
+    found = answer(whole)
+    return Section(
+        title=f"{whole.dag}, each as important as any other",
+        answer=f"Over all of them {found}" if found else "",
+        words=[_worst(contests, whole.winner), *sentences(whole)] if found else (),
+        tables=[_table(whole)],
+    )
+
+
+def _worst(contests: Sequence[Contest], scheduler: str) -> str:
+    """The most that somebody is worse than the best, on any dag in anything that is decisive."""
+    cells = [
+        (c.relative(scheduler, column).value, c)
+        for c in contests
+        for column in c.decisive
+        if c.worse(scheduler, column)
+    ]
+    if not cells:
+        return f"On none of them is {name_of(scheduler)} surely worse than the best."
+    most, contest = max(cells, key=lambda cell: cell[0])
+    return (
+        f"{name_of(scheduler)} is worse than the best by at most {_more(most).removeprefix('+')}, with {contest.title}."
     )
 
 
 def _table(contest: Contest) -> Table:
-    rows, marked = [], set()
-    for i, column in enumerate(contest.columns):
-        row = [column.title]
-        for j, name in enumerate(contest.schedulers, 1):
-            row.append(_shown(contest, name, column))
-            if contest.relative(name, column) <= 1 + ALIKE:
-                marked.add((i, j))
-        rows.append(row)
-    return Table(title="", head=["", *contest.schedulers], rows=rows, marked=frozenset(marked))
+    """Schedulers from the best on, columns across."""
+    heads = _heads(contest)
+    best = contest.leaders or [contest.winner]
+    rows = [
+        [(BEST if name in best else " ") + name_of(name), *(_shown(contest, name, column) for column in heads)]
+        for name in contest.ranking
+    ]
+    return Table(title="", head=["", *heads.values()], rows=rows, marked=frozenset((i, 0) for i in range(len(best))))
+
+
+def _heads(contest: Contest) -> dict[Column, str]:
+    """A word or two over every column: ready, the rates, then the times."""
+    volatile = [column for column in contest.columns if column.game == "volatile"]
+    crowds = list(dict.fromkeys(column.crowd for column in volatile))
+    heads = {column: "ready" for column in contest.columns if column.game == "pebble"}
+    heads |= {column: f"{column.rate:g}" for column in contest.rates}
+    for column in sorted(volatile, key=lambda column: (crowds.index(column.crowd), column.prudent)):
+        number = f" {crowds.index(column.crowd) + 1}" if len(crowds) > 1 else ""
+        heads[column] = ("rules" if column.prudent else "time") + number
+    return heads
 
 
 def _shown(contest: Contest, name: str, column: Column) -> str:
-    """A share of the bound, or a multiple of the best; with its margin where that is not small."""
-    mean = contest.means[name, column]
+    """A share of the bound, or how much more than the best."""
+    if not contest.ends(name, column):
+        return NEVER
     if column.game == "pebble":
-        return f"{mean.value:.1%}"
-    margin = (mean.high - mean.value) / contest.best(column)
-    value = f"{contest.relative(name, column):.3f}"
-    return f"{value} ±{margin:.2f}" if column.game == "volatile" and margin >= ALIKE else value
+        share = float(contest.compared[column][name].mean())
+        return "100%" if share >= 1 else f"{math.floor(share * 1000) / 1000:.1%}"
+    mark = NOT_ALWAYS if contest.endless.get((name, column)) else ""
+    relative = contest.relative(name, column).value
+    return (_more(relative) if contest.alike(name, column) or contest.worse(name, column) else PERHAPS) + mark
 
 
-def sentences(contest: Contest) -> list[str]:
-    """Who serves best at which rate, and what that saves."""
-    if len(contest.schedulers) < 2 or not contest.rates:
-        return []
-    turns = [(name, list(group)) for name, group in groupby(contest.rates, key=contest.best_at)]
-    if len(turns) == 1:
-        line = f"{contest.winner} needs the fewest polls, or within half a per cent of them, at every rate."
-    else:
-        line = "Fewest polls: " + "; ".join(f"{name} at {_range(columns)}" for name, columns in turns) + "."
-    found = [line]
-    if USUAL in contest.schedulers and contest.winner != USUAL:
-        saved = {c: 1 - contest.relative(contest.winner, c) / contest.relative(USUAL, c) for c in contest.rates}
-        most = max(saved, key=saved.__getitem__)
-        if saved[most] > ALIKE:
-            found.append(
-                f"Against first come, first served, {contest.winner} saves up to {saved[most]:.0%} of the polls "
-                f"(at {_range([most])})."
-            )
-    if contest.rules_pay is not None:
-        found.append(
-            f"With rules for slow clients {contest.winner} takes {contest.rules_pay:.0%} of the time without them."
-        )
-    return found
+def _more(relative: float) -> str:
+    """How much more than 1.
+
+    >>> [_more(value) for value in (1.004, 1.0316, 1.316, 31.6, math.inf)]
+    ['·', '+3.2%', '+32%', '×32', 'no end']
+    """
+    if math.isinf(relative):
+        return NEVER
+    if relative <= 1 + ALIKE:
+        return TIE
+    return f"+{percent(relative - 1)}" if relative < 10 else f"×{relative:.0f}"
 
 
-def _range(columns: Sequence[Column]) -> str:
-    first, last = columns[0].rate, columns[-1].rate
-    return f"{first:g} requests" if first == last else f"{first:g} to {last:g} requests"
+def _signs(shown: Sequence[str]) -> list[str]:
+    """What the signs mean that are seen."""
+    told = {
+        BEST: f"{BEST} best",
+        TIE: f"{TIE} within .5% of the best",
+        "+": "+ so much more",
+        PERHAPS: f"{PERHAPS} more, perhaps by chance",
+        NOT_ALWAYS: f"{NOT_ALWAYS} over the runs that end",
+        NEVER: f"{NEVER}: too often to compare",
+    }
+    lines = [""]
+    for words in (words for sign, words in told.items() if any(sign in word for word in shown)):
+        longer = f"{lines[-1]}   {words}" if lines[-1] else words
+        lines = [*lines[:-1], longer] if len(longer) < 80 else [*lines, words]
+    return lines
 
 
-def _all_together(contests: Sequence[Contest]) -> Section:
-    names = [name for name in contests[0].schedulers if all(name in contest.schedulers for contest in contests)]
-    shared = [column for column in contests[0].columns if all(column in contest.columns for contest in contests)]
-    rows = []
-    for column in shared:
-        relative = [[contest.relative(name, column) for contest in contests] for name in names]
-        rows.append([column.title, *(f"{_geometric(values):.3f} ({max(values):.2f})" for values in relative)])
-    best = min(names, key=lambda name: sum(math.log(c.excess(name, c.rates or c.columns)) for c in contests))
-    title = "Relative to the best in each: geometric mean over dags, and the worst in brackets"
-    table = Table(title=title, head=["", *names], rows=rows)
-    words = [f"Over all of them {best} is nearest to the best."]
-    pay = [contest.rules_pay for contest in contests if contest.rules_pay is not None]
-    if pay:
-        words.append(f"With rules for slow clients the work takes {_geometric(pay):.0%} of the time without them.")
-    return Section(title=f"All {len(contests)} dags", words=words, tables=[table])
+def _heads_told(contest: Contest) -> list[str]:
+    """What the heads of the columns mean."""
+    heads = _heads(contest)
+    lines = (
+        ["ready: tasks ready on average, as a share of what no order can exceed"] if "ready" in heads.values() else []
+    )
+    if contest.rates:
+        shown = " to ".join(dict.fromkeys(heads[contest.rates[i]] for i in (0, -1)))
+        lines.append(f"{shown}: requests at a time on average; compared are rounds until all is done")
+    for column, head in heads.items():
+        if column.game == "volatile":
+            again = column.prudent and any(c.crowd == column.crowd and not c.prudent for c in heads)
+            what = "the same" if again else _crowd(column)
+            lines.append(f"{head}: {what}{' with rules for slow clients' if column.prudent else ''}")
+    return lines
 
 
-def _geometric(values: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
+def _crowd(column: Column) -> str:
+    """What is played with clients.
+
+    >>> _crowd(Column("volatile", "count=4 stay=2 rules=none"))
+    'until all is done, with 4 clients who come and go (stay=2)'
+    """
+    words = dict(word.split("=") for word in column.crowd.split())
+    count = words.pop("count", "16")
+    others = f" ({', '.join(f'{key}={value}' for key, value in words.items())})" if words else ""
+    return f"until all is done, with {count} clients who come and go{others}"
+
+
+def _means(contest: Contest) -> Table:
+    """Every column's own values, with the margins of their means."""
+    rows = [[column.title, *(_mean(contest, name, column) for name in contest.ranking)] for column in _heads(contest)]
+    title = "Means and their 95 % margins; all orders meet the same clients, so differences are surer than these"
+    return Table(title=title, head=["", *map(name_of, contest.ranking)], rows=rows)
+
+
+def _mean(contest: Contest, name: str, column: Column) -> str:
+    return str(mean_of(contest.compared[column][name])) if contest.ends(name, column) else NEVER
+
+
+# Curves
 
 
 def _panel(contest: Contest) -> Panel | None:
@@ -242,15 +295,17 @@ def _panel(contest: Contest) -> Panel | None:
         return None
     rates = [column.rate or 0.0 for column in contest.rates]
     curves = []
-    for colour, name in enumerate(
-        contest.schedulers
-    ):  # intervals of the means would mislead: requests are the same for all
-        shares = [contest.relative(name, column) for column in contest.rates]
-        curves.append(Curve(label=name, x=rates, y=shares, colour=colour))
+    for colour, name in enumerate(contest.schedulers):
+        found = [contest.relative(name, column) for column in contest.rates]
+        value, low, high = ([mean[end] for mean in found] for end in range(3))
+        sure = all(map(math.isfinite, low))  # not after a single run
+        curves.append(
+            Curve(label=name, x=rates, y=value, low=low if sure else (), high=high if sure else (), colour=colour)
+        )
     return Panel(
         title=contest.title,
-        across="mean requests a poll, ρ",
-        up="polls / fewest",
+        across="mean requests at a time, ρ",
+        up="rounds / fewest",
         curves=curves,
         logarithmic=True,
         level=1.0,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eligo.allocating import Ask, Grant, Prudent, Rules
-from eligo.dag import Name
 from eligo.execution import Execution
 from eligo.kernels.games import Draws
+from eligo.names import Name
 from eligo.simulation.players import Player, playing
 
 PATIENT = 3000  # events without a result, for each client, after which a game has no end
@@ -147,7 +147,7 @@ class LiveCrowd:
         renewed = client.draws.fraction() < self.setting.renewal
         client.turns = self.now + self._length(client) / self.setting.come
         client.here = False
-        self.prudent.left(client.number)
+        self.prudent.gone(client.number)
         self.here += self.now - client.came
         if not client.tasks:
             self.stalled += self.now - client.since
@@ -201,7 +201,11 @@ class LiveCrowd:
         v = self.game.dag.number(client.tasks[0])
         self.log.append((self.now, client.number, v))
         client.since, client.worked = self.now, 0.0
-        client.ends = self.now + self.work[v] / client.speed
+        client.ends = self.now + self._takes(client)
+
+    def _takes(self, client: Member) -> float:
+        """How long the client takes for its first task."""
+        return self.work[self.game.dag.number(client.tasks[0])] / client.speed
 
     def _deliver(self, client: Member) -> None:
         """A client is done with its task, and is the first."""
@@ -237,10 +241,10 @@ class LiveCrowd:
             self._run(client)
         elif client.here:
             self._ask(client)
+        elif client.tasks:  # it goes on with the next one when it returns
+            client.worked, client.left = 0.0, self._takes(client)
 
     def _give_up(self, client: Member) -> None:
         """The server no longer waits for what it believes this client to have."""
         tasks, client.believed, client.given_up = client.believed, [], math.inf
-        for task in tasks:
-            if task in self.game.allocated or task in self.game.held:
-                self.game.release(task)
+        self.game.give_up(*tasks)

@@ -18,9 +18,10 @@ from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.clusters.clustering import checked_size
 from eligo.clusters.ranking import ranked
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.names import Name
 from eligo.policies import from_order
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow, known_seconds
@@ -95,13 +96,14 @@ class Dealing:
 
     def document(self) -> dict[str, Any]:
         """The dealing as plain data, fit for JSON."""
+        label = dict(zip(self.dag.tasks, self.dag.labels, strict=True)).__getitem__
         fat = [
-            {"tasks": f.tasks, "cut_arcs": cut, "strategy": f.strategy, "done": done}
+            {"tasks": tuple(map(label, f.tasks)), "cut_arcs": cut, "strategy": f.strategy, "done": done}
             for f, done, cut in zip(self.fat_tasks, self.done, self.cuts, strict=True)
         ]
         last = self.fat_tasks[-1] if self.fat_tasks else None
         return {
-            "tasks": self.order,
+            "tasks": tuple(map(label, self.order)),
             "fat_tasks": fat,
             "finished": self.finished,
             "cut_arcs": self.cut_arcs,
@@ -220,6 +222,4 @@ def _bring_back(game: Execution, fat: FatTask, done: int) -> None:
     """The first tasks of a fat task are done, the others come back undone."""
     for task in fat.tasks[:done]:
         game.complete(task)
-    for task in fat.tasks[done:]:
-        if task in game.allocated or task in game.held:
-            game.release(task)
+    game.give_up(*fat.tasks[done:])

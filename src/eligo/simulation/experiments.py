@@ -22,7 +22,7 @@ from eligo.rows import Ints
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
-from eligo.simulation.tables import CellKey, Record, Results
+from eligo.simulation.tables import CellKey, Record, Results, record_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow, task_seconds
 
@@ -172,16 +172,7 @@ def play_cell(job: CellJob) -> list[Record]:
     cell, key = job.cell, job.key
     flow = _workflow(job.planned.source, job.planned.fingerprint)
     found = _played(job.planned, flow, cell)
-    return [
-        Record(
-            **key._asdict(),
-            tasks=len(flow),
-            measure=measure,
-            mean=float(values.mean()),
-            deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
-        )
-        for measure, values in found.items()
-    ]
+    return [record_of(key, len(flow), measure, values) for measure, values in found.items()]
 
 
 def with_absolute_paths(experiment: Experiment) -> Experiment:

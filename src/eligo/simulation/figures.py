@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eligo.dag import Dag, Name
+from eligo.dag import Dag
+from eligo.names import Name
 from eligo.policies import from_order
 from eligo.simulation.batched import batched
 from eligo.theory.eligibility import eligible_counts

@@ -1,6 +1,6 @@
 """Who plays: a policy, which the compiled games know, or any other allocator, which is played live.
 
-Both go by name, or by a file with an order, and either can be had as an allocator for an execution.
+Policies and best batches go by name, orders by their file; either can be had as an allocator for an execution.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """Results as plain data: findings beside published values, tables, curves; the command prints them, `eligo.plotting` draws.
 
-A report has sections; a section has words, findings, tables and pictures; a picture has panels; a panel has curves.
+A report has sections; a section has an answer, words, findings, tables and pictures; a picture has panels; a panel has
+curves.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,9 +81,13 @@ class Section:
     """A part of a report."""
 
     title: str
+    #: what a reader wants to know first
+    answer: str = ""
     words: Sequence[str] = ()
     findings: Sequence[Finding] = ()
     tables: Sequence[Table] = ()
+    #: tables for a page, which has room
+    details: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
     #: fat tasks to be drawn in their dags, by the names of their pictures
     fat_tasks: Mapping[str, FatTask] = field(default_factory=dict)
@@ -116,9 +121,10 @@ class Report:
 def _plain(section: Section) -> dict[str, Any]:
     return {
         "title": section.title,
+        "answer": section.answer,
         "words": list(section.words),
         "findings": [asdict(finding) for finding in section.findings],
-        "tables": [asdict(table) | {"marked": sorted(table.marked)} for table in section.tables],
+        "tables": [asdict(table) | {"marked": sorted(table.marked)} for table in (*section.tables, *section.details)],
         "pictures": [asdict(picture) for picture in section.pictures],
         "fat_tasks": {name: fat.document() for name, fat in section.fat_tasks.items()},
     }

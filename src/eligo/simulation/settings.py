@@ -63,11 +63,14 @@ class Source:
     family: str = ""
     sizes: tuple[Size, ...] = ()
     seed: int = 0
+    #: whether every arc of the file is turned round
+    reverse: bool = False
 
     @classmethod
-    def of_file(cls, path: str, folder: str = "") -> "Source":
+    def of_file(cls, path: str, folder: str = "", reverse: bool = False) -> "Source":
         """A file, called as it was given."""
-        return cls(label=path, path=os.path.join(folder, path))
+        label = f"{path} reversed" if reverse else path
+        return cls(label=label, path=os.path.join(folder, path), reverse=reverse)
 
     @classmethod
     def of_family(cls, family: str, sizes: Sequence[Size], seed: int = 0) -> "Source":
@@ -78,7 +81,7 @@ class Source:
     def load(self) -> Workflow:
         """The workflow."""
         if self.path is not None:
-            return read(self.path)
+            return read(self.path, reverse=self.reverse)
         if self.family not in FAMILIES:
             raise InputError(f"there is no family named {shorten(self.family)!r}").cured_by("family")
         function = FAMILIES[self.family]

@@ -8,12 +8,15 @@ then the rows wait in a CSV file beside it.
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from eligo.errors import FormatError, InputError
-from eligo.simulation.statistics import Mean, mean_with
+from eligo.simulation.statistics import Floats
 
 
 class CellKey(NamedTuple):
@@ -30,7 +33,12 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A row: the mean of one measure over a cell's runs, and their standard deviation."""
+    """A row: the mean of one measure over a cell's runs that ended, None where none did, and their standard deviation.
+
+    `parts` are the means of at most `PARTS` equally long stretches of runs, one after the other (the runs themselves,
+    where they are no more), None where no run of it ends. All schedulers meet the same clients in run k, so that
+    differences between two of them are told part by part.
+    """
 
     dag: str
     fingerprint: str
@@ -41,23 +49,43 @@ class Record:
     seed: int
     runs: int
     measure: str
-    mean: float
-    deviation: float
+    mean: float | None
+    deviation: float | None
+    #: how many runs have no end
+    endless: int
+    parts: tuple[float | None, ...]
 
     @property
     def key(self) -> CellKey:
         """The cell that it belongs to."""
         return CellKey(*(getattr(self, name) for name in CellKey._fields))
 
-    @property
-    def interval(self) -> Mean:
-        """The mean with its 95 % interval."""
-        return mean_with(self.mean, self.deviation, self.runs)
 
-
+PARTS = 100
 COLUMNS = tuple(field.name for field in fields(Record))
-KINDS: dict[str, type] = {"tasks": int, "seed": int, "runs": int, "mean": float, "deviation": float}
+COLUMNS_BEFORE = COLUMNS[: COLUMNS.index("endless")]  # of older versions
 PARQUET, WAITING = ".parquet", ".waiting.csv"
+
+
+def record_of(key: CellKey, tasks: int, measure: str, values: Floats) -> Record:
+    """A cell's row for one measure, from its values run by run; a run has no end where its value is not finite."""
+    ended = values[np.isfinite(values)]
+    cuts = np.linspace(0, len(values), min(PARTS, len(values)) + 1).astype(int).tolist()
+    return Record(
+        **key._asdict(),
+        tasks=tasks,
+        measure=measure,
+        mean=float(ended.mean()) if len(ended) else None,
+        deviation=(float(ended.std(ddof=1)) if len(ended) > 1 else 0.0) if len(ended) else None,
+        endless=len(values) - len(ended),
+        parts=tuple(_part(values[begin:end]) for begin, end in pairwise(cuts)),
+    )
+
+
+def _part(values: Floats) -> float | None:
+    """The mean of the runs that end, as it is written: more digits than seven would only fill the file."""
+    ended = values[np.isfinite(values)]
+    return float(f"{ended.mean():.7g}") if len(ended) else None
 
 
 class Results:
@@ -90,7 +118,7 @@ class Results:
         if self._journal is None:
             return
         head = [] if os.path.exists(self._journal) else [COLUMNS]
-        _append(self._journal, _csv([*head, *map(astuple, records)]))
+        _append(self._journal, _csv([*head, *map(_row, records)]))
 
     def finish(self, order: Iterable[CellKey]) -> list[Record]:
         """The rows of these cells in this order; in the file they come first, and those of other experiments behind them."""
@@ -111,7 +139,7 @@ class Results:
         return [record for records in self.cells.values() for record in records]
 
     def _rewrite(self, path: str) -> None:
-        replace_file(path, _csv([COLUMNS, *map(astuple, self.rows())]).encode())
+        replace_file(path, _csv([COLUMNS, *map(_row, self.rows())]).encode())
 
 
 def read_records(path: str) -> list[Record]:
@@ -122,9 +150,15 @@ def read_records(path: str) -> list[Record]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))
-    if tuple(next(rows, ())) != COLUMNS:
-        raise FormatError("this is no table of results: give another file for them", path, 1)
+    _check_head(next(rows, ()), path)
     return [_record(row, path, rows.line_num) for row in rows if row]
+
+
+def _check_head(names: Iterable[str], path: str) -> None:
+    if tuple(names) == COLUMNS_BEFORE:
+        raise FormatError("an older eligo kept these results, without the runs one by one: give another file", path)
+    if tuple(names) != COLUMNS:
+        raise FormatError("this is no table of results: give another file for them", path, 1)
 
 
 def _record(row: Sequence[str], path: str, line: int) -> Record:
@@ -133,6 +167,32 @@ def _record(row: Sequence[str], path: str, line: int) -> Record:
         return Record(**{name: KINDS.get(name, str)(word) for name, word in words.items()})
     except ValueError:
         raise FormatError("this is no row of results", path, line) from None
+
+
+def _number(word: str) -> float | None:
+    return float(word) if word else None
+
+
+def _parts(words: str) -> tuple[float | None, ...]:
+    return tuple(None if word == NO_END else float(word) for word in words.split())
+
+
+NO_END = "-"
+KINDS: dict[str, Callable[[str], Any]] = {
+    "tasks": int,
+    "seed": int,
+    "runs": int,
+    "mean": _number,
+    "deviation": _number,
+    "endless": int,
+    "parts": _parts,
+}
+
+
+def _row(record: Record) -> tuple[object, ...]:
+    """Its words in a CSV file; nothing for None."""
+    parts = " ".join(NO_END if part is None else f"{part:.7g}" for part in record.parts)
+    return (*astuple(record)[:-1], parts)
 
 
 def replace_file(path: str, data: bytes) -> None:
@@ -169,10 +229,13 @@ def _check_parquet() -> None:
 def _read_parquet(path: str) -> list[Record]:
     from eligo.interop.pyarrow import read_rows
 
-    return [Record(**row) for row in read_rows(path, COLUMNS)]
+    names, rows = read_rows(path)
+    _check_head(names, path)
+    return [Record(**(row | {"parts": tuple(row["parts"])})) for row in rows]
 
 
 def _write_parquet(path: str, records: Sequence[Record]) -> None:
     from eligo.interop.pyarrow import table_bytes
 
-    replace_file(path, table_bytes({name: [getattr(record, name) for record in records] for name in COLUMNS}))
+    columns = {name: [getattr(record, name) for record in records] for name in COLUMNS}
+    replace_file(path, table_bytes(columns | {"parts": [list(record.parts) for record in records]}))

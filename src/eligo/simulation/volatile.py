@@ -72,6 +72,8 @@ class Played:
     """What came of each run; lengths of time are in the unit of the tasks' seconds.
 
     The clients' time here is spent on results, on work that is lost or done twice (*wasted*), or waiting (*stalled*).
+    A run has no end where clients always leave before they are done: its makespan is infinite, and the rest is not known
+    (not a number).
     """
 
     makespan: Floats
@@ -84,6 +86,11 @@ class Played:
     def utilisation(self) -> Floats:
         """The share of the clients' time here that led to a result."""
         return self.useful / np.maximum(self.present, 1e-300)
+
+    @property
+    def endless(self) -> int:
+        """How many runs have no end."""
+        return int(np.isinf(self.makespan).sum())
 
 
 def volatile(  # noqa: PLR0913 - the setting is the question
@@ -119,8 +126,7 @@ def volatile(  # noqa: PLR0913 - the setting is the question
         live = [LiveCrowd(player, setting, rules, times.tolist(), run, drawn) for run in seeds]
         left = [crowd.play() for crowd in live]
         outcomes[:] = [crowd.outcome for crowd in live]
-    if any(left):
-        raise InputError(f"no end: clients who stay for {clients.stay} mean task times leave before they are done")
+    outcomes[np.array(left, bool)] = (math.inf, *(4 * [math.nan]))
     return Played(*np.ascontiguousarray(outcomes.T))
 
 

@@ -28,6 +28,7 @@ import re
 
 from eligo.formats.dagman.priorities import advice, write_in_place, write_wrapper
 from eligo.formats.dagman.reading import workflow_of
+from eligo.formats.dagman.running import runnable
 from eligo.formats.dagman.writing import fitted, generate, lost
 from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
@@ -42,6 +43,7 @@ __all__ = [
     "generate",
     "lost",
     "parse",
+    "runnable",
     "sniff",
     "write_in_place",
     "write_wrapper",

@@ -6,14 +6,16 @@
     }
 
 An arc goes from the task that comes first to the one that needs it, whatever `dir` says of its head; arcs that are not drawn
-(`style=invis`) are none. A subgraph at the end of an arc stands for all nodes in it. An undirected graph is refused.
+(`style=invis`) are none, and how many there are is told. A subgraph at the end of an arc stands for all nodes in it. An
+undirected graph is refused.
 
-Of what tasks are called, see `eligo.formats.shared.drawing`. Besides:
+Of what tasks are called, see `eligo.formats.shared.drawing`; the fields of a record (`shape=record`) are no label. Besides,
+see `eligo.formats.dot.makers` and:
 
 - Snakemake (its graph is called snakemake_dag) draws jobs, and dashed those that need not run: these are left out. The first
   line of a label is the rule, here the category; the others are wildcards. `--rulegraph` and `--filegraph` are read too.
-- Nextflow (its nodes are v0, v1, ...) draws processes, and as points and small circles channels and operators, which are
-  no tasks: arcs pass through them. The process is the category.
+- Nextflow (its nodes are v0, v1, ..., before 23.10 p0, p1, ...) draws processes, and as points and small circles channels
+  and operators, which are no tasks: arcs pass through them. The process is the category.
 
 What is written is read back letter by letter. Graphviz takes a backslash in a name for the beginning of an escape when it
 draws the name, so it is doubled; where doubled ones are read, they are halved, if all names still differ then.
@@ -29,8 +31,10 @@ digraph {
 
 import html
 import re
+from collections.abc import Mapping
 
-from eligo.formats.dot.graph import Graph, Html, read
+from eligo.formats.dot.graph import Html, read
+from eligo.formats.dot.makers import backward, no_tasks
 from eligo.formats.shared.drawing import Drawing, Label
 from eligo.workflow import Workflow
 
@@ -45,21 +49,21 @@ _BEGINS = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _TAG = re.compile(r"<[^>]*+>")
-_NEXTFLOW = re.compile(r"v\d+")
+_FIELDS = re.compile(r"(?<!\\)[{}|<>]")
 
 
 def parse(text: str) -> Workflow:
     """The workflow that a DOT text describes."""
     graph = read(text)
     ids, title = list(graph.nodes), graph.name
-    labels = [_label(graph.attributes.get(i, {}).get("label"), id, title or "") for i, id in enumerate(ids)]
+    labels = [_label(graph.attributes.get(i, {}), id, title or "") for i, id in enumerate(ids)]
     name = None if title is None else title.replace("\\\\", "\\")
-    drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name)
+    drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name, hidden=graph.hidden, backward=backward(graph, text))
     if title == "snakemake_dag":
         drawing.kinds = True
         drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
-    elif operators := _operators(graph):
-        drawing.kinds, drawing.passed = True, operators
+    elif passed := no_tasks(graph):
+        drawing.kinds, drawing.passed = True, passed
     return drawing.workflow()
 
 
@@ -87,18 +91,10 @@ def _halved(ids: list[str]) -> list[str]:
     return halved if len(set(halved)) == len(halved) else ids
 
 
-def _operators(graph: Graph) -> set[int]:
-    """The nodes of Nextflow's channels and operators; none where the graph is not Nextflow's."""
-    if not all(map(_NEXTFLOW.fullmatch, graph.nodes)):
-        return set()
-    drawn = {i: (known.get("shape"), known.get("label")) for i, known in graph.attributes.items()}
-    small = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape == "circle" and label == "")}
-    return small if len(small) < len(graph.nodes) else set()
-
-
-def _label(value: str | None, id: str, title: str) -> Label:
-    """The lines of a label; of one in HTML the first that has text; None where there is nothing to read."""
-    if value is None:
+def _label(known: Mapping[str, str], id: str, title: str) -> Label:
+    """The lines of a node's label; of one in HTML the first that has text; None where there is nothing to read."""
+    value = known.get("label")
+    if value is None or (known.get("shape") in {"record", "Mrecord"} and _FIELDS.search(value)):
         return None
     if isinstance(value, Html):
         texts = (html.unescape(line).strip() for line in _TAG.sub("\n", value).split("\n"))

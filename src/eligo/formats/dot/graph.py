@@ -33,6 +33,8 @@ class Scope(Group):
     defaults: dict[str, dict[str, str]] = field(default_factory=lambda: {"node": {}, "edge": {}, "graph": {}})
     #: the ends of the arcs of a statement, each some nodes or a subgraph
     ends: list[list[int] | Group] = field(default_factory=list)
+    #: its label, where a statement of its own says so
+    label: str | None = None
 
 
 @dataclass
@@ -43,6 +45,10 @@ class Graph:
     nodes: dict[str, int] = field(default_factory=dict)
     arcs: list[tuple[int, int]] = field(default_factory=list)
     attributes: dict[int, dict[str, str]] = field(default_factory=dict)
+    #: the subgraphs that stand in the graph itself, by name
+    groups: dict[str, Scope] = field(default_factory=dict)
+    #: how many arcs are not drawn, and so are none
+    hidden: int = 0
 
 
 def read(text: str) -> Graph:
@@ -58,7 +64,7 @@ class _GraphReader:
         self.words: Iterator[Word] = words(text)
         self.word = self._following()
         self._header()
-        self.stack = [Scope()]
+        self.stack = [Scope(named=self.graph.groups)]
         while self.stack:
             self._statement(self.stack[-1])
         if self.word.kind != "end":
@@ -116,7 +122,8 @@ class _GraphReader:
         elif word.kind == "name":
             first = self._take()
             if not scope.ends and self._took("="):
-                self._expect("name", "a value")
+                value = self._expect("name", "a value").text
+                scope.label = value if first.text == "label" else scope.label
             else:
                 scope.ends.append(self._node_list(first, scope))
                 self._go_on(scope)
@@ -180,9 +187,10 @@ class _GraphReader:
                 self.graph.attributes.setdefault(number, {}).update(given)
 
     def _join(self, ends: Sequence[list[int] | Group], attributes: dict[str, str]) -> None:
-        if attributes.get("style") == "invis":
-            return
         sides = [end.members() if isinstance(end, Group) else end for end in ends]
+        if "invis" in attributes.get("style", "").replace(" ", "").split(","):
+            self.graph.hidden += sum(len(tails) * len(heads) for tails, heads in pairwise(sides))
+            return
         if any(isinstance(end, Group) or len(end) > 1 for end in ends):
             self.steps += sum(len(a) * len(b) + len(a) + len(b) for a, b in pairwise(sides))
             check_count(self.steps)

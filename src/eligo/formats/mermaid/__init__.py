@@ -8,15 +8,16 @@
         end
 
 An arc goes along its arrow; `A & B` are both; a subgraph at the end of an arc stands for all nodes in it. Lines without a
-head are refused, since they do not say which task comes first; invisible ones (`~~~`) are none. Styles, classes, clicks
-and directions say nothing of a workflow. Frontmatter gives its title as the workflow's name.
+head are refused, since they do not say which task comes first; invisible ones (`~~~`) are none, and how many there are is
+told. Styles, classes, clicks and directions say nothing of a workflow. Frontmatter gives its title as the workflow's name.
 
 Of what tasks are called, see `eligo.formats.shared.drawing`. Besides:
 
 - Snakemake (its nodes are id0, id1, ... under the title DAG) draws jobs; those with dashes round them need not run, and
   are left out. What stands before the first " - " of a label is the rule, here the category.
-- Nextflow (its nodes are v0, v1, ...) draws processes as `([name])`; all else is channels and operators, which are no
-  tasks: arcs pass through them. With `dag.verbose`, operators are drawn as processes are, and are read as such.
+- Nextflow draws processes, and channels and operators, which are no tasks: arcs pass through them. Its nodes are v0, v1,
+  ..., and `([name])` is a process; before 23.10 they were p0, p1, ..., and `[name]` was one. With `dag.verbose`, operators
+  are drawn as processes are, and are read as such; then tasks that are called like operators are told.
 
 >>> flow = parse('flowchart TD; a --> b & c')
 >>> print(generate(flow), end="")
@@ -44,8 +45,14 @@ _TITLE = re.compile(r"^title:[ \t]*+(.*)$", re.MULTILINE)
 _BREAK = re.compile(r"<br\s*+/?>|\\n|\n", re.IGNORECASE)
 _CODE = re.compile(r"#(?:(\d{1,7})|([A-Za-z][A-Za-z0-9]{0,30}));")
 _CODED = re.compile(r'["#;<>&\\`%]|^ | $|[^\S ]| (?= )')
-_TOP_DOWN = re.compile(r"^\s*flowchart TB\s", re.MULTILINE)  # as Nextflow writes it
-_NEXTFLOW, _SNAKEMAKE = re.compile(r"v\d+"), re.compile(r"id\d+")
+_SNAKEMAKE = re.compile(r"id\d+")
+_NEXTFLOW = re.compile(r"\s*+flowchart (?:TB|LR)[ \t\r]*+$", re.MULTILINE)
+_OLD_NEXTFLOW = re.compile(r"\s*+flowchart TD[ \t\r]*+$", re.MULTILINE)
+#: operators of Nextflow's that processes are hardly ever called like
+_OPERATORS = frozenset(
+    ("branch", "collectFile", "combine", "concat", "cross", "flatMap", "flatten", "groupTuple", "ifEmpty", "join", "map",
+     "mix", "multiMap", "set", "splitCsv", "toList", "toSortedList", "transpose", "unique")
+)  # fmt: skip
 
 
 def parse(text: str) -> Workflow:
@@ -53,12 +60,14 @@ def parse(text: str) -> Workflow:
     chart = read(text)
     ids = list(chart.nodes)
     labels = [_label(chart.labels.get(i)) for i in range(len(ids))]
-    drawing = Drawing(NAME, ids, labels, chart.arcs, _title(chart.front))
+    drawing = Drawing(NAME, ids, labels, chart.arcs, _title(chart.front), hidden=chart.hidden)
     if drawing.name == "DAG" and ids and all(map(_SNAKEMAKE.fullmatch, ids)):
         drawing.kinds, drawing.done, drawing.ids = True, chart.dashed, [id.removeprefix("id") for id in ids]
         drawing.labels = [label and tuple(label[0].split(" - ")) for label in labels]
-    elif _TOP_DOWN.search(text) and all(map(_NEXTFLOW.fullmatch, ids)) and (others := _others(chart)):
+    elif others := _others(chart, text):
         drawing.kinds, drawing.passed = True, others
+        called = (label for i, label in enumerate(labels) if i not in others and label)
+        drawing.operators = sum(label[0] in _OPERATORS for label in called)
     return drawing.workflow()
 
 
@@ -107,7 +116,15 @@ def _title(front: str) -> str | None:
     return json_text.unquote(title, front.count("\n", 0, match.start()) + 1) if title.startswith('"') else title
 
 
-def _others(chart: Chart) -> set[int]:
+def _others(chart: Chart, text: str) -> set[int]:
     """The nodes of Nextflow's channels and operators; none where the chart is not Nextflow's."""
-    others = {i for i in chart.nodes.values() if chart.shapes.get(i) != "(["}
-    return others if len(others) < len(chart.nodes) else set()
+    shapes = [chart.shapes.get(i) for i in range(len(chart.nodes))]
+    if not {*shapes} <= {"[", "([", "(("}:
+        return set()
+    if _NEXTFLOW.match(text) and all(re.fullmatch(r"v\d+", id) for id in chart.nodes):
+        others = {i for i, shape in enumerate(shapes) if shape != "(["}
+        plain = all(i in chart.untitled if shapes[i] == "[" else not chart.labels[i].strip() for i in others)
+        return others if plain and len(others) < len(shapes) else set()
+    if _OLD_NEXTFLOW.match(text) and list(chart.nodes) == [f"p{i}" for i in range(len(shapes))] and "((" in shapes:
+        return {i for i, shape in enumerate(shapes) if shape != "["}
+    return set()

@@ -7,42 +7,66 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import cast
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared.drawing import Group, check_count
 
 _FRONT = re.compile(r"\s*+---[ \t\r]*+\n(.*?)\n[ \t]*+---[ \t\r]*+(?:\n|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"%%[^\n]*+")
-_HEADER = re.compile(r"\s*+(?:flowchart(?:-elk)?|graph)(?![\w-])[ \t]*+(?:TB|TD|BT|RL|LR|[<>^v])?[ \t\r]*+(?:;|\n|\Z)")
-_BLANK = re.compile(r"[\s;]*+")
+_COMMENT = re.compile(r"^[ \t]*+%%[^\n]*+", re.MULTILINE)
+_HEADER = re.compile(
+    r"\s*+(?:flowchart(?:-elk)?|graph)(?![\w-])[ \t]*+(?:TB|TD|BT|RL|LR|BR|[<>^v])?[ \t\r]*+(?:;|(?:%%[^\n]*+)?(?:\n|\Z))"
+)
+_BLANK = re.compile(r"(?:[\s;]++|%%[^\n]*+)*+")
+_OVER = re.compile(r"[ \t\r]*+(?:[;\n]|%%|\Z)")
+_ARROW = r"(?![ \t]*+[<xo]?(?:--|==|-\.))"  # a node called like a statement is no statement
 _ASIDE = re.compile(
-    r"accDescr[ \t]*+\{[^}]*+\} | (?:direction|classDef|class|click|linkStyle|accTitle|accDescr)(?=[ \t:])[^\n]*+",
+    rf"""accDescr[ \t]*+\{{[^}}]*+\}} | (?:accTitle|accDescr)(?=[ \t:])[^\n]*+
+      | direction[ \t]++(?:TB|TD|BT|RL|LR)(?!\w)[^\n]*+
+      | (?:classDef|class|linkStyle)(?=[ \t]){_ARROW}[^\n;]*+
+      | click(?=[ \t]){_ARROW}(?:"[^"]*+"|\([^)]*+\)|[^\n;"(])*+""",
     re.VERBOSE,
 )
-_STYLE = re.compile(r"style[ \t]++([^\s;]++)([^\n]*+)")
-_SUBGRAPH = re.compile(r'subgraph(?=\s)[ \t]*+(?:([^\s\["]++)[ \t]*+\[[^\n]*+|"([^"\n]*+)"[^\n]*+|([^\n;]*+))')
+_STYLE = re.compile(rf"style(?=[ \t]){_ARROW}[ \t]++([^\s;]++)([^\n;]*+)")
+_SUBGRAPH = re.compile(
+    r"""subgraph(?=[\s;]) [ \t]*+ (?: "(?P<title>[^"]*+)" | (?P<name>(?:[^\n;%\[\](){}<>|"~]++|%(?!%))*+) ) [ \t]*+
+        (?:\[(?:"[^"]*+"|[^\[\](){}|"]++)\])?+ (?=[ \t\r]*+(?:[;\n]|%%|\Z))""",
+    re.VERBOSE,
+)
 _END = re.compile(r"end(?=[\s;]|\Z)")
-_ID = re.compile(r"(?:[^\s\[\](){}<>|;&@\"~=:.-]|-(?![-.>])|=(?!=)|\.(?!-|\.+-)|:(?!::))++")
-_AND = re.compile(r"\s*+&\s*+")
-_CLASS = re.compile(r":::[\w-]++")
+_ID = re.compile(r"(?:[^\s\[\](){}<>|;@\"~=:-]|-(?![-.])|=(?!=)|:(?!::))++")
+_KEYWORDS = frozenset(("end", "style", "class", "classDef", "click", "linkStyle", "subgraph"))
+_AND = re.compile(r"[ \t]++&[ \t]++")
+_CLASS = re.compile(r":::(?:[\w,]|-(?![-.]))++")
 _DATA = re.compile(r'@\{((?:"[^"]*+"|[^"}]++)*+)\}')
 _DATA_LABEL = re.compile(r'\blabel\s*+:\s*+"([^"]*+)"')
 _LINK = re.compile(
-    r"""[ \t]*+ (?:(?P<id>\w++)@)?+ (?P<back><?) (?:
+    r"""(?: [ \t]*+ (?P<id>\w++)@ | \s*+ ) (?P<back><?) (?:
           [xo]? (?: --+(?P<thin>[-xo>]) | ==+(?P<thick>[=xo>]) | -?\.++-(?P<dotted>[xo>]?) )
         | (?P<hidden>~~~++)
-        | [xo]? (?: --(?:[ \t]*+"[^"]*+"|[^\n]*?)--+(?P<thin_after>[-xo>])
-                  | ==(?:[ \t]*+"[^"]*+"|[^\n]*?)==+(?P<thick_after>[=xo>])
-                  | -\.(?:[ \t]*+"[^"]*+"|[^\n]*?)\.++-(?P<dotted_after>[xo>]?) ) )
+        | [xo]? (?: --(?:\s*+"[^"]*+"\s*+|(?:[^-]++|-(?!-))++)--+(?P<thin_after>[-xo>])
+                  | ==(?:\s*+"[^"]*+"\s*+|(?:[^=]++|=(?!=))++)==+(?P<thick_after>[=xo>])
+                  | -\.(?:\s*+"[^"]*+"\s*+|(?:[^.]++|\.++(?!-))++)\.++-(?P<dotted_after>[xo>]?) ) )
         \s*+ (?:\|(?:"[^"]*+"|[^|\n]*+)\|)?+ \s*+""",
     re.VERBOSE,
 )
-_QUOTED = re.compile(r'\s*+"([^"]*+)"\s*+')
 #: how a shape begins, the longer ones first, and how it ends
 _SHAPES = {
-    "(((": (")))",), "([": ("])",), "((": ("))",), "[[": ("]]",), "[(": (")]",), "{{": ("}}",),
+    "(((": (")))",), "([": ("])",), "((": ("))",), "(-": ("-)",), "[[": ("]]",), "[(": (")]",), "{{": ("}}",),
     "[/": ("/]", "\\]"), "[\\": ("\\]", "/]"), "(": (")",), "[": ("]",), "{": ("}",), ">": ("]",),
 }  # fmt: skip
+_BORDERS = re.compile(r"\[\|[^\s\[\]|:]++:[^\s\[\]|:]++\|")
+#: what stands in a shape: signs that begin or end shapes only in quotes
+_TEXT = re.compile(r'(?:"([^"]*+)")?+([^\[\](){}|"]*+)')
+_TEXTS = {
+    "(-": re.compile(r'(?:"([^"]*+)")?+((?:[^\[\](){}"-]++|-(?!\)))*+)'),
+    "[/": (slanted := re.compile(r'(?:"([^"]*+)")?+((?:[^\[\](){}"/\\]++|[/\\](?!\]))*+)')),
+    "[\\": slanted,
+}
+#: how Snakemake draws a job: the label as it is, whatever signs are in it
+_JOB = re.compile(r"^(\tid\d++\[)(.*)(\]\r?)$", re.MULTILINE)
+_JOBS = re.compile(r"^title:[ \t]*+DAG[ \t\r]*+$", re.MULTILINE)
+_SIGN = re.compile(r'[\[\](){}|"]')
 
 
 @dataclass
@@ -55,6 +79,10 @@ class Chart:
     shapes: dict[int, str] = field(default_factory=dict)
     #: the nodes whose outline is dashed
     dashed: set[int] = field(default_factory=set)
+    #: the nodes in subgraphs without a title
+    untitled: set[int] = field(default_factory=set)
+    #: how many arcs are not drawn, and so are none
+    hidden: int = 0
     #: what stands before the chart between lines of dashes
     front: str = ""
 
@@ -79,6 +107,10 @@ def _cleared(text: str) -> str:
     return _COMMENT.sub("", "".join([*parts, text[place:]]))
 
 
+def _code(sign: re.Match[str]) -> str:
+    return f"#{ord(sign[0])};"
+
+
 class _ChartReader:
     """Reads statements one after the other; a node may turn out to stand for a subgraph, so arcs are made at the end."""
 
@@ -87,11 +119,14 @@ class _ChartReader:
         self.front = front[1] if front else ""
         lead = "\n" * text.count("\n", 0, front.end()) if front else ""  # so that lines keep their numbers
         self.text, self.place = lead + _cleared(text[front.end() :] if front else text), 0
+        if _JOBS.search(self.front):
+            self.text = _JOB.sub(lambda job: job[1] + _SIGN.sub(_code, job[2]) + job[3], self.text)
         self.nodes: dict[str, int] = {}
         self.labels: dict[int, str] = {}
         self.shapes: dict[int, str] = {}
         self.links: list[tuple[list[int], list[int]]] = []
         self.link_ids: set[str] = set()
+        self.hidden = 0
         self.dashed: list[str] = []
         self.groups: dict[str, Group] = {}
         self.stack = [Group()]
@@ -102,7 +137,7 @@ class _ChartReader:
             raise self._error('a flowchart begins with "flowchart" or "graph" and a direction such as TD')
         while self._match(_BLANK) and self.place < len(self.text):
             if found := self._match(_SUBGRAPH):
-                self._open(next(name for name in found.groups() if name is not None).strip())
+                self._open((found["title"] or found["name"] or "").strip())
             elif self._match(_END):
                 self.stack.pop()
                 if not self.stack:
@@ -137,14 +172,16 @@ class _ChartReader:
                 self.link_ids.add(link["id"])
             heads = self._nodes()
             end = next((link[kind] for kind in _ENDS if link[kind] is not None), "")
-            if not link["hidden"]:
+            if link["hidden"]:
+                self.hidden += len(tails) * len(heads)
+            else:
                 if end not in {">", "x", "o"}:
                     raise self._error("a line without a head does not say which task comes first: write -->")
                 self.links.append((tails, heads))
                 if link["back"]:
                     self.links.append((heads, tails))
             tails = heads
-        if not re.compile(r"[ \t\r]*+(?:[;\n]|\Z)").match(self.text, self.place):
+        if not _OVER.match(self.text, self.place):
             rest = self.text[self.place :].split("\n", 1)[0].strip()
             raise self._error(f"an arrow or the end of the line was expected, not {shorten(rest)!r}")
 
@@ -159,40 +196,51 @@ class _ChartReader:
         if not name:
             rest = self.text[self.place :].split("\n", 1)[0].strip()
             raise self._error(f"a node was expected, not {shorten(rest)!r}" if rest else "a node is missing")
+        if name[0] in _KEYWORDS:
+            raise self._error(f"{name[0]} begins a statement of Mermaid's own, which this is not")
         if name[0] in self.link_ids and self._match(_DATA):  # it says how the link is drawn
             return []
         number = self.nodes.setdefault(name[0], len(self.nodes))
         self.stack[-1].nodes.append(number)
-        shape = next((opening for opening in _SHAPES if self.text.startswith(opening, self.place)), None)
-        if shape:
-            self.place += len(shape)
-            self.shapes[number], self.labels[number] = shape, self._label(_SHAPES[shape])
+        self._shape(number)
         if (data := self._match(_DATA)) and (label := _DATA_LABEL.search(data[1])):
             self.labels[number] = label[1]
         self._match(_CLASS)
         return [number]
 
-    def _label(self, closings: tuple[str, ...]) -> str:
+    def _shape(self, number: int) -> None:
+        """Read the shape and the label of a node, if it has one here."""
+        shape = next((opening for opening in _SHAPES if self.text.startswith(opening, self.place)), None)
+        if shape is None:
+            return
+        if not self._match(_BORDERS):
+            self.place += len(shape)
+        self.shapes[number], self.labels[number] = shape, self._label(shape)
+
+    def _label(self, shape: str) -> str:
         """The text up to the sign that ends a shape."""
-        quoted = _QUOTED.match(self.text, self.place)
-        if quoted and self.text.startswith(closings, quoted.end()):
-            self.place = quoted.end() + len(closings[0])
-            return quoted[1]
-        line = self.text.find("\n", self.place)
-        limit = len(self.text) if line < 0 else line
-        ends = [end for closing in closings if (end := self.text.find(closing, self.place, limit)) >= 0]
-        if not ends:
-            raise self._error(f"a label has no end: {closings[0]} is missing")
-        label = self.text[self.place : min(ends)]
-        self.place = min(ends) + len(closings[0])
-        return label
+        begin = self.place
+        text = cast(re.Match[str], self._match(_TEXTS.get(shape, _TEXT)))
+        closing = next((sign for sign in _SHAPES[shape] if self.text.startswith(sign, self.place)), None)
+        if closing and text[0]:
+            self.place += len(closing)
+            return (text[1] or "") + text[2]
+        sign, self.place = self.text[self.place : self.place + 1], begin
+        if shape == ">" and self.text.startswith("->", begin - 2):
+            raise self._error("an arrow has two dashes: write -->")
+        if closing:
+            raise self._error("a label is empty: write a space, or leave its brackets out")
+        if not sign:
+            raise self._error(f"a label has no end: {_SHAPES[shape][0]} is missing")
+        raise self._error(f"a label ends with {_SHAPES[shape][0]}, and goes in double quotes with {sign} in it")
 
     def chart(self) -> Chart:
         """What was read, with the nodes of each subgraph in place of the node that is called like it."""
         kept = [name for name in self.nodes if name not in self.groups]
         place = {self.nodes[name]: i for i, name in enumerate(kept)}
         stand = {self.nodes[name]: group for name, group in self.groups.items() if name in self.nodes}
-        chart = Chart({name: i for i, name in enumerate(kept)}, front=self.front)
+        chart = Chart({name: i for i, name in enumerate(kept)}, front=self.front, hidden=self.hidden)
+        untitled = self.groups.get("", Group()).members()
         steps = 0
         for sides in self.links:
             tails, heads = (
@@ -204,6 +252,7 @@ class _ChartReader:
             chart.arcs += [(tail, head) for tail in tails for head in heads]
         chart.labels = {place[i]: label for i, label in self.labels.items() if i in place}
         chart.shapes = {place[i]: shape for i, shape in self.shapes.items() if i in place}
+        chart.untitled = {place[i] for i in untitled if i in place}
         chart.dashed = {chart.nodes[name] for name in self.dashed if name in chart.nodes}
         return chart
 

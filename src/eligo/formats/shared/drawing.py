@@ -33,6 +33,9 @@ Arcs = Sequence[tuple[int, int]]
 #: The most arcs that groups of nodes, or nodes that are no tasks, may stand for.
 MOST_ARCS = 10_000_000
 
+#: What is told of a drawing that was made after the run.
+ALL_DONE = "every task of this graph is done already: draw it before the run, or with --forceall"
+
 _NUMBERED = re.compile(r"([A-Za-z]{0,4})\d+")
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -73,6 +76,12 @@ class Drawing:
     done: set[int] = field(default_factory=set)
     #: whether the first line of a label is a kind of task
     kinds: bool = False
+    #: how many arcs are not drawn, and so are none
+    hidden: int = 0
+    #: how many tasks are called as an engine calls what is no task
+    operators: int = 0
+    #: who drew arcs from what needs to what is needed
+    backward: str | None = None
 
     def workflow(self) -> Workflow:
         """The workflow that is drawn."""
@@ -85,7 +94,7 @@ class Drawing:
         dag = Dag.from_arrays(len(kept), tails, heads, [name[i] for i in kept])
         details = {name[i]: Task(name=name[i], category=label[0]) for i in kept if (label := self.labels[i])}
         done = tuple(name[i] for i in tasks if i in self.done)
-        origin = Origin(format=self.format, done=done, remarks=tuple(self._remarks()))
+        origin = Origin(format=self.format, done=done, remarks=tuple(self._remarks()), backward=self.backward)
         return Workflow(dag, details if self.kinds else {}, self.name, origin)
 
     def _bridged(self) -> Arcs:
@@ -115,8 +124,15 @@ class Drawing:
 
     def _remarks(self) -> Iterable[str]:
         if self.passed:
-            yield f"nodes that are channels or operators, no tasks, and that arcs pass through: {len(self.passed)}"
-        if self.done:
+            count = len(self.passed)
+            yield f"nodes that are no tasks (channels, operators, inputs, outputs), and that arcs pass through: {count}"
+        if self.operators:
+            yield f"tasks that are called like operators of Nextflow's: {self.operators}; draw it without dag.verbose"
+        if self.hidden:
+            yield f"arcs that are invisible and left out: {self.hidden}"
+        if self.done and len(self.done | self.passed) == len(self.ids):
+            yield ALL_DONE
+        elif self.done:
             yield f"tasks that are drawn as finished and left out: {len(self.done)}"
 
 

@@ -56,6 +56,7 @@ class Renaming(Protocol):
 class Taking(Protocol):
     """A format whose texts need more than themselves."""
 
+    NAME: str
     TAKES: tuple[str, ...]
 
     def parse(self, text: str, **given: Any) -> Workflow:

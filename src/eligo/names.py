@@ -1,0 +1,76 @@
+"""What tasks are called: any hashable object, a string where the dag was read from a file; and their labels, as text."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+from unicodedata import category
+
+from eligo.errors import DuplicateTaskError, InputError, shorten
+
+#: what a task is called
+Name = Any
+
+LONGEST_NAME = 10_000
+
+
+def labels_of(names: tuple[Name, ...]) -> tuple[str, ...]:
+    """The names as text, all different: themselves where they are strings, else as Python prints them.
+
+    >>> labels_of(("a", ("x", 0))), labels_of((1, "1"))
+    (('a', "('x', 0)"), ('1', "'1'"))
+    """
+    if set(map(type, names)) <= {str}:
+        return names
+    labels = tuple(map(str, names))
+    plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
+    return labels if plain else _numbered(map(repr, names))
+
+
+def checked_names(tasks: Iterable[Name]) -> tuple[Name, ...]:
+    """The names as a tuple: each hashable, printable where it is a string, and there once."""
+    names = tuple(tasks)
+    if not _are_plain(names):
+        for name in names:
+            _check_name(name)
+    if len(set(names)) < len(names):
+        raise DuplicateTaskError(Counter(names).most_common(1)[0][0])
+    return names
+
+
+def _are_plain(names: tuple[Name, ...]) -> bool:
+    """Whether all names are strings and nothing is wrong with any, told of all at once."""
+    try:
+        return "".join(names).isprintable() and max(map(len, names), default=0) <= LONGEST_NAME
+    except TypeError:  # not a string
+        return False
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        _check_hashable(name)
+        return
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"a task's name has {len(name):,} characters; at most {LONGEST_NAME:,} are allowed")
+    if not name.isprintable() and any(category(c) in {"Cc", "Cs"} for c in name):
+        raise InputError(f"the task's name {shorten(ascii(name))} has a control character")
+
+
+def _check_hashable(name: object) -> None:
+    try:
+        hash(name)
+    except TypeError:
+        raise InputError(f"a task is called by something hashable, and {shorten(name)} is not") from None
+
+
+def _numbered(labels: Iterable[str]) -> tuple[str, ...]:
+    """The labels, printable, with a number behind each that another has too."""
+    labels = [label if label.isprintable() else ascii(label)[1:-1] for label in labels]
+    times, taken, numbers = Counter(labels), set(labels), Counter[str]()
+    for i, label in enumerate(labels):
+        if times[label] > 1:
+            while (fresh := f"{label}#{numbers[label] + 1}") in taken:
+                numbers[label] += 1
+            numbers[label] += 1
+            taken.add(fresh)
+            labels[i] = fresh
+    return tuple(labels)

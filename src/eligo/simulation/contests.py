@@ -1,0 +1,245 @@
+"""Who serves best, and where that is sure: the results of an experiment, dag by dag.
+
+All schedulers meet the same requests and clients, run by run, so two of them are compared run by run. A difference counts
+where it is more than `ALIKE` and its interval, right for all pairs of schedulers together in 95 % of cases, is on one side;
+all else is a tie.
+"""
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.simulation.statistics import Floats, Mean, ratio_of
+from eligo.simulation.tables import Record
+
+#: the measure that a game is about, and whether more of it is better
+MAIN = {"pebble": ("share", True), "batched": ("polls", False), "volatile": ("makespan", False)}
+ALIKE = 0.005  # two orders within this share of one another serve equally well
+
+
+class Column(NamedTuple):
+    """A game with its settings."""
+
+    game: str
+    setting: str
+
+    @property
+    def title(self) -> str:
+        """What stands before its values.
+
+        >>> Column("batched", "rate=8").title, Column("volatile", "count=16 rules=prudent").title
+        ('polls, ρ = 8', 'makespan, 16 clients, rules=prudent')
+        """
+        match self.game:
+            case "pebble":
+                return "area / bound"
+            case "batched":
+                return f"polls, ρ = {self.setting.removeprefix('rate=')}"
+            case _:
+                words = (word for word in self.setting.split() if word != "rules=none")
+                shown = (f"{word[6:]} clients" if word.startswith("count=") else word for word in words)
+                return ", ".join(("makespan", *shown))
+
+    @property
+    def rate(self) -> float | None:
+        """The mean number of requests a poll, in the batched game."""
+        return float(self.setting.removeprefix("rate=")) if self.game == "batched" else None
+
+    @property
+    def crowd(self) -> str:
+        """The settings of the clients, whatever rules the server has."""
+        return " ".join(word for word in self.setting.split() if not word.startswith("rules="))
+
+    @property
+    def prudent(self) -> bool:
+        """Whether the server has rules for slow clients."""
+        return "rules=prudent" in self.setting.split()
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The values of each column's measure for each scheduler, run by run (or part by part); not a number without an end."""
+
+    dag: str
+    tasks: int
+    runs: int
+    values: Mapping[tuple[str, Column], Floats]
+    #: how many runs have no end
+    endless: Mapping[tuple[str, Column], int] = field(default_factory=dict)
+
+    @cached_property
+    def schedulers(self) -> list[str]:
+        """In the order in which they were listed."""
+        return list(dict.fromkeys(name for name, _ in self.values))
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """In the order in which they were listed."""
+        return list(dict.fromkeys(column for _, column in self.values))
+
+    @cached_property
+    def rates(self) -> list[Column]:
+        """Those of the batched game, by rate."""
+        return sorted((column for column in self.columns if column.rate is not None), key=lambda c: c.rate or 0.0)
+
+    @property
+    def decisive(self) -> list[Column]:
+        """What the best is judged by: the rates, or where none were played, everything."""
+        return self.rates or self.columns
+
+    @property
+    def title(self) -> str:
+        """Its name without folders, and its size."""
+        return f"{os.path.basename(self.dag)}, {self.tasks:,} tasks"
+
+    @cached_property
+    def compared(self) -> dict[Column, dict[str, Floats]]:
+        """What is compared: the values of whoever ends in at least half of the runs, where all of these end."""
+        found: dict[Column, dict[str, Floats]] = {}
+        for column in self.columns:
+            values = {name: self.values[name, column] for name in self.schedulers if self._mostly(name, column)}
+            mostly = {name: known for name, known in values.items() if np.isfinite(known).any()}
+            everywhere = np.isfinite(sum(mostly.values(), np.zeros(())))
+            found[column] = {name: known[everywhere] for name, known in mostly.items() if everywhere.any()}
+        return found
+
+    def _mostly(self, scheduler: str, column: Column) -> bool:
+        return 2 * self.endless.get((scheduler, column), 0) <= self.runs
+
+    def ends(self, scheduler: str, column: Column) -> bool:
+        """Whether there is something to compare it by."""
+        return scheduler in self.compared[column]
+
+    @cached_property
+    def _best(self) -> dict[Column, str]:
+        choose = {game: max if more else min for game, (_, more) in MAIN.items()}
+        means = {column: {n: float(v.mean()) for n, v in values.items()} for column, values in self.compared.items()}
+        return {column: choose[column.game](known, key=known.__getitem__) for column, known in means.items() if known}
+
+    @cached_property
+    def _relative(self) -> dict[tuple[str, Column], Mean]:
+        return {(name, column): self._compare(name, column) for name in self.schedulers for column in self.columns}
+
+    def _compare(self, scheduler: str, column: Column) -> Mean:
+        values = self.compared[column]
+        if scheduler not in values:
+            nothing = math.inf if values else 1.0
+            return Mean(nothing, nothing, nothing)
+        own, other = values[scheduler], values[self._best[column]]
+        pairs = max(1, math.comb(len(self.schedulers), 2))
+        ratio = ratio_of(other, own, pairs) if MAIN[column.game][1] else ratio_of(own, other, pairs)
+        return ratio if len(own) > 1 else Mean(ratio.value, -math.inf, math.inf)
+
+    def relative(self, scheduler: str, column: Column) -> Mean:
+        """How many times the best scheduler's value this one's is, for shares how many times as small; run by run."""
+        return self._relative[scheduler, column]
+
+    def alike(self, scheduler: str, column: Column) -> bool:
+        """Whether it is the best or within half a per cent of it."""
+        return self.relative(scheduler, column).value <= 1 + ALIKE
+
+    def worse(self, scheduler: str, column: Column) -> bool:
+        """Whether it is worse than the best by more than half a per cent, and not by chance."""
+        ratio = self.relative(scheduler, column)
+        return ratio.value > 1 + ALIKE and ratio.low > 1
+
+    @cached_property
+    def leaders(self) -> list[str]:
+        """Those that are nowhere worse than the best, the best first: a tie, where they are several."""
+        never = [name for name in self.schedulers if not any(self.worse(name, column) for column in self.decisive)]
+        return sorted(never, key=self.excess)
+
+    @cached_property
+    def ranking(self) -> list[str]:
+        """The leaders, and behind them who is nearest to the best on the whole."""
+        return [*self.leaders, *sorted((n for n in self.schedulers if n not in self.leaders), key=self.excess)]
+
+    def excess(self, scheduler: str) -> float:
+        """The geometric mean over what is decisive of its values, relative to the best in each."""
+        return geometric([self.relative(scheduler, column).value for column in self.decisive])
+
+    @property
+    def winner(self) -> str:
+        """Who serves best on the whole."""
+        return self.ranking[0]
+
+    @cached_property
+    def turns(self) -> list[tuple[str, list[Column]]]:
+        """Who serves best from rate to rate: few changes, each time whoever leads, or ties, over the most rates to come."""
+        found: list[tuple[str, list[Column]]] = []
+        rest = self.rates
+        while rest:
+            lengths = [next((i for i, c in enumerate(rest) if self.worse(name, c)), len(rest)) for name in self.ranking]
+            longest = max(lengths)
+            found.append((self.ranking[lengths.index(longest)], rest[:longest]))
+            rest = rest[longest:]
+        return found
+
+    @cached_property
+    def rules_pay(self) -> Mean | None:
+        """What share of its time the winner needs with the rules for slow clients; None where that is not known."""
+        crowds = [column for column in self.columns if column.game == "volatile"]
+        pairs = [(c, d) for c in crowds for d in crowds if c.crowd == d.crowd and c.prudent and not d.prudent]
+        if not pairs:
+            return None
+        ruled, free = (self.values[self.winner, column] for column in pairs[0])
+        both = np.isfinite(ruled) & np.isfinite(free)
+        return ratio_of(ruled[both], free[both]) if both.sum() > 1 else None
+
+
+def contests_of(records: Iterable[Record]) -> list[Contest]:
+    """The results, dag by dag; seeds are put together."""
+    found: dict[str, dict[tuple[str, Column], list[Record]]] = {}
+    for record in records:
+        if record.measure == MAIN[record.game][0]:
+            cell = record.scheduler, Column(record.game, record.setting)
+            found.setdefault(record.dag, {}).setdefault(cell, []).append(record)
+    return [_contest(dag, cells) for dag, cells in found.items()]
+
+
+def _contest(dag: str, cells: Mapping[tuple[str, Column], Sequence[Record]]) -> Contest:
+    first = next(iter(cells.values()))
+    parts = {cell: [part for record in rows for part in record.parts] for cell, rows in cells.items()}
+    return Contest(
+        dag,
+        first[0].tasks,
+        sum(record.runs for record in first),
+        {cell: np.array([math.nan if part is None else part for part in known]) for cell, known in parts.items()},
+        {cell: sum(record.endless for record in rows) for cell, rows in cells.items()},
+    )
+
+
+def together(contests: Sequence[Contest]) -> Contest:
+    """All dags as one, each as important as any other: run by run, the mean of what each dag's values are to their mean."""
+    shared = [cell for cell in contests[0].values if all(cell in contest.values for contest in contests)]
+    scaled: dict[tuple[str, Column], Floats] = {}
+    for name, column in shared:
+        each = [contest.values[name, column] / _scale(contest, column) for contest in contests]
+        runs = min(map(len, each))
+        scaled[name, column] = np.mean([values[:runs] for values in each], axis=0)
+    endless = {cell: sum(contest.endless.get(cell, 0) for contest in contests) for cell in shared}
+    tasks, runs = sum(contest.tasks for contest in contests), sum(contest.runs for contest in contests)
+    return Contest(f"All {len(contests)} dags", tasks, runs, scaled, endless)
+
+
+def _scale(contest: Contest, column: Column) -> float:
+    """What a value of this column is like on this dag, the same with rules and without; shares are alike everywhere."""
+    if column.game == "pebble":
+        return 1.0
+    alike = [c for c in contest.columns if (c.game, c.crowd) == (column.game, column.crowd)]
+    known = [values for c in alike for values in contest.compared[c].values()]
+    return float(np.mean([values.mean() for values in known])) if known else 1.0
+
+
+def geometric(values: Sequence[float]) -> float:
+    """The geometric mean, 1 of nothing.
+
+    >>> geometric([2.0, 8.0])
+    4.0
+    """
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else 1.0
