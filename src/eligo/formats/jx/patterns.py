@@ -1,6 +1,6 @@
 """The patterns of like(): POSIX extended ones, as far as they cannot take for ever to be looked for.
 
->>> like("test", ".es.*"), like("test", "^es")
+>>> like("apple", "pp.*e"), like("apple", "^pp")
 (True, False)
 """
 
