@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eligo.dag import Dag
-from eligo.errors import InputError
+from eligo.errors import FormatError, InputError
 from eligo.formats import arcs, json_format, wfcommons
 from eligo.formats.shared import words
 from eligo.formats.shared.columns import Columns, Described
@@ -153,3 +153,24 @@ def test_large_arc_lists_are_read_soon() -> None:
     start = time.process_time()
     assert arcs.parse(text).dag.arc_count == 299_999
     assert time.process_time() - start < 60  # it ends; how soon is for the benchmarks
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks", "count"),
+    [
+        ("a b {}\nb c {}\n", ("a", "b", "c"), "2 arcs"),
+        ("# by networkx\n1 2 {'weight': 3, 'x': [1, 2]}\nlonely\n", ("1", "2", "lonely"), "1 arc"),
+        ("1 2 3.5\r\n2 4 -1e5\r\n", ("1", "2", "4"), "2 arcs"),
+    ],
+)
+def test_what_networkx_writes_after_an_arc_is_no_task(text: str, tasks: tuple[str, ...], count: str) -> None:
+    flow = arcs.parse(text)
+    assert flow.dag.tasks == tasks
+    assert flow.origin is not None
+    assert flow.origin.remarks == (f"what stands after the names of {count} is data and was passed over",)
+
+
+@pytest.mark.parametrize("text", ["a b 3\nb c\n", "a b 3\nb -> c\n", "a b c\n", "a -> b 3\n", "a b {\n", 'a "b" 3\n'])
+def test_a_third_word_that_is_no_data_is_refused(text: str) -> None:
+    with pytest.raises(FormatError, match="line 1: a line is a parent and a child, or one task"):
+        arcs.parse(text)

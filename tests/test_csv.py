@@ -6,12 +6,15 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError
-from eligo.formats.csv_format import generate, parse, sniff
+from eligo.formats.csv_format import HEADERS, generate, parse, sniff
 from eligo.workflow import Workflow
 from format_cases import accepts_or_refuses
 
 names = st.sampled_from([" ", " x", "x ", ",", ";", "a;b", '"', '""', "parent", "child", "é", "\u2028", "#", "a b"])
 names |= st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=6)
+
+
+KNOWN = " or ".join(",".join(pair) for pair in HEADERS)
 
 
 def arcs(text: str) -> set[tuple[str, str]]:
@@ -58,7 +61,11 @@ def test_tasks_alone_and_the_order_of_appearance() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("a,b\na,b,c", 2, "a row has 3 cells, and should have a parent and a child: name the columns in a header"),
+        (
+            "a,b\na,b,c",
+            2,
+            f"a row has 3 cells, and should have a parent and a child: name the columns in a header, {KNOWN}",
+        ),
         ('a,b\n"c"d,e', 2, "not a valid table: ',' expected after '\"'"),
         ('a,b\n"c,e', 2, "not a valid table: unexpected end of data"),
         ("a,b\n" + "x" * 200_000, 2, "not a valid table: field larger than field limit (131072)"),
@@ -90,3 +97,30 @@ def test_any_text(text: str) -> None:
 @pytest.mark.parametrize("text", ["a,b", "parental,child", "a b", "{}", "digraph {}", "parent: child"])
 def test_without_a_header_it_looks_like_anything(text: str) -> None:
     assert not sniff(text)
+
+
+def test_columns_are_chosen_by_their_titles() -> None:
+    table = "Job ;Needs;why\nb;a;x\nc;b;y\n;;z\n"
+    assert set(parse(table, ("needs", "job")).dag.arcs()) == {("a", "b"), ("b", "c")}
+    with pytest.raises(
+        FormatError, match="line 1: there are no columns 'from' and 'to': there are 'Job ', 'Needs', 'why'"
+    ):
+        parse(table, ("from", "to"))
+    with pytest.raises(FormatError, match="name the columns in a header, parent,child or source,target or ") as caught:
+        parse(table)
+    assert caught.value.remedy == "columns"
+
+
+def test_a_first_row_that_may_be_a_header_is_told() -> None:
+    def remarks(text: str) -> tuple[str, ...]:
+        origin = parse(text).origin
+        assert origin is not None
+        return origin.remarks
+
+    (told,) = remarks("job,needs\na,b\nb,c\n")
+    assert told.startswith(
+        "the first row was read as an arc, from 'job' to 'needs', which appear nowhere else: if it is"
+    )
+    assert not remarks("a,b\nb,c\n")
+    assert not remarks("a,b\n")
+    assert not remarks("parent,child\na,b\nc,d\n")

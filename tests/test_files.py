@@ -122,11 +122,30 @@ def test_latin_1_is_refused_in_json(tmp_path: Path) -> None:
         formats.read(tmp_path / "f.json")
 
 
-@pytest.mark.parametrize("suffix", ["dag", "json", "arcs"])
-def test_utf_16_is_refused(tmp_path: Path, suffix: str) -> None:
-    (tmp_path / f"f.{suffix}").write_bytes("JOB a x".encode("utf-16"))
-    with pytest.raises(FormatError, match=r":1: byte 0 \(0xff\) is not UTF-8: save the file as UTF-8$"):
-        formats.read(tmp_path / f"f.{suffix}")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [("dag", "JOB é x\n"), ("json", '{"nodes": ["é"]}'), ("arcs", "é\r\n"), ("csv", "parent,child\r\né,\r\n")],
+)
+def test_utf_16_with_a_mark_is_text(tmp_path: Path, suffix: str, text: str, encoding: str) -> None:
+    path = tmp_path / f"f.{suffix}"
+    path.write_bytes(f"\ufeff{text}".encode(encoding))
+    flow = formats.read(path)
+    assert flow.dag.tasks == ("é",)
+    assert flow.origin is not None
+    assert (flow.origin.encoding, flow.origin.remarks) == (encoding, ())
+
+
+def test_utf_16_without_a_mark_or_with_half_a_sign_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "f.dag").write_bytes("JOB a x".encode("utf-16-le"))
+    with pytest.raises(FormatError, match=r"f.dag:1: byte 1 is NUL, so this is no text$"):
+        formats.read(tmp_path / "f.dag")
+    (tmp_path / "f.dag").write_bytes("JOB a x".encode("utf-16")[:-1])
+    with pytest.raises(FormatError, match=r"f.dag: byte 14 is not UTF-16, as which the file is marked"):
+        formats.read(tmp_path / "f.dag")
+    (tmp_path / "f.dag").write_bytes("JOB a\0x".encode("utf-16"))
+    with pytest.raises(FormatError, match=r"f.dag:1: holds NUL, so this is no text$"):
+        formats.read(tmp_path / "f.dag")
 
 
 @pytest.mark.parametrize(

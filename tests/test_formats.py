@@ -538,7 +538,11 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     ),
     "nul": ("f.arcs", b"a b\nc \0", ":2: byte 6 is NUL, so this is no text"),
     "latin-1": ("f.yaml", b"nodes:\n- caf\xe9", ":2: byte 12 (0xe9) is not UTF-8: save the file as UTF-8"),
-    "utf-16": ("f.arcs", "é".encode("utf-16"), ":1: byte 0 (0xff) is not UTF-8: save the file as UTF-8"),
+    "utf-16": (
+        "f.arcs",
+        b"\xff\xfe\xe9",
+        ": byte 2 is not UTF-16, as which the file is marked: save it as UTF-8",
+    ),
     "empty": ("f.arcs", b"", ": the file is empty"),
     "blank": ("f.json", b" \n\n", ": the file is empty"),
     "bom only": ("f.json", b"\xef\xbb\xbf", ": the file is empty"),

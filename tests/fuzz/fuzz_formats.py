@@ -3,9 +3,10 @@
     python tests/fuzz/fuzz_formats.py [SECONDS] [FORMAT ...]
 
 Each format is fuzzed by a process of its own, from a corpus of small valid files. A text that breaks a parser is left in
-out/fuzz, and the exit code is 1.
+out/fuzz, the table says why, and the exit code is 1: make the text a test.
 """
 
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -17,14 +18,24 @@ from eligo.errors import InputError
 from eligo.workflow import Task, Workflow
 
 LONGEST, SLOWEST, LARGEST = 4096, 10, 1024  # bytes of a text, seconds for one, megabytes
+START = 60  # seconds that a fuzzer may take to begin
 FOUND = Path("out/fuzz")
+#: What is read and never written
+MORE = {
+    "jx": """{"define": {"N": 2, "OUT": "o" + i}, "rules": [{"command": template("x {i}", {"q": 1}) + join(["a"], ","),
+     "outputs": [OUT, format("%d.%s", i * 2 % 3, "a")], "inputs": [k for k in range(N) if not (k < 1 or false)][1:]}
+     for i in range(N)] + [{"n": 1}].select(n == 1 and like("a", "a*")).project({"command": basename("/a"), "k": -n})}""",
+    "arcs": "a b {'weight': 3}\n1 2 {}\n",
+    "csv": "weight;To;From\n1;a;b\n",
+}
 
 
 def seeds(format: str) -> list[str]:
     """Valid texts of a format: a plain one, and one with all details that the format has a place for."""
     dag = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")], ["a", "b", "c", "d", "lonely"])
     task = Task(name="a", command="cat x > y", inputs=("x",), outputs=("y",), seconds=2.0, cores=1, memory=2**20)
-    return [formats.generate(flow, format) for flow in (dag, Workflow(dag, {"a": task}, "four", None, {"x": 3}))]
+    plain = [formats.generate(flow, format) for flow in (dag, Workflow(dag, {"a": task}, "four", None, {"x": 3}))]
+    return plain + ([MORE[format]] if format in MORE else [])
 
 
 def fuzz_one(format: str, arguments: list[str]) -> None:
@@ -52,13 +63,43 @@ def fuzz(format: str, seconds: int) -> bool:
         (corpus / f"seed{number}").write_text(text, "utf-8")
     limits = [f"-max_total_time={seconds}", f"-timeout={SLOWEST}", f"-rss_limit_mb={LARGEST}", f"-max_len={LONGEST}"]
     command = [sys.executable, __file__, "--one", format, str(corpus), *limits, f"-artifact_prefix={found}", "-seed=1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20 * (seconds + 10), check=False)
-    runs = next((line for line in reversed(done.stderr.splitlines()) if line.startswith("Done ")), "no end")
-    sys.stdout.write(f"{format:12} {'nothing found' if done.returncode == 0 else 'BROKEN'}: {runs}\n")
+    code, said = run(command, seconds + SLOWEST + START)
+    sys.stdout.write(f"{format:12} {'nothing found' if code == 0 else 'BROKEN'}: {outcome(said)}\n")
     sys.stdout.flush()
-    if done.returncode:
-        sys.stderr.write(done.stderr[-4000:])
-    return done.returncode == 0
+    if code:
+        sys.stderr.write(said[-4000:])
+    return code == 0
+
+
+def run(command: list[str], seconds: int) -> tuple[int, str]:
+    """The exit code of a command and what it said; one that does not end in time is ended."""
+    both = subprocess.STDOUT  # an exception is told in the one stream, its text in the other
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=both, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as late:
+        return 1, (late.stdout or b"").decode("utf-8", "replace") + f"\nTimeoutExpired: no end after {seconds} seconds"
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def outcome(said: str) -> str:
+    """The one line that tells how fuzzing ended: how many texts were tried, or what went wrong with which text.
+
+    >>> outcome("ValueError: no number\\nTest unit written to out/fuzz/x-1")
+    'ValueError: no number, in out/fuzz/x-1'
+    """
+    text = re.findall(r"Test unit written to (\S+)", said)
+    where = f", in {text[-1]}" if text else ""
+    for pattern in (
+        r"Uncaught Python exception: ===\s*\n(.*)",
+        r"ERROR: libFuzzer: (.*)",
+        r"^(\w+(?:Error|Expired): .*)",
+    ):
+        if found := re.search(pattern, said, re.MULTILINE):
+            return found[1].strip() + where
+    return (
+        next((line for line in reversed(said.splitlines()) if line.startswith("Done ")), "no end, and no reason")
+        + where
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from eligo.cli.completing import offered
+from eligo.cli.options import Args, Columns, EffortOption, Env, File, Force, From, Json, Outside, Reverse, To
 from eligo.cli.printing import print_facts, print_json, sparkline, version_line
 from eligo.errors import InputError
 
@@ -13,38 +14,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
-EffortOption = Annotated[
-    str,
-    typer.Option(
-        "--effort", autocompletion=offered("effort"), help="How long to look: quick, normal (seconds) or thorough."
-    ),
-]
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        "--format",
-        autocompletion=offered("format"),
-        help="The input's format, where its name and content do not tell.",
-    ),
-]
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to", autocompletion=offered("format"), help="The format to write, where OUT's suffix does not tell."
-    ),
-]
-Outside = Annotated[
-    bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
-]
-
-Reverse = Annotated[
-    bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
-]
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,13 +33,20 @@ def options(
 
 @app.command()
 def show(
-    file: File, from_: From = None, allow_outside: Outside = False, reverse: Reverse = False, json: Json = False
+    file: File,
+    from_: From = None,
+    allow_outside: Outside = False,
+    reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
+    json: Json = False,
 ) -> None:
     """Size and shape of a workflow, and how many tasks are ready under first come, first served."""
     from eligo.cli.plans import headline, read_told
     from eligo.theory.eligibility import eligible_counts
 
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     dag = flow.dag
     profile = eligible_counts(dag, dag.order).tolist()
     facts: dict[str, Any] = {
@@ -144,6 +120,9 @@ def plan(
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
@@ -169,7 +148,7 @@ def plan(
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     writing = in_place or output is not None
     text = text_to_write(flow, file, output, to) if writing else None
     for place in (output, save):
@@ -198,6 +177,9 @@ def explain(
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
@@ -205,7 +187,7 @@ def explain(
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -228,13 +210,16 @@ def verify(
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
     from eligo.cli.plans import check_order, check_plan, read_told
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     claim = read_claim(order)
     return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -245,19 +230,25 @@ def convert(
     out: Annotated[str, typer.Argument(help="Where to write; - is standard output.")],
     from_: From = None,
     to: To = None,
+    names: Annotated[
+        str, typer.Option("--names", help="Names that OUT's format cannot hold: change, or keep and refuse to write.")
+    ] = "change",
     allow_outside: Outside = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     force: Force = False,
     reverse: Reverse = False,
 ) -> None:
     """Read a workflow in one format and write it in another; what the other has no place for is told."""
     from eligo.cli.places import check_place
-    from eligo.cli.plans import read_told, tell
+    from eligo.cli.plans import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
 
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
-    write(flow, out, format)
+    tell_renamed(write(flow, out, format, names), format)
     missing = lost(flow, format)
     tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
     tell([] if out == "-" else [f"wrote {out}"])
@@ -312,13 +303,16 @@ def batch(
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
     from eligo.cli.batching import ask_batch, print_batch
     from eligo.cli.plans import read_told
 
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     state = {"executed": executed, "allocated": allocated, "eligible": eligible}
     found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
     if json:
@@ -367,6 +361,9 @@ def cluster(
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
@@ -387,7 +384,7 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    flow = read_told(file, from_, allow_outside, reverse)
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     check_place(flow, output, force)
     answer(flow, request, output, export, json)
 

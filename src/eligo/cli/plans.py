@@ -1,5 +1,6 @@
 """Plans, explanations and verifications as people see them."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from eligo.cli.printing import chart, json_text, print_facts, print_json, print_lines, sparkline, width
 from eligo.deciding.clock import Clock
-from eligo.errors import ScheduleError, UnknownTaskError
+from eligo.errors import InputError, ScheduleError, UnknownTaskError
 from eligo.formats.shared.drawing import ALL_DONE
 from eligo.formats.shared.files import save
 from eligo.planning import VERDICTS, Plan, gain_sentence, judge, percent
@@ -33,16 +34,47 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool) -> Workflow:
+#: what --args, --env and --columns say
+Given = tuple[Sequence[str] | None, bool, str | None]
+
+
+def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool, given: Given) -> Workflow:
     """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
     from eligo.formats import read
 
+    args, env, columns = given
     with working(f"reading {file}"):
-        flow = read(file, format, allow_outside=allow_outside, reverse=reverse)
+        flow = read(
+            file,
+            format,
+            allow_outside=allow_outside,
+            reverse=reverse,
+            arguments=_arguments(args) if args else None,
+            environment=dict(os.environ) if env else None,
+            columns=_titles(columns) if columns is not None else None,
+        )
     if flow.origin:
         tell(flow.origin.remarks)
         tell(["--reverse turns every arc round"] if flow.origin.backward and not reverse else [])
     return flow
+
+
+def _titles(columns: str) -> tuple[str, str]:
+    parent, comma, child = columns.partition(",")
+    if not comma or "," in child:
+        raise InputError("--columns takes two titles with a comma between them: FROM,TO")
+    return parent, child
+
+
+def _arguments(words: Sequence[str]) -> dict[str, Any]:
+    """What --args gives: NAME=VALUE, or the values in a file."""
+    from eligo.formats.jx.arguments import read_arguments, value_of
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        found |= {name: value_of(value)} if equals and name.isidentifier() else read_arguments(word)
+    return found
 
 
 def headline(flow: Workflow, otherwise: str) -> str:
@@ -69,6 +101,13 @@ def tell(lines: Sequence[str]) -> None:
     sys.stdout.flush()
     for line in lines:
         sys.stderr.write(f"eligo: {line}\n")
+
+
+def tell_renamed(old: Mapping[str, str], format: str) -> None:
+    """Say how many tasks have another name in what was written, with an example; *old* has the names that they had."""
+    for new, name in list(old.items())[:1]:
+        what = "1 task" if len(old) == 1 else f"{len(old):,} tasks"
+        tell([f"{format} cannot hold the names of {what}, so they were changed: {name!r} is now {new!r}"])
 
 
 @contextmanager

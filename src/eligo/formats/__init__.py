@@ -19,12 +19,14 @@
 
 A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
 `sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
-`FOLLOWS`: its files name others, so parse takes a `files.Beside` too;
+`TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
 `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
 `write_wrapper` and `write_in_place`: priorities for a file as it stands.
 
-Tasks and arcs are never lost: a format that cannot write a task's name refuses to. What else a format cannot represent,
-such as the commands in an arc list, is left out; `lost` tells what that is.
+`fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
+
+Tasks and arcs are never lost: a format that cannot write a task's name refuses to, or changes it where that is asked for.
+What else a format cannot represent, such as the commands in an arc list, is left out; `lost` tells what that is.
 
 >>> flow = parse("a -> b", "arcs")
 >>> generate(flow, "json")
@@ -33,16 +35,15 @@ such as the commands in an arc list, is left out; `lost` tells what that is.
 
 import gc
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Unpack, cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats import orders, strangers
+from eligo.formats import orders
+from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, of_suffix
 from eligo.formats.shared.files import (
     LARGEST_FILE,
     Beside,
@@ -50,13 +51,14 @@ from eligo.formats.shared.files import (
     load_any,
     load_bytes,
     not_utf_8,
-    plain_name,
     save,
     save_bytes,
     shown,
 )
+from eligo.formats.shared.interface import GIVEN, Editing, Format, Given, Prioritising, Renaming, Taking
 from eligo.formats.shared.json_text import line_of, quote
 from eligo.formats.shared.json_text import load as load_json
+from eligo.formats.shared.names import renamed
 from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
 
 __all__ = [
@@ -78,28 +80,6 @@ __all__ = [
     "write_priorities",
 ]
 
-#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
-#: fit a text, the first one does; the last one takes what is left.
-MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "wfcommons": ("eligo.formats.wfcommons", (".json",)),
-    "jx": ("eligo.formats.jx", (".jx", ".json")),
-    "d3dag": ("eligo.formats.d3", (".json",)),
-    "json": ("eligo.formats.json_format", (".json",)),
-    "pegasus": ("eligo.formats.pegasus", (".yml", ".yaml")),
-    "yaml": ("eligo.formats.yaml_format", (".yaml", ".yml")),
-    "mermaid": ("eligo.formats.mermaid", (".mmd", ".mermaid")),
-    "dot": ("eligo.formats.dot", (".dot", ".gv")),
-    "dax": ("eligo.formats.dax", (".dax", ".xml")),
-    "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
-    "dagman": ("eligo.formats.dagman", (".dag",)),
-    "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
-    "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
-    "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
-}
-
-#: The formats that almost any text looks like: only a name, or who gives the text, tells them.
-LOOSE = ("makeflow", "arcs")
-
 #: The formats that say which task needs which in words, not by an arrow that may be meant either way.
 IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx"}
 
@@ -120,65 +100,6 @@ WORDS = {
     "file_sizes": "sizes of files",
 }
 
-StrPath = str | os.PathLike[str]
-
-
-_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
-
-
-class Format(Protocol):
-    """What the module of a format has."""
-
-    NAME: str
-    #: whether a task has a place for a priority
-    PRIORITIES: bool
-    #: what it cannot represent, out of `WORDS`
-    CANNOT: tuple[str, ...]
-
-    def parse(self, text: str) -> Workflow:
-        """The workflow that the text describes."""
-
-    def generate(self, flow: Workflow) -> str:
-        """The text that describes the workflow."""
-
-    def sniff(self, text: str) -> bool:
-        """Whether the text looks like this format, at a glance."""
-
-
-class Following(Protocol):
-    """A format whose files name others."""
-
-    def parse(self, text: str, beside: Beside | None) -> Workflow:
-        """The workflow that the text describes with the files beside it."""
-
-
-class Editing(Protocol):
-    """A format whose files can be given priorities without any other change."""
-
-    def prioritised(self, text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-        """The text with these priorities; None where it has no place for them."""
-
-
-class Prioritising(Protocol):
-    """A format that has a way to add priorities to a file that somebody has."""
-
-    def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str, first: int | None) -> list[str]:
-        """Write priorities to another file, which refers to the one that was read; what to tell the user."""
-
-    def write_in_place(self, flow: Workflow, order: Sequence[str], first: int | None) -> list[str]:
-        """Write priorities into the file that was read; what to tell the user."""
-
-
-def module(format: str) -> Format:
-    """The module of the format of this name.
-
-    >>> module("arcs").NAME
-    'arcs'
-    """
-    if format not in MODULES:
-        raise InputError(f"there is no format {format!r}; there are {', '.join(sorted(MODULES))}")
-    return cast(Format, import_module(MODULES[format][0]))
-
 
 def read(
     path: StrPath,
@@ -186,13 +107,14 @@ def read(
     limit: int = LARGEST_FILE,
     allow_outside: bool = False,
     reverse: bool = False,
+    **given: Unpack[Given],
 ) -> Workflow:
     """The workflow in a file, or in standard input where *path* is "-"; gzip and zstd are undone.
 
     Without *format*, the file's name and what is in it tell. A file of more than *limit* bytes is refused, also when it
     only becomes so large by decompression or by the files that it names. Those have to be in its folder or below, unless
     *allow_outside*. With *reverse*, every arc is turned round, as for a graph that points from what needs to what is
-    needed. Every error names the file.
+    needed. What the file may need beside itself is *given*: see `Given`. Every error names the file.
     """
     if format is not None:
         module(format)  # a wrong name is told before any file is opened
@@ -201,27 +123,30 @@ def read(
     try:
         with _collector_paused():
             format = format or detect(path, text)
-            if encoding != "utf-8" and format in UNICODE:
+            if encoding == "latin-1" and format in UNICODE:
                 raise not_utf_8(text, path)
             beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
-            flow = _parsed(text, format, beside, reverse)
+            flow = _parsed(text, format, beside, reverse, **given)
             kept = text if path == "-" and hasattr(module(format), "prioritised") else None
             return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=kept))
     except InputError as error:
         raise _located(error, path, text) from None
 
 
-def write(flow: Dag | Workflow, path: StrPath, format: str | None = None) -> None:
+def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:
     """Write a workflow to a file, or to standard output where *path* is "-"; gzipped where the name ends in .gz.
 
-    Without *format*, the file's name tells; where it leaves a choice, the format is that the workflow was read from.
+    Without *format*, the file's name tells; where it leaves a choice, the format is that the workflow was read from. A task
+    whose name the format cannot hold is refused, or where *names* is "change" renamed. Returned are the old names of tasks
+    that were renamed, under the new ones.
     """
     path = os.fspath(path)
     try:
-        text = generate(flow, format or format_to_write(flow, path))
+        text, old = _generated(flow, format or format_to_write(flow, path), names)
     except FormatError as error:
         raise error.located(path) if path != "-" else error from None
     save(text, path)
+    return old
 
 
 def write_priorities(  # noqa: PLR0913
@@ -377,7 +302,7 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
     path = os.fspath(path)
     text = load(path, limit, may_be_empty=True)
     try:
-        kinds = _of_suffix(path)
+        kinds = of_suffix(path)
         if kinds and not {"json", "arcs", "csv"} & {*kinds}:
             raise FormatError(f"this is a workflow ({kinds[-1]}), not an order: that is names, one a line, or JSON")
         document = load_json(text) if text.lstrip().startswith("{") else None
@@ -386,60 +311,55 @@ def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tup
         raise _located(error, path, text) from None
 
 
-def parse(text: str, format: str | None = None, reverse: bool = False) -> Workflow:
-    """The workflow that *text* describes; without *format*, its looks tell which it is; *reverse* is as for `read`."""
+def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
+    """The workflow that *text* describes; without *format*, its looks tell which it is; the rest is as for `read`."""
     with _collector_paused():
-        return _parsed(text, format or detect(None, text), None, reverse)
+        return _parsed(text, format or detect(None, text), None, reverse, **given)
 
 
-def generate(flow: Dag | Workflow, format: str) -> str:
-    """The text that describes a workflow in this format."""
-    return module(format).generate((flow if isinstance(flow, Workflow) else Workflow(flow)).labelled())
+def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
+    """The text that describes a workflow in this format; *names* that it cannot hold are refused, or with "change" changed.
 
-
-def detect(path: StrPath | None, text: str) -> str:
-    """The name of the format of a text in a file of this name; the path may be None or "-".
-
-    The suffix decides, and what the text looks like where several formats or none share the suffix. What is only a list of
-    words is taken for a list of arcs where it is not in a file; a file of another name that looks like no format is refused.
-
-    >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
-    ('json', 'wfcommons')
-    >>> detect("-", "tasks:\\n- {name: a}"), detect(None, "digraph {}"), detect(None, "a b")
-    ('yaml', 'dot', 'arcs')
+    >>> print(generate(parse("a+b c"), "dagman", names="change"), end="")
+    # a_b was 'a+b'
+    JOB a_b noop.sub NOOP
+    JOB c noop.sub NOOP
+    PARENT a_b CHILD c
     """
-    name = "-" if path is None else os.fspath(path)
-    fitting = _of_suffix(name)
-    likely = fitting[:-1] if fitting else [format for format in MODULES if format not in LOOSE]
-    stranger = None if fitting else strangers.named(name)
-    found = None if stranger else next((format for format in likely if module(format).sniff(text)), None)
-    if found:
-        return found
-    if stranger := stranger or strangers.looking(text):
-        raise strangers.refusal(stranger)
-    return fitting[-1] if fitting else _loose(name, text)
+    return _generated(flow, format, names)[0]
 
 
-def _loose(path: str, text: str) -> str:
-    """The format of a text that looks like none of the strict ones, in a file whose suffix tells nothing."""
-    if (path == "-" or "makeflow" in os.path.basename(path).lower()) and module("makeflow").sniff(text):
-        return "makeflow"
-    if path == "-":
-        return "arcs"
-    message = "neither the file's name nor its text tells its format; lists of arcs are called .arcs, .edges or .txt"
-    raise FormatError(message).cured_by("arcs")
+def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict[str, str]]:
+    chosen, told = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
+    if names not in {"keep", "change"}:
+        raise InputError(f"names are kept or changed: 'keep' or 'change', not {shorten(names)!r}")
+    if names == "change" and hasattr(chosen, "fitted"):
+        told, old = renamed(told, cast(Renaming, chosen).fitted)
+        if old:
+            return cast(Renaming, chosen).generate(told, old=old), old
+    return chosen.generate(told), {}
 
 
-def _parsed(text: str, format: str, beside: Beside | None, reverse: bool) -> Workflow:
-    chosen = module(format)
+def _parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given: Any) -> Workflow:
     if reverse and format in IN_WORDS:
         raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
-    follows = getattr(chosen, "FOLLOWS", False)
-    flow = cast(Following, chosen).parse(text, beside) if follows else chosen.parse(text)
+    chosen = cast(Taking, module(format))
+    flow = chosen.parse(text, **_wanted(chosen, beside, given))
     origin = cast(Origin, flow.origin)
     if reverse:
         return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))
     return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
+
+
+def _wanted(chosen: Taking, beside: Beside | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is given what this format takes; what it has no use for is refused."""
+    takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
+    for name, value in given.items():
+        if name not in GIVEN:
+            raise TypeError(f"there is no argument {name!r}")
+        if value is not None and name not in takes:
+            raise InputError(f"{chosen.NAME} has no use for {GIVEN[name]}")
+    return {name: value for name, value in {"beside": beside, **given}.items() if name in takes}
 
 
 def _hinted(origin: Origin) -> Origin:
@@ -451,7 +371,7 @@ def _hinted(origin: Origin) -> Origin:
 def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
     """Where the workflow came from, which the format knows in part."""
     origin = cast(Origin, flow.origin)
-    if encoding != "utf-8":
+    if encoding == "latin-1":
         origin = replace(origin, remarks=(*origin.remarks, f"{shown(path)} is not UTF-8 and was read as Latin-1"))
     return replace(origin, path=origin.path or (None if path == "-" else path), encoding=encoding)
 
@@ -462,20 +382,6 @@ def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[s
     classes = len({wishes.get(name, 0) for name in order})
     told = f"the priorities that tasks had are kept as {classes:,} classes; override them for this order throughout"
     return sorted(order, key=lambda name: -wishes.get(name, 0)), [told] if classes > 1 else []
-
-
-def _of_suffix(path: str) -> list[str]:
-    suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
-    return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]
-
-
-def format_to_write(flow: Dag | Workflow, path: str) -> str:
-    """The name of the format that a file of this name gets."""
-    origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
-    fitting = [origin] if path == "-" else _of_suffix(path)
-    if not fitting:
-        raise FormatError("the file's name does not tell the format to write", path).cured_by("format")
-    return origin if origin in fitting else fitting[-1]
 
 
 def _located(error: InputError, path: str, text: str) -> InputError:

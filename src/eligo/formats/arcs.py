@@ -6,6 +6,8 @@
     "two words" -> align
     lonely
 
+What networkx writes after the two names of an arc, a dictionary or, on every line, a number, is passed over and told.
+
 Names are parted by spaces or tabs. A name that is empty, holds white space or an arrow, or begins with a quote or # stands in
 double quotes, escaped as in JSON. Tasks are ordered as they appear; naming one alone first puts it first.
 
@@ -36,14 +38,36 @@ CANNOT = (
 
 _HEAD = re.compile(r"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+")  # comments and empty lines at the top
 _ARROW = re.compile(r"\s*([^\s\"#-]+)\s+->\s+([^\s\"#-]+)\s*")  # the common case
+_WITH_DATA = re.compile(
+    r"""^([ \t]*+[^\s"#]\S*+[ \t]++(?!->)[^\s"#]\S*+)[ \t]++"""
+    r"""(\{[^\n]*\}|[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)[ \t\r]*$""",
+    re.MULTILINE,
+)
+_PAIR = re.compile(r"^[ \t]*+[^\s#]\S*+[ \t]++(?:->[ \t]++)?+\S++[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r'("(?:[^"\\]|\\.)*")(?!\S)|(#.*)|(\S+)')
 
 
 def parse(text: str) -> Workflow:
     """The workflow that a list of arcs describes."""
     found = numbered_pairs(text[match.end() :]) if (match := _HEAD.match(text)) else None
-    dag = Dag.from_checked(len(found[0]), found[1], found[2], found[0]) if found else _line_by_line(text)
-    return Workflow(dag, origin=Origin(format=NAME))
+    if found:
+        return Workflow(Dag.from_checked(len(found[0]), found[1], found[2], found[0]), origin=Origin(format=NAME))
+    text, remarks = _without_data(text)
+    return Workflow(_line_by_line(text), origin=Origin(format=NAME, remarks=remarks))
+
+
+def _without_data(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text without what networkx writes after arcs, and what to tell of that.
+
+    A number is only taken for a weight where every arc has one.
+    """
+    numbers = {data[0] != "{" for _, data in _WITH_DATA.findall(text)}
+    if not numbers or (True in numbers and _PAIR.search(text)):
+        return text, ()
+    kept, count = _WITH_DATA.subn(r"\1", text)
+    return kept, (
+        f"what stands after the names of {count:,} arc{'s' if count > 1 else ''} is data and was passed over",
+    )
 
 
 def _line_by_line(text: str) -> Dag:

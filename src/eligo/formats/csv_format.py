@@ -6,9 +6,9 @@
     lonely
 
 Cells are quoted as RFC 4180 says; spaces after a separator are no part of a cell, and an empty cell is no task. The first
-row may be a header, in any case: parent and child, or source and target, from and to, tail and head. It may have them in
-any order and among other columns, which are not read. Without a header, the parent comes first. The separator is the first of
-tab, semicolon and comma that occurs outside quotes in the first row that has any.
+row may be a header, in any case: parent and child, or another one of `HEADERS`, or the *columns* that are given. It may
+have them in any order and among other columns, which are not read. Without a header, the parent comes first. The separator is
+the first of tab, semicolon and comma that occurs outside quotes in the first row that has any.
 
 >>> flow = parse("To;From\\nb;a\\n;lonely")
 >>> flow.dag.tasks, list(flow.dag.arcs())
@@ -22,16 +22,19 @@ lonely
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 from eligo.formats.shared.arc_lists import shown_in_order
 from eligo.workflow import Origin, Workflow
 
 NAME = "csv"
+TAKES = ("columns",)
 PRIORITIES = False
 CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
 
@@ -46,33 +49,56 @@ _HEADER = re.compile(
     ),
     re.IGNORECASE,
 )
+_KNOWN = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
 _SPECIAL = re.compile(r'[,;\t"\r\n]|^\s|\s$')
 
 
-def parse(text: str) -> Workflow:
-    """The workflow that a table of arcs describes."""
+def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
+    """The workflow that a table of arcs describes; *columns* are the titles of its parents and children."""
     index: dict[str, int] = {}
     ends: list[int] = []
-    columns: Sequence[int] | None = None
+    places: Sequence[int] | None = None
     for row, line in _rows(text):
-        if columns is None:
-            columns = _columns(row)
-            if columns:
+        if places is None:
+            places = _places(row, (columns,) if columns else HEADERS)
+            if columns and not places:
+                raise FormatError(f"there are no columns {_titles(columns)}: there are {_titles(row)}", line=line)
+            if places:
                 continue
-        pair = [row[i] for i in columns if i < len(row)] if columns else row
+        pair = [row[i] for i in places if i < len(row)] if places else row
         if len(pair) > 2:
-            message = f"a row has {len(pair)} cells, and should have a parent and a child: name the columns in a header"
-            raise FormatError(message, line=line)
+            raise _without_header(len(pair), line)
         found = [index.setdefault(name, len(index)) for name in pair if name]
         ends += found if len(found) == 2 else ()
     flat = np.array(ends, np.int32)
     dag = Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
-    return Workflow(dag, origin=Origin(format=NAME))
+    return Workflow(dag, origin=Origin(format=NAME, remarks=() if places else _doubts(flat, dag.tasks)))
 
 
-def generate(flow: Workflow) -> str:
-    """The table of a workflow's arcs, with the tasks before them where the arcs do not show their order."""
+def _without_header(cells: int, line: int) -> FormatError:
+    message = f"a row has {cells} cells, and should have a parent and a child: name the columns in a header, {_KNOWN}"
+    return FormatError(message, line=line).cured_by("columns")
+
+
+def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
+    """What to tell where the first row may have been a header: the names in it appear nowhere else."""
+    if len(ends) < 4 or ends[:2].tolist() != [0, 1] or ends[2:].min() < 2:
+        return ()
+    first = f"the first row was read as an arc, from {shorten(tasks[0])!r} to {shorten(tasks[1])!r}"
+    return (f"{first}, which appear nowhere else: if it is a header, name the columns {_KNOWN}",)
+
+
+def fitted(name: str) -> str:
+    """The name, which may be any but none."""
+    return name or "_"
+
+
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The table of a workflow's arcs, with the tasks before them where the arcs do not show their order.
+
+    There is no room for *old* names of tasks that were renamed.
+    """
     dag = flow.dag
     cells = [_cell(name) for name in dag.tasks]
     arcs = [f"{cells[u]},{cells[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
@@ -106,13 +132,18 @@ def _separator(text: str) -> str:
     return ","
 
 
-def _columns(row: Sequence[str]) -> Sequence[int]:
-    """Where the parent and the child stand, if the row is a header; else nothing."""
+def _places(row: Sequence[str], headers: Sequence[tuple[str, str]]) -> Sequence[int]:
+    """Where the parent and the child stand, if the row is one of these headers; else nothing."""
     titles = [cell.strip().lower() for cell in row]
-    for parent, child in HEADERS:
+    for pair in headers:
+        parent, child = (title.strip().lower() for title in pair)
         if parent in titles and child in titles:
             return titles.index(parent), titles.index(child)
     return ()
+
+
+def _titles(row: Sequence[str]) -> str:
+    return shorten(" and ".join(map(repr, row)) if len(row) == 2 else ", ".join(map(repr, row)), 200)
 
 
 def _cell(name: str) -> str:

@@ -27,6 +27,7 @@ sizes of files that no task uses are not written.
 
 import shlex
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs, pegasus_jobs, xml_text
@@ -40,6 +41,7 @@ from eligo.workflow import Origin, Task, Workflow
 NAME = "dax"
 PRIORITIES = True
 CANNOT: tuple[str, ...] = ()
+fitted = pegasus_jobs.fitted
 
 #: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
@@ -199,14 +201,14 @@ def _words(element: Element) -> list[str]:
 # Writing
 
 
-def generate(flow: Workflow) -> str:
-    """The DAX text of a workflow."""
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The DAX text of a workflow; *old* has the name that a job had before it was renamed."""
     if not len(flow):
         raise FormatError("DAX files have at least one job, and there is none")
     data_arcs.unmade(flow, "Pegasus")
     lines = [_HEAD.format(name=quoted(pegasus_jobs.title(flow.name), "the workflow's name"))]
     for name in flow.dag.tasks:
-        lines += _job_lines(flow.task(pegasus_jobs.checked_id(name)), flow.file_sizes)
+        lines += _job_lines(flow.task(pegasus_jobs.checked_id(name)), flow.file_sizes, old.get(name))
     for name, above in zip(flow.dag.tasks, parents(flow.dag), strict=True):
         if above:
             lines.append(
@@ -232,11 +234,13 @@ def _profile_edit(job: Placed, number: int) -> Edit:
     return job.put(f'<{tag} namespace="dagman" key="PRIORITY">{number}</{tag}>', behind)
 
 
-def _job_lines(task: Task, sizes: Mapping[str, int]) -> Iterator[str]:
+def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterator[str]:
     job = pegasus_jobs.job_of(task)
     tag = next((tag for tag, kind in KINDS.items() if kind == job.kind), "job")
     what = f"of task {shorten(task.name)!r}"
-    yield f'  <{tag} id="{task.name}" {"name" if tag == "job" else "file"}={quoted(job.what, "the program " + what)}>\n'
+    label = "" if old is None else f" node-label={quoted(old, 'the name ' + what)}"
+    program = f"{'name' if tag == 'job' else 'file'}={quoted(job.what, 'the program ' + what)}"
+    yield f'  <{tag} id="{task.name}" {program}{label}>\n'
     if job.arguments:
         yield f"    <argument>{escaped(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
     for key, text in job.metadata.items():

@@ -42,8 +42,11 @@ from eligo.workflow import Origin, Task, Workflow
 NAME = "pegasus"
 PRIORITIES = True
 CANNOT: tuple[str, ...] = ()
+fitted = pegasus_jobs.fitted
 
 Row = Mapping[str, Any]
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 _KEYS = [
     re.compile(rf"^\s{{0,4}}[\"']?{key}[\"']?[ \t]*:{value}", re.MULTILINE)
@@ -160,13 +163,16 @@ def _lfn(value: object, what: str) -> str:
 # Writing
 
 
-def generate(flow: Workflow, clusters: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The Pegasus text of a workflow, one job a line; *clusters* has the label of each job that is to be clustered."""
+def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[str, str] = _NONE) -> str:
+    """The Pegasus text of a workflow, one job a line.
+
+    *clusters* has the label of each job that is to be clustered, *old* the name that a job had before it was renamed.
+    """
     if not len(flow):
         raise FormatError("Pegasus files have at least one job, and there is none")
     data_arcs.unmade(flow, "Pegasus")
     tasks = (flow.task(pegasus_jobs.checked_id(name)) for name in flow.dag.tasks)
-    jobs = (_row(task, flow.file_sizes, clusters.get(task.name)) for task in tasks)
+    jobs = (_row(task, flow.file_sizes, clusters.get(task.name), old.get(task.name)) for task in tasks)
     arcs = zip(flow.dag.tasks, children(flow.dag), strict=True)
     dependencies = [{"id": name, "children": list(below)} for name, below in arcs if below]
     lines = ['pegasus: "5.0.4"', f"name: {json_text.quote(pegasus_jobs.title(flow.name))}", "jobs:"]
@@ -191,9 +197,9 @@ def _profiled(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[st
     return applied(text, [yaml_edit.put(text, node, keys, values[name]) for name, node in pairs if name in values])
 
 
-def _row(task: Task, sizes: Mapping[str, int], cluster: str | None) -> dict[str, Any]:
+def _row(task: Task, sizes: Mapping[str, int], cluster: str | None, old: str | None) -> dict[str, Any]:
     job = pegasus_jobs.job_of(task)
-    row: dict[str, Any] = {"type": job.kind, "id": task.name}
+    row: dict[str, Any] = {"type": job.kind, "id": task.name} | ({} if old is None else {"nodeLabel": old})
     row["name" if job.kind == "job" else "file"] = job.what
     row["arguments"] = list(job.arguments)
     row["uses"] = [

@@ -29,16 +29,17 @@ import re
 from eligo.formats.dagman.priorities import advice, write_in_place, write_wrapper
 from eligo.formats.dagman.reading import workflow_of
 from eligo.formats.dagman.running import runnable
-from eligo.formats.dagman.writing import generate, lost
+from eligo.formats.dagman.writing import fitted, generate, lost
 from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
 __all__ = [
     "CANNOT",
-    "FOLLOWS",
     "NAME",
     "PRIORITIES",
+    "TAKES",
     "advice",
+    "fitted",
     "generate",
     "lost",
     "parse",
@@ -52,7 +53,7 @@ NAME = "dagman"
 PRIORITIES = True
 CANNOT = ("name", "inputs", "outputs", "seconds", "file_sizes")
 #: Its files name others.
-FOLLOWS = True
+TAKES = ("beside",)
 
 _COMMAND = re.compile(
     r"""^[ \t]*(?:(?:JOB|NODE|FINAL)[ \t]+\S+[ \t]+\S|SUBDAG[ \t]+EXTERNAL[ \t]|SUBMIT[-_]DESCRIPTION[ \t]

@@ -5,7 +5,8 @@ known becomes a NOOP node, which runs nothing but keeps the order.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.dagman.descriptions import description_of
@@ -18,9 +19,9 @@ _WORD = re.compile(r"[^\s\"'\\]+")
 _LARGEST = 2**31
 
 
-def generate(flow: Workflow) -> str:
-    """The DAGMan text of a workflow."""
-    return "".join(_lines(flow))
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The DAGMan text of a workflow; *old* has the name that a node had before it was renamed."""
+    return "".join([*(f"# {name} was {before!r}\n" for name, before in old.items()), *_lines(flow)])
 
 
 def lost(task: Task) -> set[str]:
@@ -36,13 +37,25 @@ def word(name: str) -> str:
     Traceback (most recent call last):
     eligo.errors.FormatError: DAGMan cannot hold the task name 'two words': no blanks, quotes or +, no backslash at its end
     """
-    if not name or re.search(r"[ \t\r\v\f\"'+]|\\$", name):
-        raise FormatError(
-            f"DAGMan cannot hold the task name {shorten(name)!r}: no blanks, quotes or +, no backslash at its end"
-        )
-    if name.upper().replace("-", "_") in RESERVED:
-        raise FormatError(f"DAGMan cannot hold the task name {shorten(name)!r}: it is a word of its own")
-    return name
+    if fitted(name) == name:
+        return name
+    reserved = _is_reserved(name)
+    why = "it is a word of its own" if reserved else "no blanks, quotes or +, no backslash at its end"
+    raise FormatError(f"DAGMan cannot hold the task name {shorten(name)!r}: {why}").cured_by("names")
+
+
+def fitted(name: str) -> str:
+    """The name as DAGMan can hold it.
+
+    >>> fitted("two words"), fitted("Child")
+    ('two_words', 'Child_')
+    """
+    plain = re.sub(r"[ \t\r\v\f\"'+]|\\$", "_", name) or "_"
+    return f"{plain}_" if _is_reserved(plain) else plain
+
+
+def _is_reserved(name: str) -> bool:
+    return name.upper().replace("-", "_") in RESERVED
 
 
 def _lines(flow: Workflow) -> Iterator[str]:

@@ -6,8 +6,8 @@
 
 A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing, here as
 the keys "task" and "mark" of a rule, which Makeflow passes over. A file may be an object: `dag_name` is its name, and `size`
-its size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions of
-JX are refused where they stand: `jx2json` evaluates them.
+its size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions are
+evaluated with the names in "define" and the *arguments*, which count more: see `eligo.formats.jx.evaluating`.
 
 In writing, a command of words becomes a line for a shell; cores and memory are rounded up, and the workflow's name, run
 times, priorities and the sizes of files that no task uses are left out.
@@ -16,6 +16,8 @@ times, priorities and the sizes of files that no task uses are left out.
 ...              '\\n {"command": "wc a > b", "inputs": ["a"], "outputs": ["b"]}]}')
 >>> list(flow.dag.arcs()), flow.task("b").command
 ([('a', 'b')], 'wc a > b')
+>>> parse('{"rules": [{"command": "ls > " + i, "outputs": ["" + i]} for i in range(N)]}', {"N": 2}).dag.tasks
+('0', '1')
 """
 
 import json
@@ -25,13 +27,14 @@ from math import ceil
 from typing import Any
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.jx import text as jx_text
+from eligo.formats.jx import evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Workflow
 
 NAME = "jx"
+TAKES = ("arguments",)
 PRIORITIES = False
 CANNOT = ("name", "seconds", "priority")
 
@@ -52,12 +55,12 @@ def sniff(text: str) -> bool:
 # Reading
 
 
-def parse(text: str) -> Workflow:
-    """The workflow that a JX text describes."""
+def parse(text: str, arguments: Row | None = None) -> Workflow:
+    """The workflow that a JX text describes, where names stand for what *arguments* say."""
     try:
         return _workflow(json_text.load(text))
     except FormatError:  # no JSON, or wrong: then the slow reader, which knows all of JX and the lines
-        return _workflow(jx_text.load(text))
+        return _workflow(evaluating.load(text, arguments or {}))
 
 
 def _workflow(document: object) -> Workflow:
@@ -135,7 +138,7 @@ def _list(value: object, what: str, row: Row) -> list[Any]:
 
 
 def _line(row: Row) -> int | None:
-    return row.line if isinstance(row, jx_text.Object) else None
+    return row.line if isinstance(row, evaluating.Object) else None
 
 
 # Writing

@@ -1,53 +1,34 @@
-"""JX text: JSON with comments, commas before a closing bracket, and escapes of any sign. Expressions are not evaluated.
+"""The words of a JX text: strings, numbers, names and signs, with comments and blanks between them.
 
-Every object knows the line that it begins in.
-
->>> value = load('{\\n  # two\\n  "b": [1, "it\\\\\\'s",],\\n}')
->>> value, value.line
-({'b': [1, "it's"]}, 1)
->>> load('["a" + b]')
-Traceback (most recent call last):
-eligo.errors.FormatError: line 1: '+' begins an expression, which is not evaluated: `jx2json` turns the file into JSON
+>>> scanner = Scanner('# two\\n"it\\\\\\'s" <= x')
+>>> scanner.literal(), scanner.sign(), scanner.line
+("it's", '<=', 2)
 """
 
 import re
+from math import isfinite
 from typing import Any
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared.json_text import check_text
 
-#: How deep lists and objects may nest
-DEEPEST = 64
-
 _BLANK = re.compile(r"(?:\s|#[^\n]*)++")
-_WORD = re.compile(r"\w+")
-_TOKEN = re.compile(
-    r"""\"(?P<string>(?:[^"\\]|\\.)*+)\"|(?P<number>[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)(?![\w.])"""
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*+")
+_LITERAL = re.compile(
+    r"""\"(?P<string>(?:[^"\\]|\\.)*+)\"|(?P<number>(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)(?![\w.])"""
     r"""|(?P<word>(?:true|false|null)\b)""",
     re.DOTALL | re.ASCII,
 )
+_SIGN = re.compile(r"==|!=|<=|>=|&&|\|\||[<>+\-*/%!]|(?:and|or|not)\b")
+_SAME = {"&&": "and", "||": "or", "!": "not"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CODES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = {"true": True, "false": False, "null": None}
+#: words that are no names
+_KEPT = {"and", "or", "not", "for", "in", "if", "error", *_WORDS}
 
 
-class Object(dict[str, Any]):
-    """An object, and the line that it begins in."""
-
-    line = 0
-
-
-def load(text: str) -> object:
-    """The value that a JX text describes."""
-    reader = _JxReader(text)
-    value = reader.value(1)
-    reader.skip()
-    if reader.where < len(text):
-        raise reader.refused()
-    return value
-
-
-class _JxReader:
+class Scanner:
     """A place in the text, and what can be read from there."""
 
     def __init__(self, text: str) -> None:
@@ -60,23 +41,49 @@ class _JxReader:
             self.line += blank[0].count("\n")
             self.where = blank.end()
 
+    def at_end(self) -> bool:
+        """Whether nothing follows."""
+        self.skip()
+        return self.where >= len(self.text)
+
     def found(self, mark: str) -> bool:
-        """Pass over this mark, if it comes next."""
+        """Pass over this mark or word, if it comes next."""
         self.skip()
         if not self.text.startswith(mark, self.where):
             return False
-        self.where += 1
+        word = _WORD.match(self.text, self.where) if mark.isalpha() else None
+        if word and word[0] != mark:
+            return False
+        self.where += len(mark)
         return True
 
-    def value(self, depth: int) -> Any:
-        """The next value."""
-        if depth > DEEPEST:
-            raise FormatError("the JX is nested too deeply", line=self.line)
-        if self.found("{"):
-            return self.object(depth)
-        if self.found("["):
-            return self.list(depth)
-        token = _TOKEN.match(self.text, self.where)
+    def need(self, mark: str) -> None:
+        """Pass over this mark, which has to come next."""
+        if not self.found(mark):
+            raise self.refused()
+
+    def name(self) -> str | None:
+        """Pass over a name, if one comes next."""
+        self.skip()
+        word = _WORD.match(self.text, self.where)
+        if word is None or word[0] in _KEPT:
+            return None
+        self.where = word.end()
+        return word[0]
+
+    def sign(self) -> str | None:
+        """Pass over the sign of an operation, if one comes next."""
+        self.skip()
+        sign = _SIGN.match(self.text, self.where)
+        if sign is None:
+            return None
+        self.where = sign.end()
+        return _SAME.get(sign[0], sign[0])
+
+    def literal(self) -> Any:
+        """The string, number, truth value or null that has to come next."""
+        self.skip()
+        token = _LITERAL.match(self.text, self.where)
         if token is None:
             raise self.refused()
         line = self.line
@@ -86,52 +93,17 @@ class _JxReader:
             return _string(token["string"], line)
         return _WORDS[token[0]] if token["word"] else _number(token[0], line)
 
-    def list(self, depth: int) -> list[Any]:
-        """The items of a list that has just begun."""
-        items: list[Any] = []
-        while not self.found("]"):
-            items.append(self.value(depth + 1))
-            self.next("]")
-        return items
-
-    def object(self, depth: int) -> Object:
-        """The keys and values of an object that has just begun."""
-        row = Object()
-        row.line = self.line
-        while not self.found("}"):
-            line, key = self.line, self.value(DEEPEST)
-            if not isinstance(key, str) or key in row:
-                what = (
-                    f"the key {shorten(key)!r} appears twice in one object"
-                    if isinstance(key, str)
-                    else "a key is no string"
-                )
-                raise FormatError(what, line=line)
-            if not self.found(":"):
-                raise self.refused()
-            row[key] = self.value(depth + 1)
-            self.next("}")
-        return row
-
-    def next(self, end: str) -> None:
-        """Pass over the comma after an item; none is needed after the last."""
-        if not self.found(",") and not self.text.startswith(end, self.where):
-            raise self.refused()
-
     def refused(self) -> FormatError:
         """Why nothing can be read from here."""
-        if self.where >= len(self.text):
+        if self.at_end():
             return FormatError("the text ends too early", line=self.line)
         word = _WORD.match(self.text, self.where)
         sign = word[0] if word else self.text[self.where]
-        if _TOKEN.match(self.text, self.where) and not word:
+        if not word and _LITERAL.match(self.text, self.where):
             return FormatError("a value is out of place: a comma or colon is missing before it", line=self.line)
         if sign == '"':
             return FormatError("a string has no end", line=self.line)
-        if not word and sign not in "+-*/%!<>=&|(.[":
-            return FormatError(f"{sign!r} is out of place", line=self.line)
-        message = f"{shorten(sign)!r} begins an expression, which is not evaluated: `jx2json` turns the file into JSON"
-        return FormatError(message, line=self.line)
+        return FormatError(f"{shorten(sign)!r} is out of place", line=self.line)
 
 
 def _string(text: str, line: int) -> str:
@@ -144,4 +116,7 @@ def _string(text: str, line: int) -> str:
 def _number(word: str, line: int) -> float:
     if len(word) > 100:
         raise FormatError("a number has too many digits", line=line)
-    return int(word) if word.lstrip("-+").isdecimal() else float(word)
+    number = int(word) if word.isdecimal() else float(word)
+    if not isfinite(number) or (type(number) is int and number >= 2**63):
+        raise FormatError(f"{word} is too large a number", line=line)
+    return number

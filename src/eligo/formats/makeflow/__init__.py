@@ -10,8 +10,8 @@
 
 A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing, and
 `eligo.formats.makeflow.text` for quotes and variables. CATEGORY, CORES and MEMORY (in MB of 2**20 bytes) are set for
-the rules that follow, or between a rule and its command for this rule alone. The environment is not looked at: a variable
-that the file does not set stays as it is in a command and is refused in the name of a file. The words LOCAL and
+the rules that follow, or between a rule and its command for this rule alone. A variable that neither the file nor the
+*environment* sets, where one is given, stays as it is in a command and is refused in the name of a file. The words LOCAL and
 MAKEFLOW before a command are taken away; a MAKEFLOW rule runs `makeflow` on the file that follows. Where a line of files is
 continued with a backslash, the next line adds files, although Makeflow itself (9.9) sees one more, named by a blank.
 
@@ -40,6 +40,7 @@ from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Workflow
 
 NAME = "makeflow"
+TAKES = ("environment",)
 PRIORITIES = False
 CANNOT = ("name", "seconds", "priority")
 
@@ -49,7 +50,7 @@ _RULE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _ASSIGNMENT = re.compile(r"@?[ \t]*([^\s=+:]+)[ \t]*(\+?)=[ \t]*")
-_SIZE = re.compile(r"\s*(\d{1,19})\s*([KMGTP]?)", re.IGNORECASE)
+_SIZE = re.compile(r"\s*(\d{1,19})\s*(?:([KMGTP])(?:i?B)?|B)?", re.IGNORECASE)
 _MODIFIERS = re.compile(r"((?:LOCAL(?:\s+|$))*)(MAKEFLOW(?:\s+|$))?")
 _NAMES = ("CATEGORY", "SYMBOL")
 _QUOTED = re.compile(r"(?:\"(.*)\"|'(.*)')[ \t]*", re.DOTALL)
@@ -63,11 +64,14 @@ def sniff(text: str) -> bool:
 # Reading
 
 
-def parse(text: str) -> Workflow:
-    """The workflow that a Makeflow text describes."""
-    reader = _MakeflowReader(text)
+def parse(text: str, environment: Mapping[str, str] | None = None) -> Workflow:
+    """The workflow that a Makeflow text describes, where the *environment* sets what it does not set itself."""
+    reader = _MakeflowReader(text, environment or {})
     for number, line in makeflow_text.lines(text):
-        reader.take(number, line)
+        try:
+            reader.take(number, line)
+        except makeflow_text.UnsetError as error:
+            raise error if environment is None else error.cured_by("") from None
     if reader.rule is not None:
         raise FormatError("a rule has no command: it stands in the next line, after a tab", line=reader.rule.line)
     for rule, where in reader.rules:
@@ -78,8 +82,9 @@ def parse(text: str) -> Workflow:
 class _MakeflowReader:
     """What has been read so far: the rules, each with the category it is in, and the rule that waits for its command."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, environment: Mapping[str, str]) -> None:
         self.budget = Allowance(text)
+        self.environment = environment
         self.rules: list[tuple[Rule, str | None]] = []
         self.rule: Rule | None = None
         self.sizes: dict[str, int] = {}
@@ -93,7 +98,7 @@ class _MakeflowReader:
         for table in (self.own, self.shared[self.category], self.shared[None]):
             if name in table:
                 return table[name]
-        return None
+        return self.environment.get(name)
 
     def take(self, number: int, line: str) -> None:
         """Take the next line."""
@@ -194,9 +199,9 @@ class _MakeflowReader:
 
 
 def _amount(text: str) -> int | None:
-    """A number such as 20 or 20K, if it is one."""
+    """A number such as 20, 20K or 20KB, if it is one."""
     found = _SIZE.fullmatch(text.strip())
-    amount = int(found[1]) << 10 * " KMGTP".index(found[2].upper() or " ") if found else 2**63
+    amount = int(found[1]) << 10 * " KMGTP".index((found[2] or " ").upper()) if found else 2**63
     return amount if amount < 2**63 else None
 
 

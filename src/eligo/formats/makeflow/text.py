@@ -53,6 +53,10 @@ class Sign(Enum):
     ARROW = 2
 
 
+class UnsetError(FormatError):
+    """A variable that nothing sets stands where its value is needed."""
+
+
 class Allowance:
     """How many signs variables may still add: no small file becomes a large one."""
 
@@ -209,7 +213,8 @@ def _value(token: re.Match[str], lookup: Lookup, number: int) -> str:
 
 def _unknown(token: re.Match[str], number: int) -> FormatError:
     name = shorten(_variable(token))
-    return FormatError(f"the variable {name!r} is not set above; the environment is not looked at", line=number)
+    message = f"the variable {name!r} is set neither above nor in an environment that was given"
+    return UnsetError(message, line=number).cured_by("environment")
 
 
 def _special(line: str) -> bool:

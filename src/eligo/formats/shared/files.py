@@ -34,7 +34,7 @@ class Stream(Protocol):
 
 
 class Loaded(NamedTuple):
-    """The text of a file, and "utf-8", or "latin-1" where its bytes are no UTF-8."""
+    """The text of a file, and "utf-8", "utf-16-le" or "utf-16-be" where a mark says so, or else "latin-1"."""
 
     text: str
     encoding: str
@@ -57,7 +57,7 @@ def plain_name(path: str) -> str:
 def load(path: str, limit: int = LARGEST_FILE, may_be_empty: bool = False) -> str:
     """The text of a file, or of standard input where *path* is "-", in UTF-8; gzip and zstd are undone."""
     text, encoding = load_any(path, limit, may_be_empty)
-    if encoding != "utf-8":
+    if encoding == "latin-1":
         raise not_utf_8(text, path)
     return text
 
@@ -206,16 +206,32 @@ def _zstd() -> Any:
 
 
 def _text(data: bytes) -> Loaded:
+    if data.startswith(_UTF_16):
+        return _wide_text(data)
     encoding = "utf-8"
     try:
         text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError:
         text, encoding = data.decode("latin-1"), "latin-1"
-        if data.startswith(_UTF_16) or 0 in data:
+        if 0 in data:
             raise not_utf_8(text, "") from None
     nul = data.find(0)
     if nul >= 0:
         raise FormatError(f"byte {nul:,} is NUL, so this is no text", line=_line(data, nul))
+    return Loaded(text, encoding)
+
+
+def _wide_text(data: bytes) -> Loaded:
+    """The text of bytes whose mark says UTF-16."""
+    encoding = "utf-16-le" if data.startswith(_UTF_16[0]) else "utf-16-be"
+    try:
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"byte {error.start:,} is not UTF-16, as which the file is marked: save it as UTF-8"
+        ) from None
+    if "\0" in text:
+        raise FormatError("holds NUL, so this is no text", line=text.count("\n", 0, text.index("\0")) + 1)
     return Loaded(text, encoding)
 
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eligo.errors import FormatError, shorten
+from eligo.formats.shared import names
 from eligo.formats.shared.document import short
 from eligo.workflow import MEGABYTE, Task
 
@@ -32,7 +33,8 @@ LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none":
 #: What runs a workflow inside of a workflow, by its kind
 RUNNERS = {"pegasusWorkflow": "pegasus-plan", "condorWorkflow": "condor_submit_dag"}
 
-_ID = re.compile(r"[-0-9a-zA-Z_]+")
+_SIGNS = "-0-9a-zA-Z_"
+_ID = re.compile(f"[{_SIGNS}]+")
 _NUMBER = re.compile(r"\s*([-+]?\d{1,19}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?)\s*")
 _BARE = re.compile(r"[^ \t\r\n]+")
 _QUOTING = re.compile(r"[\"'\\]")
@@ -158,13 +160,19 @@ def links_of(task: Task) -> dict[str, str]:
 def checked_id(name: str) -> str:
     """The name, if Pegasus takes it for the id of a job."""
     if not _ID.fullmatch(name):
-        raise FormatError(f"Pegasus allows letters, digits and -_ in the id of a job, not {shorten(name)!r}")
+        message = f"Pegasus allows letters, digits and -_ in the id of a job, not {shorten(name)!r}"
+        raise FormatError(message).cured_by("names")
     return name
 
 
+def fitted(name: str) -> str:
+    """The name as Pegasus allows it: what else it holds becomes _."""
+    return names.fitted(name, _SIGNS)
+
+
 def title(name: str | None) -> str:
-    """The name of a workflow as Pegasus allows it: what else it holds becomes _."""
-    return re.sub(r"[^-0-9a-zA-Z_]", "_", name) if name else "workflow"
+    """The name of a workflow, likewise."""
+    return fitted(name) if name else "workflow"
 
 
 def bytes_of(size: object) -> int | None:

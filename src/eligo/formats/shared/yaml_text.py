@@ -1,6 +1,7 @@
 """YAML as far as workflows need it: lists, mappings, strings and numbers; references and surprises are refused."""
 
 import re
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -47,7 +48,9 @@ def _loader() -> Any:
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         pass
 
-    number = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
+    number = re.compile(
+        r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z"
+    )  # to the end: it is only matched at the beginning
     Loader.add_implicit_resolver(_tag("float"), number, list("-+.0123456789"))
     return Loader
 
@@ -143,7 +146,8 @@ def _scalar(loader: Any, event: Any, line: int) -> object:
         what = "a truth value" if tag == _tag("bool") else "a date"
         raise FormatError(f"YAML takes {text} for {what}: put it in quotes", line=line)
     if tag in {_tag("int"), _tag("float"), _tag("null")}:
-        return loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))
+        with suppress(ValueError):  # YAML's own pattern takes 0x_ for a number, and nobody can say which
+            return loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))
     return text
 
 

@@ -3,15 +3,17 @@
 import re
 import shlex
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.shared import json_edit, json_text
+from eligo.formats.shared import json_edit, json_text, names
 from eligo.formats.shared.document import children, parents, short
 from eligo.formats.shared.editing import applied
 from eligo.workflow import Task, Workflow
 
-_TASK_ID = re.compile(r"[0-9a-zA-Z_.#-]+")
+_SIGNS = "-0-9a-zA-Z_.#"
+_TASK_ID = re.compile(f"[{_SIGNS}]+")
 _FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
 
 
@@ -25,14 +27,19 @@ def lost(task: Task) -> set[str]:
     return gone
 
 
-def generate(flow: Workflow) -> str:
-    """The WfFormat 1.5 text of a workflow, one task a line."""
+def fitted(name: str) -> str:
+    """The name of a task as WfFormat allows it."""
+    return names.fitted(name, _SIGNS)
+
+
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The WfFormat 1.5 text of a workflow, one task a line; *old* has the name that a task had before it was renamed."""
     if not len(flow):
         raise FormatError("WfCommons files have at least one task, and there is none")
     document: dict[str, Any] = {
         "name": flow.name or "workflow",
         "schemaVersion": "1.5",
-        "workflow": {"specification": _specification(flow)},
+        "workflow": {"specification": _specification(flow, old)},
     }
     tasks = (flow.task(name) for name in flow.dag.tasks)
     runs = [_run(task) for task in tasks if task.seconds is not None]
@@ -45,10 +52,10 @@ def generate(flow: Workflow) -> str:
     return json_text.dump(document, levels=4)
 
 
-def _specification(flow: Workflow) -> dict[str, Any]:
+def _specification(flow: Workflow, old: Mapping[str, str]) -> dict[str, Any]:
     dag = flow.dag
     tasks = [
-        _specified_row(flow.task(_allowed(name, _TASK_ID, "task")), above, below)
+        _specified_row(flow.task(_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
         for name, above, below in zip(dag.tasks, parents(dag), children(dag), strict=True)
     ]
     files = [{"id": _allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()]
@@ -61,6 +68,11 @@ def _specified_row(task: Task, above: tuple[str, ...], below: tuple[str, ...]) -
         if files:
             row[key] = [_allowed(file, _FILE_ID, "file") for file in files]
     return row
+
+
+def _label(task: Task, old: Mapping[str, str]) -> dict[str, str]:
+    """The old name, in the place of a kind that is not known."""
+    return {"name": old[task.name]} if task.name in old and not task.category else {}
 
 
 def _run(task: Task) -> dict[str, Any]:
@@ -88,7 +100,8 @@ def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
     if pattern.fullmatch(name):
         return name
     signs = "-_.#" if what == "task" else "-_./:#"
-    raise FormatError(f"WfCommons allows letters, digits and {signs} in the name of a {what}, not {shorten(name)!r}")
+    message = f"WfCommons allows letters, digits and {signs} in the name of a {what}, not {shorten(name)!r}"
+    raise FormatError(message) if what == "file" else FormatError(message).cured_by("names")
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:

@@ -1,0 +1,45 @@
+"""The options that several verbs share."""
+
+from typing import Annotated
+
+import typer
+
+from eligo.cli.completing import offered
+
+File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
+EffortOption = Annotated[
+    str,
+    typer.Option(
+        "--effort", autocompletion=offered("effort"), help="How long to look: quick, normal (seconds) or thorough."
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        "--format",
+        autocompletion=offered("format"),
+        help="The input's format, where its name and content do not tell.",
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", autocompletion=offered("format"), help="The format to write, where OUT's suffix does not tell."
+    ),
+]
+Outside = Annotated[
+    bool, typer.Option("--allow-outside", help="Also read files outside the input's folder where it names them.")
+]
+Args = Annotated[
+    list[str] | None, typer.Option("--args", help="For JX: NAME=VALUE, or a file of names and values; may be repeated.")
+]
+Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables from the environment.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")
+]
+Reverse = Annotated[
+    bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
+]

@@ -1,0 +1,97 @@
+"""Which format a file has: by its name, and by what its text looks like where the name leaves a choice."""
+
+import os
+import re
+from importlib import import_module
+from typing import cast
+
+from eligo.dag import Dag
+from eligo.errors import FormatError, InputError
+from eligo.formats import strangers
+from eligo.formats.shared.files import plain_name
+from eligo.formats.shared.interface import Format
+from eligo.workflow import Workflow
+
+#: The module of each format and how its files' names end, so that only modules that are needed are imported. Where several
+#: fit a text, the first one does; the last one takes what is left.
+MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "wfcommons": ("eligo.formats.wfcommons", (".json",)),
+    "jx": ("eligo.formats.jx", (".jx", ".json")),
+    "d3dag": ("eligo.formats.d3", (".json",)),
+    "json": ("eligo.formats.json_format", (".json",)),
+    "pegasus": ("eligo.formats.pegasus", (".yml", ".yaml")),
+    "yaml": ("eligo.formats.yaml_format", (".yaml", ".yml")),
+    "mermaid": ("eligo.formats.mermaid", (".mmd", ".mermaid")),
+    "dot": ("eligo.formats.dot", (".dot", ".gv")),
+    "dax": ("eligo.formats.dax", (".dax", ".xml")),
+    "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
+    "dagman": ("eligo.formats.dagman", (".dag",)),
+    "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
+    "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),
+    "arcs": ("eligo.formats.arcs", (".arcs", ".edges", ".txt")),
+}
+
+#: The formats that almost any text looks like: only a name, or who gives the text, tells them.
+LOOSE = ("makeflow", "arcs")
+
+StrPath = str | os.PathLike[str]
+
+_RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
+
+
+def module(format: str) -> Format:
+    """The module of the format of this name.
+
+    >>> module("arcs").NAME
+    'arcs'
+    """
+    if format not in MODULES:
+        raise InputError(f"there is no format {format!r}; there are {', '.join(sorted(MODULES))}")
+    return cast(Format, import_module(MODULES[format][0]))
+
+
+def detect(path: StrPath | None, text: str) -> str:
+    """The name of the format of a text in a file of this name; the path may be None or "-".
+
+    The suffix decides, and what the text looks like where several formats or none share the suffix. What is only a list of
+    words is taken for a list of arcs where it is not in a file; a file of another name that looks like no format is refused.
+
+    >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
+    ('json', 'wfcommons')
+    >>> detect("-", "tasks:\\n- {name: a}"), detect(None, "digraph {}"), detect(None, "a b")
+    ('yaml', 'dot', 'arcs')
+    """
+    name = "-" if path is None else os.fspath(path)
+    fitting = of_suffix(name)
+    likely = fitting[:-1] if fitting else [format for format in MODULES if format not in LOOSE]
+    stranger = None if fitting else strangers.named(name)
+    found = None if stranger else next((format for format in likely if module(format).sniff(text)), None)
+    if found:
+        return found
+    if stranger := stranger or strangers.looking(text):
+        raise strangers.refusal(stranger)
+    return fitting[-1] if fitting else _loose(name, text)
+
+
+def _loose(path: str, text: str) -> str:
+    """The format of a text that looks like none of the strict ones, in a file whose suffix tells nothing."""
+    if (path == "-" or "makeflow" in os.path.basename(path).lower()) and module("makeflow").sniff(text):
+        return "makeflow"
+    if path == "-":
+        return "arcs"
+    message = "neither the file's name nor its text tells its format; lists of arcs are called .arcs, .edges or .txt"
+    raise FormatError(message).cured_by("arcs")
+
+
+def format_to_write(flow: Dag | Workflow, path: str) -> str:
+    """The name of the format that a file of this name gets."""
+    origin = flow.origin.format if isinstance(flow, Workflow) and flow.origin else "json"
+    fitting = [origin] if path == "-" else of_suffix(path)
+    if not fitting:
+        raise FormatError("the file's name does not tell the format to write", path).cured_by("format")
+    return origin if origin in fitting else fitting[-1]
+
+
+def of_suffix(path: str) -> list[str]:
+    suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
+    return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]

@@ -1,0 +1,280 @@
+"""What JX expressions stand for, in a bounded number of steps. The file system and the network are not looked at.
+
+A name stands for what the object "define" at the top says, or for what is given from outside, which counts more; it is
+evaluated where it is used, so that a definition may use the variable of a `for`.
+
+>>> load('{"define": {"N": 2}, "rules": [format("out.%d", i) for i in range(N)]}', {})
+{'rules': ['out.0', 'out.1']}
+>>> load('{"rules": [1 - 2 - 3]}', {})
+Traceback (most recent call last):
+eligo.errors.FormatError: line 1: '1 - 2 - 3' is -4 from left to right and 2 from right to left: put parentheses
+"""
+
+import json
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from math import isclose
+from typing import Any
+
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.jx import functions
+from eligo.formats.jx.arithmetic import compared, computed, kind, shown
+from eligo.formats.jx.expressions import (
+    Arithmetic,
+    Call,
+    Clause,
+    Comparison,
+    Item,
+    Items,
+    Junction,
+    Lookup,
+    Node,
+    Pair,
+    Pairs,
+    Slice,
+    Symbol,
+    Unary,
+    parsed,
+)
+
+#: How deep expressions and the names in them may lead
+DEEPEST = 96
+#: Steps that every text may take; a longer text may take more
+FEWEST_STEPS = 2**21
+
+Scope = MutableMapping[str, Any]
+
+
+class Object(dict[str, Any]):
+    """An object, and the line that it begins in."""
+
+    line = 0
+
+
+def load(text: str, arguments: Mapping[str, Any]) -> object:
+    """The value of a JX text, where names stand for what "define" or the arguments say."""
+    tree = parsed(text)
+    known: dict[str, Any] = {}
+    if isinstance(tree, Pairs):
+        known = {key: value for pair in tree.pairs if pair.key == "define" for key, value in _definitions(pair)}
+        tree = Pairs(tuple(pair for pair in tree.pairs if pair.key != "define"), tree.line)
+    evaluation = Evaluation(FEWEST_STEPS + 8 * len(text))
+    return evaluation.value(tree, ChainMap({}, _plain(arguments), known))
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as JSON has them."""
+    try:
+        return {str(name): json.loads(json.dumps(value, allow_nan=False)) for name, value in arguments.items()}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"an argument is no value that JSON has: {error}") from None
+
+
+def _definitions(define: Pair) -> Iterator[tuple[str, Node]]:
+    if not isinstance(define.value, Pairs):
+        raise FormatError('"define" should be an object: the names and what they stand for', line=define.line)
+    for key, value, clauses, line in define.value.pairs:
+        if not isinstance(key, str) or clauses:
+            raise FormatError('a name in "define" should be a plain string', line=line)
+        yield key, value
+
+
+class Evaluation:
+    """Evaluates trees, and keeps count of the steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self.depth = steps, 0
+
+    def value(self, node: Node, scope: Scope) -> Any:
+        """What an expression stands for."""
+        of = _VALUES.get(type(node))
+        if of is None:
+            return node  # a literal, or evaluated already
+        self.steps -= 1
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise FormatError("expressions lead too deep, or a name stands for itself", line=node.line)
+        try:
+            found = of(self, node, scope)
+            self.spend(found)
+            return found
+        except InputError as error:
+            raise error.at(node.line) from None
+        finally:
+            self.depth -= 1
+
+    def spend(self, made: object) -> None:
+        """Count what was made."""
+        if isinstance(made, str):
+            self.steps -= len(made) >> 4
+        elif isinstance(made, list):
+            self.steps -= len(made) >> 2
+        if self.steps < 0:
+            raise FormatError("the expressions take too many steps, or make too much")
+
+    def symbol(self, node: Symbol, scope: Scope) -> Any:
+        """What a name stands for here."""
+        if node.name not in scope:
+            raise FormatError(f"{shorten(node.name)!r} is not defined").cured_by("arguments")
+        return self.value(scope[node.name], scope)
+
+    def unary(self, node: Unary, scope: Scope) -> Any:
+        """A value with a sign before it."""
+        value = self.value(node.operand, scope)
+        if node.sign == "not":
+            return not self.truth(value, "'not'")
+        if type(value) not in {int, float}:
+            raise FormatError(f"{node.sign!r} stands before {kind(value)}")
+        return computed(0, node.sign, value)
+
+    def chain(self, node: Arithmetic, scope: Scope) -> Any:
+        """Arithmetic, or strings put together, where left to right and right to left agree."""
+        values = [self.value(operand, scope) for operand in node.operands]
+        if len(values) == 2:
+            return computed(values[0], node.signs[0], values[1])
+        if all(isinstance(value, str) for value in values) and set(node.signs) == {"+"}:
+            return "".join(values)
+        backward = values[-1]
+        for value, sign in zip(values[-2::-1], reversed(node.signs), strict=True):
+            backward = computed(value, sign, backward)
+            self.spend(backward)
+        forward = self.forward(values, node.signs)
+        if forward == backward and type(forward) is type(backward):
+            return backward
+        if type(forward) is type(backward) is float and isclose(forward, backward):
+            return backward
+        words = [shown(values[0]), *(f"{sign} {shown(v)}" for sign, v in zip(node.signs, values[1:], strict=True))]
+        raise FormatError(
+            f"{shorten(' '.join(words))!r} is {shorten(shown(forward))} from left to right and"
+            f" {shorten(shown(backward))} from right to left: put parentheses"
+        )
+
+    def forward(self, values: list[Any], signs: tuple[str, ...]) -> Any:
+        """What a chain is from left to right; None where that is not possible."""
+        found = values[0]
+        try:
+            for sign, value in zip(signs, values[1:], strict=True):
+                found = computed(found, sign, value)
+                self.spend(found)
+        except FormatError:
+            return None
+        return found
+
+    def comparison(self, node: Comparison, scope: Scope) -> bool:
+        """Whether two values are as the sign says."""
+        return compared(self.value(node.left, scope), node.sign, self.value(node.right, scope))
+
+    def junction(self, node: Junction, scope: Scope) -> bool:
+        """Whether all, or any, of some values are true; the rest is not looked at once that is clear."""
+        test = all if node.sign == "and" else any
+        return test(self.truth(self.value(operand, scope), repr(node.sign)) for operand in node.operands)
+
+    def truth(self, value: object, what: str) -> bool:
+        """A truth value, which other values are not."""
+        if not isinstance(value, bool):
+            raise FormatError(f"{what} takes truth values, not {kind(value)}")
+        return value
+
+    def lookup(self, node: Lookup, scope: Scope) -> Any:
+        """The item of a list or an object."""
+        base, place = self.value(node.base, scope), self.value(node.place, scope)
+        if isinstance(base, dict) and isinstance(place, str):
+            if place not in base:
+                raise FormatError(f"the object has no key {shorten(place)!r}")
+            return base[place]
+        if isinstance(base, list) and type(place) is int:
+            if not -len(base) <= place < len(base):
+                raise FormatError(f"there is no item {place} in a list of {len(base):,}")
+            return base[place]
+        raise FormatError(f"{kind(base)} has no item at {kind(place)}")
+
+    def sliced(self, node: Slice, scope: Scope) -> list[Any]:
+        """A part of a list."""
+        base, start, stop = (self.value(part, scope) for part in (node.base, node.start, node.stop))
+        if not isinstance(base, list):
+            raise FormatError(f"only a list has parts, not {kind(base)}")
+        for given, place in ((node.start, start), (node.stop, stop)):
+            if given is not None and type(place) is not int:
+                raise FormatError(f"the part of a list begins and ends at whole numbers, not at {kind(place)}")
+        return base[start:stop]
+
+    def listed(self, node: Items, scope: Scope) -> list[Any]:
+        """A list with its items evaluated."""
+        return self.items(node.items, scope)
+
+    def items(self, items: tuple[Item, ...], scope: Scope) -> list[Any]:
+        """The values of items, each as often as its clauses say."""
+        return [self.value(item.value, inner) for item in items for inner in self.scopes(item.clauses, scope)]
+
+    def paired(self, node: Pairs, scope: Scope) -> Object:
+        """An object with its keys and values evaluated."""
+        row = Object()
+        row.line = node.line
+        for pair in node.pairs:
+            for inner in self.scopes(pair.clauses, scope):
+                key = self.value(pair.key, inner)
+                if not isinstance(key, str) or key in row:
+                    twice = f"the key {shorten(str(key))!r} appears twice in one object"
+                    raise FormatError(twice if isinstance(key, str) else "a key is no string", line=pair.line)
+                row[key] = self.value(pair.value, inner)
+        return row
+
+    def scopes(self, clauses: tuple[Clause, ...], scope: Scope) -> Iterator[Scope]:
+        """The scopes that some clauses lead to, one after the other."""
+        if not clauses:
+            yield scope
+            return
+        clause, *rest = clauses
+        elements = self.value(clause.elements, scope)
+        if not isinstance(elements, list):
+            raise FormatError(f"'for' goes through lists, not through {kind(elements)}", line=clause.line)
+        for element in elements:
+            self.steps -= 1
+            self.spend(None)
+            inner = ChainMap({clause.variable: element}, *_maps(scope))
+            if clause.condition is None or self.truth(self.value(clause.condition, inner), "'if'"):
+                yield from self.scopes(tuple(rest), inner)
+
+    def call(self, node: Call, scope: Scope) -> Any:
+        """What a function makes of what it is given."""
+        name = node.function
+        if name in {"select", "where", "project"}:
+            return self.queried(node, scope)
+        if name not in functions.FUNCTIONS:
+            raise FormatError(functions.unknown(name))
+        given = self.items(node.items, scope)
+        if name == "template":
+            given = functions.template_values(given, lambda word: self.value(Symbol(word, node.line), scope))
+        self.steps -= functions.cost(name, given)
+        self.spend(None)
+        return functions.call(name, given)
+
+    def queried(self, node: Call, scope: Scope) -> list[Any]:
+        """The objects of a list for which an expression is true, or what it is for each of them."""
+        if len(node.items) != 2 or any(item.clauses for item in node.items):
+            raise FormatError(f"{node.function}() takes a list of objects and an expression")
+        rows = self.value(node.items[0].value, scope)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise FormatError(f"{node.function}() takes a list of objects and an expression")
+        values = [(row, self.value(node.items[1].value, ChainMap(row, *_maps(scope)))) for row in rows]
+        if node.function == "project":
+            return [value for _, value in values]
+        return [row for row, value in values if self.truth(value, f"{node.function}()")]
+
+
+def _maps(scope: Scope) -> list[MutableMapping[str, Any]]:
+    return scope.maps if isinstance(scope, ChainMap) else [scope]
+
+
+_VALUES: dict[type, Callable[..., Any]] = {
+    Symbol: Evaluation.symbol,
+    Unary: Evaluation.unary,
+    Arithmetic: Evaluation.chain,
+    Comparison: Evaluation.comparison,
+    Junction: Evaluation.junction,
+    Lookup: Evaluation.lookup,
+    Slice: Evaluation.sliced,
+    Items: Evaluation.listed,
+    Pairs: Evaluation.paired,
+    Call: Evaluation.call,
+}

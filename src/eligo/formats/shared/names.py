@@ -1,0 +1,39 @@
+"""Names that a format can hold, for tasks whose own it cannot.
+
+>>> from eligo.dag import Dag
+>>> flow = Workflow(Dag.from_arcs([("a b", "a+b")], ["a_b", "a b", "a+b"]))
+>>> changed, old = renamed(flow, lambda name: fitted(name, "-0-9A-Za-z_"))
+>>> changed.dag.tasks, old
+(('a_b', 'a_b_2', 'a_b_3'), {'a_b_2': 'a b', 'a_b_3': 'a+b'})
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+from eligo.workflow import Workflow
+
+
+def fitted(name: str, signs: str) -> str:
+    """The name with _ for every sign that is none of these, given as in a pattern's brackets."""
+    return re.sub(rf"[^{signs}]", "_", name) or "_"
+
+
+def renamed(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[str, str]]:
+    """The workflow with names that fit, and under each new name the old one; what fits already stays."""
+    wanted = {name: fit(name) for name in flow.dag.tasks}
+    taken = {name for name, new in wanted.items() if name == new}
+    numbers = {new: count(2) for new in wanted.values()}
+    old: dict[str, str] = {}
+    for name, new in wanted.items():
+        if name != new:
+            free = new if new not in taken else next(n for k in numbers[new] if (n := f"{new}_{k}") not in taken)
+            taken.add(free)
+            old[free] = name
+    if not old:
+        return flow, old
+    names = {name: new for new, name in old.items()}
+    dag = replace(flow.dag, names=tuple(names.get(name, name) for name in flow.dag.tasks))
+    details = {names.get(name, name): replace(task, name=names.get(name, name)) for name, task in flow.details.items()}
+    return replace(flow, dag=dag, details=details), old
