@@ -5,7 +5,24 @@ from typing import Annotated, Any
 import typer
 
 from eligo.cli.completing import offered
-from eligo.cli.options import Args, Columns, EffortOption, Env, File, Force, From, Json, Outside, Reverse, To
+from eligo.cli.options import (
+    Args,
+    Columns,
+    EffortOption,
+    Env,
+    File,
+    Force,
+    From,
+    Json,
+    OrderWritten,
+    Outside,
+    Override,
+    Prefer,
+    PriorityBase,
+    Reverse,
+    TextTo,
+    To,
+)
 from eligo.cli.printing import print_facts, print_json, sparkline, version_line
 from eligo.errors import InputError
 
@@ -82,40 +99,16 @@ def plan(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Put the priorities into FILE itself, and change nothing else.")
     ] = False,
-    order: Annotated[
-        str,
-        typer.Option(
-            autocompletion=offered("order", "policy"),
-            help="What is written: finish (ends sooner), ready (the plan's), a policy or a file.",
-        ),
-    ] = "finish",
-    priority_base: Annotated[
-        int | None, typer.Option(help="The priority of the first task; the others count down from it.")
-    ] = None,
+    order: OrderWritten = "finish",
+    priority_base: PriorityBase = None,
     force: Force = False,
-    override: Annotated[
-        bool,
-        typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
-    ] = False,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            autocompletion=offered("format", "text"),
-            help="The format to write, where OUT's suffix does not tell; also names, and snakemake for its rules.",
-        ),
-    ] = None,
+    override: Override = False,
+    to: TextTo = None,
     save: Annotated[
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
     effort: EffortOption = "normal",
-    prefer: Annotated[
-        str,
-        typer.Option(
-            autocompletion=offered("prefer"),
-            help="Among equally good orders: path (longest remaining path first) or finish (begun branches).",
-        ),
-    ] = "path",
+    prefer: Prefer = "path",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False,
     from_: From = None,
     allow_outside: Outside = False,

@@ -43,3 +43,32 @@ Columns = Annotated[
 Reverse = Annotated[
     bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
 ]
+OrderWritten = Annotated[
+    str,
+    typer.Option(
+        autocompletion=offered("order", "policy"),
+        help="What is written: finish (ends sooner), ready (the plan's), a policy or a file.",
+    ),
+]
+TextTo = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        autocompletion=offered("format", "text"),
+        help="The format to write, where OUT's suffix does not tell; also names, and snakemake for its rules.",
+    ),
+]
+Prefer = Annotated[
+    str,
+    typer.Option(
+        autocompletion=offered("prefer"),
+        help="Among equally good orders: path (longest remaining path first) or finish (begun branches).",
+    ),
+]
+Override = Annotated[
+    bool,
+    typer.Option("--override", help="Replace the priorities that tasks have; else they part them into classes."),
+]
+PriorityBase = Annotated[
+    int | None, typer.Option(help="The priority of the first task; the others count down from it.")
+]

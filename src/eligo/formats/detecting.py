@@ -93,5 +93,6 @@ def format_to_write(flow: Dag | Workflow, path: str) -> str:
 
 
 def of_suffix(path: str) -> list[str]:
+    """The formats whose files' names end so."""
     suffix = os.path.splitext(_RESCUE.sub("", plain_name(path.lower())))[1]
     return [name for name, (_, suffixes) in MODULES.items() if suffix in suffixes]
