@@ -1,6 +1,6 @@
 """The verbs, a small function each."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ from eligo.cli.options import (
     TextTo,
     To,
 )
-from eligo.cli.printing import print_facts, print_json, sparkline, version_line
+from eligo.cli.printing import print_facts, print_json, version_line
 from eligo.errors import InputError
 
 app = typer.Typer(
@@ -60,32 +60,10 @@ def show(
     json: Json = False,
 ) -> None:
     """Size and shape of a workflow, and how many tasks are ready under first come, first served."""
-    from eligo.cli.plans import headline, read_told
-    from eligo.theory.eligibility import eligible_counts
+    from eligo.cli.plans import read_told
+    from eligo.cli.showing import show_shape
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
-    dag = flow.dag
-    profile = eligible_counts(dag, dag.order).tolist()
-    facts: dict[str, Any] = {
-        "tasks": len(dag),
-        "arcs": dag.arc_count,
-        "levels": dag.depth,
-        "width": max(dag.level_sizes.tolist(), default=0),
-        "sources": len(dag.sources),
-        "sinks": len(dag.sinks),
-        "components": len(dag.components()),
-        "duplicate_arcs": dag.duplicates,
-        "seconds_known": sum(task.seconds is not None for task in flow.details.values()),
-    }
-    area, average = sum(profile), sum(profile) / max(1, len(dag))
-    if json:
-        known = {"name": flow.name, "format": flow.origin and flow.origin.format}
-        print_json(known | facts | {"area": area, "average": average, "profile": profile})
-        return
-    ready = sparkline(profile)
-    told = [(key.replace("_", " "), value) for key, value in facts.items()]
-    title = headline(flow, flow.name or file)
-    print_facts(title, [*told, ("ready on average", f"{average:,.2f}"), ("ready tasks", ready)])
+    show_shape(read_told(file, from_, allow_outside, reverse, (args, env, columns)), file, json)
 
 
 @app.command()
