@@ -298,6 +298,15 @@ def test_what_eligo_wrote_may_be_written_again(words: str) -> None:
     assert run(words.split()) == 0
 
 
+def test_a_file_that_knows_more_than_this_one_is_not_given_up(folder: Path) -> None:
+    """The same tasks and arcs, but somebody put run times into it."""
+    assert run(["convert", "pie.yaml", "out.json"]) == 0
+    richer = (folder / "out.json").read_text("utf-8").replace('"name": "crust"', '"name": "crust", "seconds": 5')
+    (folder / "out.json").write_text(richer, "utf-8")
+    assert run(["convert", "pie.yaml", "out.json"]) == 2
+    assert (folder / "out.json").read_text("utf-8") == richer
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_generated_file_may_give_way_to_another() -> None:
     assert run(["generate", "out-mesh", "4", "-o", "mesh.json"]) == 0

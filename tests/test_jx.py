@@ -233,7 +233,7 @@ def test_the_command_gives_arguments(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
     more.write_text('{"N": 2 + 3, "CMD": "x"}')
     assert run(["show", str(file), "--args", str(more)]) == 0
-    assert "tasks           5" in capsys.readouterr().out
+    assert "tasks             5" in capsys.readouterr().out
     assert run(["show", str(file), "--args", str(more), "--args", "N=2", "--args", "CMD=ls -l"]) == 0
     assert "tasks           2" in capsys.readouterr().out
     more.write_text("[1]")

@@ -89,6 +89,7 @@ def test_the_command_tells_what_it_renamed(tmp_path: Path, capsys: pytest.Captur
     assert run(["convert", str(source), str(out)]) == 0
     assert capsys.readouterr().err == (
         "eligo: dagman cannot hold the names of 2 tasks, so they were changed: 'rule 22' is now 'rule_22'\n"
+        f"eligo: wrote {out}\n"
     )
     assert formats.read(out).dag.tasks == ("rule_22", "S1_A", "c")
     other = tmp_path / "g.dag"

@@ -142,6 +142,7 @@ def test_every_command_that_reads_a_file_turns_it_round(
     told = capsys.readouterr().err
     assert "terraform draws arcs" in told
     assert "--reverse turns every arc round" in told
+    (tmp_path / "out.arcs").unlink(missing_ok=True)
     assert run([words[0], str(path), *rest, "--reverse"]) == 0
     told = capsys.readouterr().err
     assert "terraform draws arcs" not in told
@@ -167,7 +168,7 @@ def test_a_graph_without_a_task_left_says_so_first(
     assert run([verb, str(path)]) == 0
     out, err = capsys.readouterr()
     said = "very task of this graph is done already: draw it before the run, or with --forceall"
-    assert out.splitlines()[0].strip() == "E" + said
+    assert " ".join(out.split()).startswith("E" + said)
     assert err.splitlines()[0] == "eligo: e" + said
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 from eligo.errors import EligoError, InputError
 from eligo.families import FAMILIES
@@ -34,7 +35,15 @@ def is_ours(path: str, flow: Workflow) -> bool:
         there = read(path)
     except EligoError:
         return False
-    return there.dag == flow.dag or (there.name or " ").split()[:1] in [[family] for family in FAMILIES]
+    return _is_again(there, flow) or (there.name or " ").split()[:1] in [[family] for family in FAMILIES]
+
+
+def _is_again(there: Workflow, flow: Workflow) -> bool:
+    """Whether a file has this workflow, and knows nothing but priorities that this one does not."""
+    known = (replace(task, priority=None).details().items() for task in there.details.values())
+    return there.dag == flow.dag and all(
+        items <= flow.task(name).details().items() for name, items in zip(there.details, known, strict=True)
+    )
 
 
 def _beginning(path: str) -> str:
