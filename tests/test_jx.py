@@ -235,7 +235,7 @@ def test_the_command_gives_arguments(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["show", str(file), "--args", str(more)]) == 0
     assert "tasks             5" in capsys.readouterr().out
     assert run(["show", str(file), "--args", str(more), "--args", "N=2", "--args", "CMD=ls -l"]) == 0
-    assert "tasks           2" in capsys.readouterr().out
+    assert "tasks             2" in capsys.readouterr().out
     more.write_text("[1]")
     assert run(["show", str(file), "--args", str(more)]) == 2
     assert "args.jx: should be one object: names and their values" in capsys.readouterr().err
