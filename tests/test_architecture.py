@@ -17,7 +17,7 @@ LEVELS = {
     "border": 2,
     "execution": 3, "deciding": 3, "verifying": 3,
     "planning": 4,
-    "batches": 5, "clusters": 5, "policies": 5,
+    "batches": 5, "clusters": 5, "finishing": 5, "policies": 5,
     "allocating": 6, "prioritising": 6,
     "simulation": 7,
     "plotting": 8, "explaining": 8, "reproducing": 8,

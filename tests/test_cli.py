@@ -14,6 +14,7 @@ import pytest
 
 from eligo.cli import run
 from eligo.cli.printing import chart, sparkline
+from eligo.workflow import Task, kind_of
 
 
 class Result(NamedTuple):
@@ -311,3 +312,23 @@ def test_the_first_interruption_gives_the_best_so_far(eligo: Command) -> None:
     assert "stopping with the best so far" in err
     document = json.loads(out)
     assert (planning.returncode, document["tasks"]) == (0, 3000)
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"),
+    [
+        (Task(name="mProject_ID0000001"), "mProject"),
+        (Task(name="align_12"), "align"),
+        (Task(name="align.12"), "align"),
+        (Task(name="7"), "7"),
+        (Task(name="NF:A:B:SORT (s1)"), "SORT"),
+        (Task(name="x", category="NFCORE_BACASS.BACASS.FASTQC"), "FASTQC"),
+        (Task(name="x", category="fastqc"), "fastqc"),
+        (Task(name="x", command=("/opt/bin/bwa", "mem", "ref.fa")), "bwa"),
+        (Task(name="x", command="env A=1 bash -c ./run.sh"), "run.sh"),
+        (Task(name="step 3", command="$(make) it"), "step"),
+        (Task(name=(1, 2)), "(1, 2)"),
+    ],
+)
+def test_kinds(task: Task, kind: str) -> None:
+    assert kind_of(task) == kind

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from eligo.execution import Execution
     from eligo.explaining import explain
+    from eligo.finishing import FinishBound, earliest_finish
     from eligo.formats import read, write
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.prioritising import priorities
@@ -67,6 +68,7 @@ _HOMES = {
     ),
     "eligo.execution": ("Execution",),
     "eligo.explaining": ("explain",),
+    "eligo.finishing": ("FinishBound", "earliest_finish"),
     "eligo.formats": ("read", "write"),
     "eligo.border": ("as_workflow",),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
@@ -99,6 +101,7 @@ __all__ = [
     "EligoError",
     "Execution",
     "FatTask",
+    "FinishBound",
     "FormatError",
     "Grant",
     "InputError",
@@ -125,6 +128,7 @@ __all__ = [
     "compose",
     "cumulative_profile",
     "deal",
+    "earliest_finish",
     "explain",
     "fat_task",
     "is_schedule",

@@ -1,5 +1,6 @@
 """The workflow: a dag, what each of its tasks is, and where it came from."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -169,9 +170,39 @@ def task_seconds(flow: Workflow) -> NDArray[np.float64]:
     return np.where(np.isnan(times), found.mean() if found.any() else 1.0, times)
 
 
+def kind_of(task: Task) -> str:
+    """What kind of task it is: its category, else the program that it runs, else its name without its number.
+
+    Of a path of names, such as Nextflow's, the last part counts.
+
+    >>> kind_of(Task(name="mProject_ID0000012")), kind_of(Task(name="t7", command=("/usr/bin/python3", "bin/align.py", "-x")))
+    ('mProject', 'align.py')
+    >>> kind_of(Task(name="x", category="NFCORE_RNASEQ:RNASEQ:FASTQC (sample 1)"))
+    'FASTQC'
+    """
+    text = task.category or _program(task.command) or _NUMBER.sub("", str(task.name)) or str(task.name)
+    text = _SAMPLE.sub("", text)
+    nextflow = _PROCESS.fullmatch(text)
+    return nextflow[1] if nextflow else text.rpartition(":")[2] or text
+
+
+_NUMBER = re.compile(r"[\W_]*(?:ID)?\d+$")
+_PROCESS = re.compile(r"(?:[A-Z0-9_]+[.:])+([A-Z0-9_]+)")
+_SAMPLE = re.compile(r" \(.*\)$")
+_RUNNERS = re.compile(r"(?:ba|da|k|z)?sh|env|nice|time|python[\d.]*|perl|ruby|Rscript|java|node|julia")
+
+
+def _program(command: str | tuple[str, ...] | None) -> str | None:
+    """The program that a command runs, without its folder; of what only runs others, the first that it runs."""
+    words = command.split() if isinstance(command, str) else command or ()
+    names = (word.rpartition("/")[2] for word in words if not word.startswith("-") and "=" not in word)
+    found = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)
+    return found if found is None or re.fullmatch(r"[\w.+-]+", found) else None
+
+
 def kind_seconds(flow: Workflow) -> NDArray[np.float64]:
-    """The mean time of every task's kind: what a history of earlier runs tells. Tasks without a kind are one kind."""
-    kinds = [flow.task(name).category or "" for name in flow.dag.tasks]
+    """The mean time of every task's kind: what a history of earlier runs tells."""
+    kinds = [kind_of(flow.task(name)) for name in flow.dag.tasks]
     _, which = np.unique(np.array(kinds), return_inverse=True)
     means = np.bincount(which, task_seconds(flow)) / np.maximum(np.bincount(which), 1)
     return np.asarray(means[which], np.float64)

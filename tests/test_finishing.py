@@ -1,0 +1,196 @@
+"""The bound on the finish: never above what can be done, close to it, exact where it is proved, and checked by other code."""
+
+from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from ortools.sat.python import cp_model
+
+from conftest import random_small_dag
+from eligo import families
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.finishing import FinishBound, earliest_finish, heads_and_tails, window_bound
+from eligo.verifying.finishes import finish_holds
+from eligo.workflow import Task, Workflow
+
+
+def timed(dag: Dag, seconds: "np.ndarray[Any, Any]") -> Workflow:
+    return Workflow(dag, {name: Task(name=name, seconds=float(s)) for name, s in zip(dag.tasks, seconds, strict=True)})
+
+
+def listed(dag: Dag, seconds: "np.ndarray[Any, Any]", speeds: list[float], rank: list[int]) -> float:
+    """When the last task ends, if whoever is free takes the ready task of the smallest rank, the fastest worker first."""
+    missing, ready = dag.indegree.tolist(), [(rank[v], v) for v in np.flatnonzero(dag.indegree == 0).tolist()]
+    ready.sort()
+    free = sorted(range(len(speeds)), key=lambda w: -speeds[w])
+    out: list[tuple[float, int, int]] = []
+    now = 0.0
+    while ready or out:
+        while ready and free:
+            _, v = heappop(ready)
+            worker = free.pop(0)
+            heappush(out, (now + seconds[v] / speeds[worker], v, worker))
+        now, v, worker = heappop(out)
+        free.append(worker)
+        for w in dag.children_of(v).tolist():
+            missing[w] -= 1
+            if not missing[w]:
+                heappush(ready, (rank[w], w))
+    return now
+
+
+def optimum(dag: Dag, seconds: list[int], workers: int) -> int:
+    """The least makespan, by constraint programming."""
+    model, horizon = cp_model.CpModel(), sum(seconds)
+    starts = [model.new_int_var(0, horizon, f"s{v}") for v in range(len(dag))]
+    spans = [model.new_fixed_size_interval_var(starts[v], seconds[v], f"i{v}") for v in range(len(dag))]
+    end = model.new_int_var(0, horizon, "end")
+    for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True):
+        model.add(starts[v] >= starts[u] + seconds[u])
+    for v in range(len(dag)):
+        model.add(end >= starts[v] + seconds[v])
+    model.add_cumulative(spans, [1] * len(dag), workers)
+    model.add(workers * end >= sum(seconds))
+    model.minimize(end)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model) == cp_model.OPTIMAL
+    return int(solver.objective_value)
+
+
+def test_the_bound_is_never_above_the_optimum_and_mostly_equal() -> None:
+    rng = np.random.default_rng(1)
+    met = 0
+    for _ in range(200):
+        dag = random_small_dag(rng, 9)
+        seconds, workers = rng.integers(1, 10, len(dag)), int(rng.integers(2, 5))
+        bound = earliest_finish(timed(dag, seconds), workers)
+        best = optimum(dag, seconds.tolist(), workers)
+        assert bound.seconds <= best
+        met += bound.seconds >= best * (1 - 1e-6)
+    assert met > 150
+
+
+@pytest.mark.parametrize("case", range(40))
+def test_the_bound_is_never_above_what_is_achieved(case: int) -> None:
+    """Random dags, times and speeds; any order that never waits is an upper bound."""
+    rng = np.random.default_rng(case)
+    for _ in range(250):
+        dag = random_small_dag(rng, 25)
+        seconds = np.round(rng.exponential(5.0, len(dag)), int(rng.integers(0, 4)))
+        workers = int(rng.integers(1, 9))
+        speeds = [1.0] * workers if rng.random() < 0.5 else rng.uniform(0.2, 4.0, workers).tolist()
+        bound = window_bound(dag, seconds, tuple(speeds))
+        assert bound.seconds <= listed(dag, seconds, speeds, rng.permutation(len(dag)).tolist())
+
+
+def test_every_bound_passes_the_checker_and_a_larger_claim_does_not() -> None:
+    rng = np.random.default_rng(3)
+    rules = set()
+    for _ in range(300):
+        dag = random_small_dag(rng, 14)
+        seconds = np.round(rng.exponential(3.0, len(dag)) + 0.001, 3)
+        speeds = [1.0] * int(rng.integers(1, 5)) if rng.random() < 0.7 else rng.uniform(0.5, 2.0, 3).tolist()
+        flow = timed(dag, seconds)
+        bound = earliest_finish(flow, speeds)
+        rules.add(bound.rule)
+        assert finish_holds(flow, bound.document())
+        assert not finish_holds(flow, bound.document() | {"seconds": bound.seconds * 1.00001})
+    assert rules == {"path", "work", "pigeonhole"}
+
+
+def slow_window(dag: Dag, seconds: "np.ndarray[Any, Any]", workers: int) -> Fraction:
+    """The work rule by its definition: every pair of thresholds."""
+    heads, tails = (list(map(Fraction, each.tolist())) for each in heads_and_tails(dag, seconds))
+    exact = list(map(Fraction, seconds.tolist()))
+    return max(
+        t
+        + u
+        + sum((s for r, q, s in zip(heads, tails, exact, strict=True) if r >= t and q >= u), Fraction(0)) / workers
+        for t in set(heads)
+        for u in set(tails)
+        if any(r >= t and q >= u for r, q in zip(heads, tails, strict=True))
+    )
+
+
+def test_the_sweep_finds_the_best_window() -> None:
+    from eligo.finishing import _work
+
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        dag = random_small_dag(rng, 15)
+        seconds, workers = rng.integers(0, 9, len(dag)).astype(np.float64), int(rng.integers(1, 5))
+        found = _work(*heads_and_tails(dag, seconds), seconds, (1.0,) * workers)
+        assert found.seconds == pytest.approx(float(slow_window(dag, seconds, workers)), rel=1e-7)
+
+
+def test_more_workers_and_renumbering_change_nothing_for_the_worse() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        dag = random_small_dag(rng, 20)
+        seconds = rng.exponential(2.0, len(dag))
+        bounds = [window_bound(dag, seconds, (1.0,) * n).seconds for n in (1, 2, 4, 8, 64)]
+        assert all(a >= b * (1 - 1e-9) for a, b in pairwise(bounds))
+        mixed = rng.permutation(len(dag)).astype(np.int32)
+        again = window_bound(dag.renumbered(mixed), seconds[mixed], (1.0,) * 2)
+        assert again.seconds == pytest.approx(bounds[1])
+
+
+def test_words_say_why() -> None:
+    chain = Dag.from_arcs([("a", "b"), ("b", "c")])
+    assert str(earliest_finish(timed(chain, np.ones(3)), 4)).startswith(
+        "no order can finish before 3 s: the longest chain"
+    )
+    wide = families.fork_join(40)
+    told = str(earliest_finish(timed(wide, np.full(len(wide), 2.0)), 4))
+    assert "cannot begin before" in told or "one worker gets" in told
+
+
+@pytest.mark.parametrize(
+    ("workers", "told"),
+    [
+        (0, "from 1 to"),
+        (-3, "from 1 to"),
+        ([], "from 1 to"),
+        ([1.0, 0.0], "above 0"),
+        ([float("nan")], "above 0"),
+        (None, "neither"),
+    ],
+)
+def test_workers_that_are_none(workers: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        earliest_finish(timed(Dag.from_arcs([("a", "b")]), np.ones(2)), workers)
+
+
+def test_seconds_that_are_not_known_are_named() -> None:
+    with pytest.raises(InputError, match="how long 'a' runs is not known"):
+        earliest_finish({"a": [], "b": ["a"]}, 2)
+
+
+def test_nothing_to_do_and_no_time_to_do_it() -> None:
+    assert earliest_finish(Dag.from_arcs([]), 3).seconds == 0
+    assert earliest_finish(timed(Dag.from_arcs([("a", "b")]), np.zeros(2)), 9).seconds == 0
+    assert earliest_finish(timed(Dag.from_arcs([], "abc"), np.array([1.0, 2.0, 3.0])), 100).seconds == pytest.approx(
+        3.0
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rule": "magic"}, {"workers": []}, {"workers": [0.0]}, {"t": None}, {"j": -1}, {"seconds": "x"}]
+)
+def test_what_is_no_bound_is_refused(wrong: dict[str, Any]) -> None:
+    flow = timed(Dag.from_arcs([("a", "b")]), np.ones(2))
+    with pytest.raises(InputError, match="no bound on a finish"):
+        finish_holds(flow, earliest_finish(flow, 2).document() | wrong)
+
+
+def test_a_bound_about_nothing_proves_nothing() -> None:
+    """Thresholds that no task meets."""
+    flow = timed(Dag.from_arcs([("a", "b")]), np.ones(2))
+    forged = FinishBound(100.0, (1.0,), "work", 60.0, 60.0, 0, 0, 0.0)
+    assert not finish_holds(flow, forged.document())
+    assert not finish_holds(flow, forged._replace(rule="pigeonhole").document())
