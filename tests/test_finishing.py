@@ -1,8 +1,10 @@
 """The bound on the finish: never above what can be done, close to it, exact where it is proved, and checked by other code."""
 
+import json
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,12 @@ import pytest
 from ortools.sat.python import cp_model
 
 from conftest import random_small_dag
-from eligo import families
+from eligo import families, read
+from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.finishing import FinishBound, earliest_finish, heads_and_tails, window_bound
+from eligo.simulation.steady import finish_on
 from eligo.verifying.finishes import finish_holds
 from eligo.workflow import Task, Workflow
 
@@ -194,3 +198,59 @@ def test_a_bound_about_nothing_proves_nothing() -> None:
     forged = FinishBound(100.0, (1.0,), "work", 60.0, 60.0, 0, 0, 0.0)
     assert not finish_holds(flow, forged.document())
     assert not finish_holds(flow, forged._replace(rule="pigeonhole").document())
+
+
+# On a steady pool, and as people see it
+
+
+def test_the_finish_is_that_of_a_list_schedule_and_within_its_bound() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        dag = random_small_dag(rng, 16)
+        seconds = rng.integers(1, 9, len(dag)).astype(np.float64)
+        workers = int(rng.integers(1, 5))
+        flow = timed(dag, seconds)
+        found = finish_on(flow, workers)
+        assert found.bound.seconds <= found.makespan <= sum(seconds)
+        assert found.makespan <= 2 * optimum(dag, seconds.astype(int).tolist(), workers)
+        assert finish_on(flow, 1).makespan == sum(seconds)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 2.5, True, None, "2"])
+def test_pools_that_are_none(workers: Any) -> None:
+    with pytest.raises(InputError, match="at least one worker"):
+        finish_on(timed(Dag.from_arcs([("a", "b")]), np.ones(2)), workers)
+
+
+def test_the_command_says_when_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "flow.json"
+    tasks = [{"name": "a", "seconds": 60}, *({"name": f"b{i}", "after": ["a"], "seconds": 600} for i in range(9))]
+    path.write_text(json.dumps({"tasks": tasks}))
+    assert run(["plan", str(path), "--workers", "4"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "4 workers: about 31 min, if tasks take as long as the file says; no order can finish before 31 min" in out
+    assert "Why: 9 tasks on 4 workers: one worker gets 3 of the longest." in out
+    assert "Workers and finish: 1: 1 h 31 min, 2: 51 min, 4: 31 min, 8: 21 min, 16: 11 min." in out
+    assert run(["plan", str(path), "--workers", "16"]) == 0
+    assert "beyond 16 nothing is gained" in " ".join(capsys.readouterr().out.split())
+    assert run(["plan", str(path), "--workers", "4", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["makespan"] == 1860.0
+    assert document["bound"] == pytest.approx(1860.0)
+    assert finish_holds(read(path), document["certificate"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--workers", "0"], "from 1 to 1,000,000 workers"),
+        (["--workers", "2"], "how long 'b' runs is not known, so nothing can be said of the finish"),
+    ],
+)
+def test_the_command_refuses_before_it_plans(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    path = tmp_path / "flow.json"
+    path.write_text('{"tasks": [{"name": "a", "seconds": 1}, {"name": "b"}]}')
+    assert run(["plan", str(path), *words]) == 2
+    assert told in capsys.readouterr().err

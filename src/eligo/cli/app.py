@@ -22,6 +22,7 @@ from eligo.cli.options import (
     Reverse,
     TextTo,
     To,
+    Workers,
 )
 from eligo.cli.printing import print_facts, print_json, version_line
 from eligo.errors import InputError
@@ -85,6 +86,7 @@ def plan(
     save: Annotated[
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
+    workers: Workers = None,
     effort: EffortOption = "normal",
     prefer: Prefer = "path",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False,
@@ -98,6 +100,7 @@ def plan(
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
     from eligo.cli.exporting import export, next_steps, text_to_write
+    from eligo.cli.finishes import check_workers, finish_told, print_finish
     from eligo.cli.places import check_place
     from eligo.cli.plans import (
         plan_document,
@@ -120,6 +123,7 @@ def plan(
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    check_workers(flow, workers)
     writing = in_place or output is not None
     text = text_to_write(flow, file, output, to) if writing else None
     for place in (output, save):
@@ -128,9 +132,12 @@ def plan(
         found = make_plan(flow, effort, prefer, clock)
     told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
     if json:
-        print_json(plan_document(found))
+        ends = {} if workers is None else finish_told(flow, found, workers, order)
+        print_json(plan_document(found) | ends)
     elif output != "-" and save != "-":
         print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
+        if workers is not None:
+            print_finish(flow, found, workers, order)
         if verbose:
             print_details(found, prefer)
     if save is not None:

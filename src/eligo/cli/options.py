@@ -8,6 +8,9 @@ from eligo.cli.completing import offered
 
 File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="Also say when it ends on so many workers, where run times are known.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
 EffortOption = Annotated[
     str,

@@ -1,0 +1,51 @@
+"""A steady pool: so many equal workers who stay, and tasks that take as long as is known. When is all done?"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.border import as_workflow
+from eligo.errors import InputError
+from eligo.finishing import FinishBound, earliest_finish
+from eligo.planning import Plan
+from eligo.policies import policy
+from eligo.prioritising import ORDERS
+from eligo.simulation.volatile import Clients, volatile
+from eligo.workflow import known_seconds
+
+
+class Finish(NamedTuple):
+    """When all is done on equal workers if tasks take as long as is known, and before when no order can be done."""
+
+    makespan: float
+    bound: FinishBound
+    #: of how many tasks the seconds are known
+    known: int
+
+    @property
+    def gap(self) -> float:
+        """By which share the finish is above the bound."""
+        return self.makespan / self.bound.seconds - 1 if self.bound.seconds else 0.0
+
+
+def finish_on(flow: object, workers: int, order: str = "finish", plan: Plan | None = None) -> Finish:
+    """When a workflow is done on so many workers, each of whom gets the ready task that the order or policy says.
+
+    >>> from eligo import Dag, Task, Workflow
+    >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})
+    >>> found = finish_on(Workflow(fork, {name: Task(name=name, seconds=3.0) for name in "abcd"}), 2)
+    >>> found.makespan, round(found.bound.seconds, 6)
+    (9.0, 9.0)
+    """
+    if type(workers) is not int or workers < 1:
+        raise InputError(f"there is at least one worker, a whole number of them, and {workers!r} is none")
+    known = as_workflow(flow)
+    seconds = known_seconds(known)
+    bound = earliest_finish(known, workers)
+    if not len(seconds) or not seconds.any():
+        return Finish(0.0, bound, len(seconds))
+    rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
+    pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
+    makespan = float(volatile(rule, pool, seconds=seconds).makespan[0])
+    return Finish(makespan, bound, int(np.isfinite(seconds).sum()))
