@@ -5,7 +5,7 @@ from importlib import import_module
 
 from eligo.cli.printing import version_line
 
-EVERY = ("foundation", "planner", "formats", "batches", "clusters", "live", "policies")
+EVERY = ("foundation", "planner", "formats", "batches", "clusters", "live", "finishing", "policies")
 
 print(version_line().strip())
 for name in sys.argv[1:] or EVERY:
