@@ -7,7 +7,8 @@ standard error.
 import os
 import sys
 
-from eligo.cli.printing import speak_plainly, version_line
+from eligo.cli.printing import speak_plainly
+from eligo.cli.versions import version_line
 
 INTERRUPTED = 130
 #: what the library calls an argument that would help, as the command has it

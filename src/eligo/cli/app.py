@@ -24,7 +24,8 @@ from eligo.cli.options import (
     To,
     Workers,
 )
-from eligo.cli.printing import print_facts, print_json, version_line
+from eligo.cli.printing import print_facts, print_json
+from eligo.cli.versions import version_line
 from eligo.errors import InputError
 
 app = typer.Typer(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from eligo.version import SCHEMA, __version__
+from eligo.version import SCHEMA
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 #: what stands for our signs where the terminal cannot show them
@@ -31,13 +31,6 @@ PLAIN = str.maketrans(
     | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
 )
 WIDTH = 80  # characters, where no terminal says how many
-
-
-def version_line() -> str:
-    """What `eligo --version` prints."""
-    from eligo.kernels import compiled
-
-    return f"eligo {__version__} ({'compiled' if compiled() else 'interpreted'} kernels)\n"
 
 
 def speak_plainly() -> None:
