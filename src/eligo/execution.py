@@ -81,6 +81,18 @@ class Execution:
         self._inside: tuple[dict[int, None], ...] = tuple({} for _ in STATES)  # the tasks of each state but waiting
         self._copies: dict[int, int] = {}  # holders beyond the first
         self._journal = array("q")
+        #: every move that was made, in order
+        self.journal = Journal(self._journal)
+        #: the tasks that may be taken, the longest eligible first
+        self.eligible = Tasks(self, ELIGIBLE)
+        #: the tasks that somebody has and can run
+        self.allocated = Tasks(self, ALLOCATED)
+        #: the tasks that somebody has but that wait for others of the same fat task
+        self.held = Tasks(self, HELD)
+        #: the tasks that failed and were not released since
+        self.failed = Tasks(self, FAILED)
+        #: the tasks that are done, in the order of completion
+        self.executed = Tasks(self, EXECUTED)
         self._begin(self.dag.indices(executed))
         self._allocate(allocated)
 
@@ -120,31 +132,6 @@ class Execution:
     # Where it stands
 
     @property
-    def eligible(self) -> "Tasks":
-        """The tasks that may be taken, the longest eligible first."""
-        return Tasks(self, ELIGIBLE)
-
-    @property
-    def allocated(self) -> "Tasks":
-        """The tasks that somebody has and can run."""
-        return Tasks(self, ALLOCATED)
-
-    @property
-    def held(self) -> "Tasks":
-        """The tasks that somebody has but that wait for others of the same fat task."""
-        return Tasks(self, HELD)
-
-    @property
-    def failed(self) -> "Tasks":
-        """The tasks that failed and were not released since."""
-        return Tasks(self, FAILED)
-
-    @property
-    def executed(self) -> "Tasks":
-        """The tasks that are done, in the order of completion."""
-        return Tasks(self, EXECUTED)
-
-    @property
     def futile(self) -> tuple[Name, ...]:
         """The tasks that hang on failed ones: nobody can get them before these are released. Worked out when asked."""
         seen = dict.fromkeys(self._inside[FAILED])
@@ -180,11 +167,6 @@ class Execution:
         return 1 + self._copies.get(v, 0) if self._states[v] in {ALLOCATED, HELD} else 0
 
     # The journal
-
-    @property
-    def journal(self) -> "Journal":
-        """Every move that was made, in order."""
-        return Journal(self._journal)
 
     def since(self, seen: int) -> "array[int]":
         """The moves behind the first *seen*, as packed in the journal; see `unpacked`."""

@@ -36,15 +36,18 @@ class Ask:
     modest: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", whole_size(self.size))
+        if type(self.size) is not int or self.size < 1:
+            object.__setattr__(self, "size", whole_size(self.size))
         if self.seconds is not None and (not is_amount(self.seconds) or not self.seconds):
             raise InputError(f"a client is busy for some time, and {self.seconds!r} seconds are none")
         if self.speed is not None and not is_amount(self.speed):
             raise InputError(f"a speed is a share of the mean, and {self.speed!r} is none")
         if self.fits is not None and not callable(self.fits):
             raise InputError(f"what fits is told by a function of a task, and {self.fits!r} is none")
-        if not isinstance(self.client, Hashable):
-            raise InputError(f"a client is called by something hashable, and {self.client!r} is not")
+        try:
+            hash(self.client)
+        except TypeError:
+            raise InputError(f"a client is called by something hashable, and {self.client!r} is not") from None
 
     @property
     def work(self) -> float | None:

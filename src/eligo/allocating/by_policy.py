@@ -58,7 +58,8 @@ class ByPolicy:
         """One grant, or none."""
         ready = len(self.execution.eligible)
         try:
-            chosen = list(self._chosen(ask))
+            single = ask.size == 1 and ask.seconds is None and ask.fits is None
+            chosen = self._next(ask) if single else list(self._chosen(ask))
         except BaseException:
             self._begin()  # the board has moved with a choice that nobody gets
             raise
@@ -84,6 +85,14 @@ class ByPolicy:
             if kind in moves:
                 moves[kind](v)
         self._seen = len(self.execution.journal)
+
+    def _next(self, ask: Ask) -> list[int]:
+        """The first ready task, for a client that asks for one and can run any."""
+        v = self._first(ask, [])
+        if v < 0:
+            return []
+        self._board.take(v)
+        return [v]
 
     def _chosen(self, ask: Ask) -> Iterator[int]:
         """Task after task, until the client has what it asked for; what it cannot run is hidden meanwhile."""
