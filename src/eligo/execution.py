@@ -32,6 +32,7 @@ _OUT = {ALLOCATED, HELD, EXECUTED}  # in which a parent leaves its held child wh
 _TO = {TAKE: ALLOCATED, HOLD: HELD, FAIL: FAILED}
 _COPIES = {AGAIN: 1, DROP: -1}
 _TASK = (1 << 32) - 1
+FEW_MOVES = 16  # up to here arrays do not pay
 
 
 class Execution:
@@ -412,5 +413,7 @@ def unpacked(moves: "array[int]") -> Iterator[tuple[int, int]]:
     >>> list(unpacked(game.since(0))) == [(TAKE, 0), (COMPLETE, 0)]
     True
     """
+    if len(moves) < FEW_MOVES:
+        return ((move >> 32, move & _TASK) for move in moves)
     packed = np.array(moves, np.int64)
     return zip((packed >> 32).tolist(), (packed & _TASK).tolist(), strict=True)

@@ -1,6 +1,6 @@
 """The ready task of the highest score, by a policy kept up to date with the execution."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
@@ -36,7 +36,10 @@ class ByPolicy:
             raise InputError(f"the policy {policy.name!r} was made for another workflow")
         self.policy, self.execution = policy, execution
         self._seconds, self._seed = seconds, whole_seed(seed)
-        self._board = policy.board(both_ends=True)
+        self._board = board = policy.board(both_ends=True)
+        self._moves: dict[int, Callable[[int], object]] = {
+            TAKE: board.take, HOLD: board.take, COMPLETE: board.finish, FAIL: board.lose, RELEASE: board.give_back,
+        }  # fmt: skip
         self._begin()
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
@@ -79,11 +82,9 @@ class ByPolicy:
     def _follow(self) -> None:
         if self._seen == len(self.execution.journal):
             return
-        board = self._board
-        moves = {TAKE: board.take, HOLD: board.take, COMPLETE: board.finish, FAIL: board.lose, RELEASE: board.give_back}
         for kind, v in unpacked(self.execution.since(self._seen)):
-            if kind in moves:
-                moves[kind](v)
+            if kind in self._moves:
+                self._moves[kind](v)
         self._seen = len(self.execution.journal)
 
     def _next(self, ask: Ask) -> list[int]:
