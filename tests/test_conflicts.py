@@ -1,14 +1,18 @@
 """The witness for "impossible": two steps and two sets, against what the sets really render and against all sets."""
 
+from dataclasses import replace
+
 import pytest
 
 import eligo
+from eligo import families
 from eligo.dag import Dag
 from eligo.deciding import conflicts
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, find_conflict
 from eligo.deciding.limits import BEST_SET_SECONDS
 from eligo.families import random_dag, random_layered
+from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.theory.exact import down_sets, max_profile
 from eligo.theory.skeleton import skeleton
@@ -122,3 +126,16 @@ def test_the_second_set_is_not_looked_for_long(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_optimal_plan_has_no_conflict() -> None:
     assert eligo.plan(random_layered(2, 3)).conflict is None
+
+
+def test_what_the_planner_found_is_not_searched_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The witness comes from where the planner's own search got stuck, and is the one that a search of its own finds."""
+    found = next(
+        made for seed in range(60) if (made := plan(families.random_layered(5, 9, seed=seed))).stuck and made.conflict
+    )
+    again = replace(found, stuck={}).conflict
+    assert again is not None
+    assert found.conflict is not None
+    assert (again.steps, again.corners) == (found.conflict.steps, found.conflict.corners)
+    monkeypatch.setattr("eligo.deciding.conflicts.frontier", lambda *_: pytest.fail("it was searched for again"))
+    assert replace(found).conflict is not None

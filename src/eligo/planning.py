@@ -6,8 +6,8 @@ extended regimen, enumeration, sums, and last the heuristics judged by the bound
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import EFFORTS, Effort, check_effort
+from eligo.deciding.effort import EFFORTS, Effort, Stuck, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import solve
@@ -54,6 +54,8 @@ class Plan:
     shortcuts: int
     blocks: int
     seconds: float
+    #: where the search got stuck in parts that have no best order, for `conflict`
+    stuck: Mapping[tuple[str, ...], Stuck] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return sentence(self)
@@ -110,7 +112,7 @@ class Plan:
         if self.verdict != IMPOSSIBLE:
             return None
         told = self.dag.labelled()
-        return conflict_of(skeleton(told), self.proof, told.named(self.sequence))
+        return conflict_of(skeleton(told), self.proof, told.named(self.sequence), self.stuck)
 
     def document(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON, in which tasks are told by their labels; `eligo.verify` checks it."""
@@ -191,9 +193,9 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
     check_effort(effort)
-    outcome, blocks = _solve_numbered(
-        bare, replace(EFFORTS[effort], clock=Clock(EFFORTS[effort].total) if clock is None else clock)
-    )
+    clock = Clock(EFFORTS[effort].total) if clock is None else clock
+    spent = replace(EFFORTS[effort], clock=clock, stuck={})
+    outcome, blocks = _solve_numbered(bare, spent)
     sinks = np.flatnonzero(dag.outdegree == 0)
     nonsinks = preferred(bare, outcome.order, prefer)
     proof = outcome.proof
@@ -214,6 +216,7 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
         shortcuts=dag.arc_count - bare.arc_count,
         blocks=blocks,
         seconds=time.perf_counter() - begin,
+        stuck=spent.stuck,
     )
 
 

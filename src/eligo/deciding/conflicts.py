@@ -14,7 +14,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.clock import Clock
-from eligo.deciding.effort import EFFORTS
+from eligo.deciding.effort import EFFORTS, Stuck
 from eligo.deciding.limits import BEST_SET_SECONDS, CONFLICT_BEAMS, CONFLICT_SECONDS, CONFLICT_WIDTHS
 from eligo.deciding.modules import maxima_within, module_dag
 from eligo.deciding.moves import Position, frontier, members, minimal_moves
@@ -41,10 +41,13 @@ class Conflict:
     corners: tuple[int, ...] = ()
 
 
-def conflict_of(bare: Dag, proof: Mapping[str, Any], order: Sequence[str]) -> Conflict | None:
+def conflict_of(
+    bare: Dag, proof: Mapping[str, Any], order: Sequence[str], stuck: Mapping[tuple[str, ...], Stuck]
+) -> Conflict | None:
     """The conflict behind a proof that no IC-optimal schedule exists, in the first part that has one.
 
-    *order* is that of the plan; None where no conflict is found, as in every plan that is optimal.
+    *order* is that of the plan, and *stuck* where its search got stuck, as far as is known; None where no conflict is found,
+    as in every plan that is optimal.
     """
     place = bare.indices(proof.get("order", order))
     nonsinks = place[bare.outdegree[place] > 0]
@@ -52,22 +55,26 @@ def conflict_of(bare: Dag, proof: Mapping[str, Any], order: Sequence[str]) -> Co
     for part in proof.get("segments", ()) if chained else (proof,):
         first, last = part.get("first", 0), part.get("last", len(nonsinks))
         segment = segment_dag(bare, np.sort(nonsinks[first:last])) if chained else bare
-        found = _in_part(segment, part, first)
+        found = _in_part(segment, part, first, stuck)
         if found is not None:
             return found
     return None
 
 
-def _in_part(segment: Dag, part: Mapping[str, Any], before: int) -> Conflict | None:
+def _in_part(
+    segment: Dag, part: Mapping[str, Any], before: int, stuck: Mapping[tuple[str, ...], Stuck]
+) -> Conflict | None:
     clock = Clock(CONFLICT_SECONDS)
     for begin, entry in _doubtful_modules(part):
         tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
         inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))
-        found = find_conflict(inner, clock, before + begin)
+        found = find_conflict(inner, clock, before + begin, stuck.get(inner.tasks))
         if found is not None:
             ends = {begin, begin + len(tasks)} - {0, int((segment.outdegree > 0).sum())}
             return replace(found, corners=tuple(sorted(before + end for end in ends)))
-    return None if part["rule"] in ("units", "bound") else find_conflict(segment, clock, before)
+    return (
+        None if part["rule"] in ("units", "bound") else find_conflict(segment, clock, before, stuck.get(segment.tasks))
+    )
 
 
 def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -81,7 +88,7 @@ def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[st
         begin += len(entry["tasks"])
 
 
-def find_conflict(dag: Dag, clock: Clock, before: int = 0) -> Conflict | None:
+def find_conflict(dag: Dag, clock: Clock, before: int = 0, stuck: Stuck | None = None) -> Conflict | None:
     """Two steps of a dag without shortcuts that no schedule makes the best of together, where that can be seen in time.
 
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
@@ -91,7 +98,8 @@ def find_conflict(dag: Dag, clock: Clock, before: int = 0) -> Conflict | None:
     """
     subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
     if subsets is None:
-        return _by_search(dag, clock, before)
+        known = stuck or _searched(dag, clock)
+        return None if known is None else _where_stuck(dag, known, clock, before)
     steps = subsets.conflict()
     if not steps:
         return None
@@ -100,21 +108,27 @@ def find_conflict(dag: Dag, clock: Clock, before: int = 0) -> Conflict | None:
     return Conflict(dag, before, (before + first, before + last), (one, two), len(steps) == 2)
 
 
-def _by_search(dag: Dag, clock: Clock, before: int) -> Conflict | None:
+def _searched(dag: Dag, clock: Clock) -> Stuck | None:
+    """Where the search for an order gets stuck, if it does in time."""
     maxima, _ = maxima_within(dag, EFFORTS["normal"])
     if maxima is None:
         return None
     for width in CONFLICT_WIDTHS:
         search = frontier(dag, maxima, width, clock)
         if search.refuted and search.stuck is not None:
-            reached = search.stuck.executed.bit_count()
-            rise = next(t for t in range(reached, len(maxima)) if maxima[t] > search.stuck.rendered)
-            wanted = best_set(dag, maxima, rise, clock.part(BEST_SET_SECONDS))
-            one, two = _tasks(search.stuck.executed), _tasks(wanted or 0)
-            return Conflict(dag, before, (before + reached, before + rise), (one, two), False)
+            return Stuck(maxima, search.stuck.executed, search.stuck.rendered)
         if search.order is not None:
             return None
     return None
+
+
+def _where_stuck(dag: Dag, stuck: Stuck, clock: Clock, before: int) -> Conflict:
+    """The step that was reached, and the first one after it that needs more."""
+    maxima, reached = stuck.maxima, stuck.executed.bit_count()
+    rise = next(t for t in range(reached, len(maxima)) if maxima[t] > stuck.rendered)
+    wanted = best_set(dag, maxima, rise, clock.part(BEST_SET_SECONDS))
+    one, two = _tasks(stuck.executed), _tasks(wanted or 0)
+    return Conflict(dag, before, (before + reached, before + rise), (one, two), False)
 
 
 def _tasks(mask: int) -> Ints:

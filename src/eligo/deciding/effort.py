@@ -1,9 +1,19 @@
 """How long the search may look, by the name of the effort."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from eligo.deciding.clock import FOREVER, Clock
 from eligo.errors import check_choice
+from eligo.theory.profiles import Profile
+
+
+class Stuck(NamedTuple):
+    """The most that can be rendered after each step of a part, and what was executed and rendered where no move went on."""
+
+    maxima: Profile
+    executed: int
+    rendered: int
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,8 @@ class Effort:
     widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
     clock: Clock = FOREVER
+    #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
+    stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
 
 
 def check_effort(name: str) -> None:

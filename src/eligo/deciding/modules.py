@@ -16,7 +16,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
-from eligo.deciding.effort import Effort
+from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA
 from eligo.deciding.moves import frontier, guided, largest_area
@@ -127,6 +127,8 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
             return Solved(np.array(search.order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
         if search.refuted:
             verdict, proof = IMPOSSIBLE, proof | {"refuted": True}
+            if search.stuck is not None:
+                effort.stuck[dag.tasks] = Stuck(maxima, search.stuck.executed, search.stuck.rendered)
             break
     order, proved = _largest(dag, maxima, best_heuristic(dag, effort.clock.over()), effort)
     area = int(cumulative(dag, order).sum())
