@@ -268,6 +268,16 @@ def test_a_journal_that_was_cut_off_leaves_nothing_held_for_nobody(diamond: Dag)
             assert set(diamond.parents(task)) <= {*again.allocated, *again.held, *again.executed}
 
 
+def test_a_journal_that_was_cut_off_behind_a_copy_is_mended_too() -> None:
+    game = Execution({"a": [], "b": ["a"]})
+    game.take("a", "b")
+    game.take("a", again=True)
+    game.fail("a")
+    assert game.story()[-2:] == [("drop", "a"), ("release", "b")]
+    again = Execution.replay(game.dag, list(game.journal)[:-1])
+    assert again.complete("a") == ("b",)
+
+
 def test_a_copy_that_fails_leaves_nothing_with_nobody() -> None:
     """The first holder of a fat task fails while somebody else has a copy of its first task."""
     game = Execution({"a": [], "b": ["a"]})

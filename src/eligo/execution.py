@@ -126,6 +126,8 @@ class Execution:
 
     def _mend(self) -> None:
         """Release what is held for nobody: where a journal was cut off between two moves that belong together."""
+        for kind, v in unpacked(self.since(max(0, len(self._journal) - 1))):
+            self._let_go(self.dag.children_of(v).tolist() if kind == DROP else ())
         for v in list(self._inside[HELD]):
             if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.dag.parents_of(v).tolist()):
                 self._let_go([v])
