@@ -14,7 +14,7 @@ rounded down, so that what is claimed holds in exact arithmetic: `eligo.verifyin
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,17 +51,19 @@ class FinishBound(NamedTuple):
     work: float
 
     def __str__(self) -> str:
+        return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
+
+    def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
+        """The reason in words; *told* says lengths of time."""
         match self.rule:
             case "path":
-                why = "the longest chain of tasks takes so long, and more workers do not help"
+                return "the longest chain of tasks takes so long; more workers do not help"
             case "work":
-                why = (
-                    f"{self.tasks:,} tasks, {self.work:,.6g} s of work, cannot begin before {self.t:,.4g} s"
-                    f" and have {self.u:,.4g} s after them"
-                )
+                meant = f"{self.tasks:,} tasks, {told(self.work)} of work"
+                return f"{meant}, cannot begin before {told(self.t)} and have {told(self.u)} after them"
             case _:
-                why = f"of {self.tasks:,} tasks one worker gets {self.j + 1}"
-        return f"no order can finish before {self.seconds:,.6g} s: {why}"
+                workers = f"{len(self.workers):,} worker{'' if len(self.workers) == 1 else 's'}"
+                return f"{self.tasks:,} tasks on {workers}: one worker gets {self.j + 1} of the longest"
 
     def document(self) -> dict[str, Any]:
         """The bound as plain data, fit for JSON."""

@@ -173,7 +173,7 @@ class Prudent:
 
     def _served(self, queue: Sequence[Ask]) -> list[Grant]:
         """What the allocator gives, slow clients being modest; what is long they get only where nobody is faster."""
-        shorts: dict[Fits | None, Fits] = {}
+        shorts: dict[int, Fits] = {}  # by identity: a function need not be hashable
         told = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
         grants = self._answered(queue, told)
         if not self._long or self._somebody_faster():
@@ -199,11 +199,11 @@ class Prudent:
         speed = None if ask.seconds is None or ask.speed is not None else self.speeds.of(ask.client)
         return ask if speed is None else replace(ask, speed=speed)
 
-    def _modest(self, ask: Ask, shorts: dict[Fits | None, Fits]) -> Ask:
+    def _modest(self, ask: Ask, shorts: dict[int, Fits]) -> Ask:
         """A slow client asks for what matters least, and for nothing long."""
         fits = ask.fits
         if self._long:
-            fits = shorts.setdefault(ask.fits, self._short(ask.fits))
+            fits = shorts.setdefault(id(ask.fits), self._short(ask.fits))
         return replace(self._sized(ask), modest=True, fits=fits)
 
     def _short(self, fits: Fits | None) -> Fits:

@@ -4,7 +4,7 @@ from typing import Any
 
 from eligo.cli.printing import print_lines
 from eligo.errors import InputError
-from eligo.finishing import FinishBound, earliest_finish
+from eligo.finishing import earliest_finish
 from eligo.planning import Plan
 from eligo.simulation.steady import Finish, finish_on
 from eligo.workflow import Workflow
@@ -40,25 +40,10 @@ def print_finish(flow: Workflow, plan: Plan, workers: int, order: str) -> None:
             "",
             f"{_counted(workers)}: about {lasting(found.makespan)}, if tasks take as long as the file says; no order can"
             f" finish before {lasting(found.bound.seconds)}{within}.",
-            f"Why: {_why(found.bound)}.",
+            f"Why: {found.bound.why(lasting)}.",
             _more(flow, plan, workers, order, found),
         ]
     )
-
-
-def _why(bound: FinishBound) -> str:
-    match bound.rule:
-        case "path":
-            return "the longest chain of tasks takes so long; more workers do not help"
-        case "work":
-            return (
-                f"{bound.tasks:,} tasks, {lasting(bound.work)} of work, cannot begin before {lasting(bound.t)}"
-                f" and have {lasting(bound.u)} after them"
-            )
-        case _:
-            return (
-                f"{bound.tasks:,} tasks on {_counted(len(bound.workers))}: one worker gets {bound.j + 1} of the longest"
-            )
 
 
 def _more(flow: Workflow, plan: Plan, workers: int, order: str, found: Finish) -> str:
