@@ -7,11 +7,11 @@ import numpy as np
 
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families
+from eligo.estimating import estimate
 from eligo.finishing import window_bound
 from eligo.formats import read
 from eligo.planning import plan
 from eligo.simulation.steady import finish_on
-from eligo.workflow import known_seconds
 
 WORKERS = (2, 4, 8, 16, 64)
 NAMES = ("finish", "fifo", "critical-path", "critical-path-seconds")
@@ -43,7 +43,7 @@ def real() -> None:
     logs: dict[str, list[float]] = {name: [] for name in NAMES}
     for path in sorted(REAL.glob("*.json*")):
         flow = read(path)
-        if path.name.startswith("synthetic") or np.isnan(known_seconds(flow)).any() or not known_seconds(flow).any():
+        if path.name.startswith("synthetic") or estimate(flow).level != "seconds":
             continue
         found = plan(flow, "quick")
         ratios = {name: [1 + finish_on(flow, n, name, found).gap for n in WORKERS] for name in NAMES}

@@ -8,7 +8,7 @@ others are reported apart. With few runs a cell's ratio wanders by .5 % from see
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby, pairwise
 
@@ -19,6 +19,7 @@ from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families, policies, simulation
 from eligo.allocating import PRUDENT, Rules
 from eligo.dag import Dag
+from eligo.estimating import estimate, kind_of
 from eligo.formats import read
 from eligo.planning import Plan, plan
 from eligo.policies import Policy
@@ -26,7 +27,7 @@ from eligo.prioritising import order_to_follow
 from eligo.simulation import Clients
 from eligo.theory.eligibility import area
 from eligo.theory.skeleton import skeleton
-from eligo.workflow import Workflow, dag_of, kind_seconds, task_seconds
+from eligo.workflow import Timed, Workflow, dag_of
 
 COMPETITORS = ("fifo", "lifo", "greedy", "critical-path", "plan")
 MEANS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -242,7 +243,7 @@ RULES: dict[str, tuple[str, Callable[[Workflow], Rules]]] = {
     "... and fastest first": ("balanced", lambda flow: Rules(slow=0.5, copies=2, fastest=True)),
     "... and times by kind": (
         "balanced",
-        lambda flow: Rules(slow=0.5, copies=2, fastest=True, expected=kind_seconds(flow), long=3.0),
+        lambda flow: Rules(slow=0.5, copies=2, fastest=True, expected=_kind_seconds(flow), long=3.0),
     ),
     "fifo with the prudent rules": ("fifo", lambda flow: PRUDENT),
     "critical-path with the same": ("critical-path", lambda flow: PRUDENT),
@@ -274,8 +275,16 @@ def volatile(runs: int = 200) -> None:
         _print_volatile(found, shares, runs)
 
 
+def _kind_seconds(flow: Workflow) -> NDArray[np.float64]:
+    """What means of kinds from a run like this one would tell."""
+    seconds = dict(zip(flow.dag.tasks, estimate(flow).seconds.tolist(), strict=True))
+    past = tuple(Timed(None, kind_of(flow.task(name)), seconds[name]) for name in flow.dag.tasks)
+    bare = {name: replace(task, seconds=None) for name, task in flow.details.items()}
+    return estimate(replace(flow, details=bare, history=past)).seconds
+
+
 def _settings(flow: Workflow) -> Iterator[tuple[str, Clients, NDArray[np.float64] | None]]:
-    recorded = task_seconds(flow)
+    recorded = estimate(flow).seconds
     for name, clients in SETTINGS.items():
         if np.ptp(recorded) > 0:
             yield f"{name}, recorded times", clients, recorded

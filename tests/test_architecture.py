@@ -12,7 +12,7 @@ import eligo
 
 ROOT = Path(eligo.__file__).parent
 LEVELS = {
-    "version": 0, "errors": 0, "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0,
+    "version": 0, "errors": 0, "kernels": 0, "rows": 0, "names": 0, "dag": 0, "workflow": 0, "estimating": 0,
     "families": 1, "formats": 1, "interop": 1, "theory": 1,
     "border": 2,
     "execution": 3, "deciding": 3, "verifying": 3,
@@ -23,7 +23,7 @@ LEVELS = {
     "plotting": 8, "explaining": 8, "reproducing": 8,
     "cli": 9,
 }  # fmt: skip
-FOUNDATION = ["version", "errors", "kernels", "rows", "names", "dag", "workflow"]
+FOUNDATION = ["version", "errors", "kernels", "rows", "names", "dag", "workflow", "estimating"]
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from eligo.cli import run
 from eligo.cli.printing import chart, sparkline
-from eligo.workflow import Task, kind_of
+from eligo.estimating import kind_of
+from eligo.workflow import Task
 
 
 class Result(NamedTuple):

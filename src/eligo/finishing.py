@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError, is_amount, shorten
+from eligo.estimating import estimate
 from eligo.kernels import windows
 from eligo.rows import Ints
-from eligo.workflow import known_seconds
+from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
 
@@ -81,12 +82,16 @@ def earliest_finish(flow: object, workers: int | Sequence[float]) -> FinishBound
     (9.0, 'pigeonhole', 1)
     """
     known, speeds = as_workflow(flow), checked_workers(workers)
-    seconds = known_seconds(known)
-    unknown = np.flatnonzero(np.isnan(seconds))
-    if len(unknown):
-        name = known.dag.tasks[unknown[0]]
-        raise InputError(f"how long {shorten(name)!r} runs is not known, so nothing can be said of the finish")
-    return window_bound(known.dag, seconds, speeds)
+    return window_bound(known.dag, own_seconds(known), speeds)
+
+
+def own_seconds(flow: Workflow) -> Floats:
+    """How long every task runs, which must be known of each itself."""
+    found = estimate(flow)
+    for v in np.flatnonzero(~found.own)[:1]:
+        name = shorten(flow.dag.tasks[v])
+        raise InputError(f"how long {name!r} runs is not known, so nothing can be said of the finish")
+    return found.seconds
 
 
 def checked_workers(workers: int | Sequence[float]) -> tuple[float, ...]:

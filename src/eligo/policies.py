@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.formats import read_order
 from eligo.kernels.games import Board, pebbles
 from eligo.planning import plan
 from eligo.rows import Ints, places
 from eligo.theory.eligibility import Order, eligible_steps, order_indices
 from eligo.theory.skeleton import skeleton
-from eligo.workflow import Workflow, task_seconds
+from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
 
@@ -244,7 +245,7 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
     "greedy-fifo": lambda flow, bare, order: greedy(bare, "first"),
     "random": lambda flow, bare, order: random(bare),
     "critical-path": lambda flow, bare, order: critical_path(bare),
-    "critical-path-seconds": lambda flow, bare, order: critical_path(bare, task_seconds(flow)),
+    "critical-path-seconds": lambda flow, bare, order: critical_path(bare, estimate(flow).seconds),
     "dask": lambda flow, bare, order: _of_dask(bare),
 }
 

@@ -1,13 +1,9 @@
 """The workflow: a dag, what each of its tasks is, and where it came from."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
 from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
@@ -62,6 +58,14 @@ class Task:
 DETAILS = tuple(field.name for field in fields(Task)[1:])
 
 
+class Timed(NamedTuple):
+    """How long a task of some name, of some kind, or both, took once or on average."""
+
+    task: Name | None
+    kind: str | None
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Where a workflow came from, so that it can be written back in kind."""
@@ -111,6 +115,8 @@ class Workflow:
     origin: Origin | None = None
     #: the sizes in bytes of the files that tasks read and write, where known
     file_sizes: Mapping[str, int] = field(default_factory=dict)
+    #: how long tasks took in earlier runs of this or a like workflow; see `eligo.estimating`
+    history: tuple["Timed", ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.details, LazyDetails):
@@ -155,57 +161,6 @@ def priority_numbers(order: Sequence[Name], first: int | None = None) -> dict[Na
     """The priority of every task of an order, the larger the sooner: n, n - 1, ..., 1, or down from *first*."""
     top = len(order) if first is None else first
     return {name: top - i for i, name in enumerate(order)}
-
-
-def known_seconds(flow: Workflow) -> NDArray[np.float64]:
-    """How long every task runs, by number; not a number where it is not known."""
-    known = [flow.task(name).seconds for name in flow.dag.tasks] if flow.details else [None] * len(flow)
-    return np.array([np.nan if seconds is None else seconds for seconds in known], np.float64)
-
-
-def task_seconds(flow: Workflow) -> NDArray[np.float64]:
-    """How long every task runs, the mean of the others where it is not known; 1 where none is."""
-    times = known_seconds(flow)
-    found = times[~np.isnan(times)]
-    return np.where(np.isnan(times), found.mean() if found.any() else 1.0, times)
-
-
-def kind_of(task: Task) -> str:
-    """What kind of task it is: its category, else the program that it runs, else its name without its number.
-
-    Of a path of names, such as Nextflow's, the last part counts.
-
-    >>> kind_of(Task(name="mProject_ID0000012")), kind_of(Task(name="t7", command=("/usr/bin/python3", "bin/align.py", "-x")))
-    ('mProject', 'align.py')
-    >>> kind_of(Task(name="x", category="NFCORE_RNASEQ:RNASEQ:FASTQC (sample 1)"))
-    'FASTQC'
-    """
-    text = task.category or _program(task.command) or _NUMBER.sub("", str(task.name)) or str(task.name)
-    text = _SAMPLE.sub("", text)
-    nextflow = _PROCESS.fullmatch(text)
-    return nextflow[1] if nextflow else text.rpartition(":")[2] or text
-
-
-_NUMBER = re.compile(r"[\W_]*(?:ID)?\d+$")
-_PROCESS = re.compile(r"(?:[A-Z0-9_]+[.:])+([A-Z0-9_]+)")
-_SAMPLE = re.compile(r" \(.*\)$")
-_RUNNERS = re.compile(r"(?:ba|da|k|z)?sh|env|nice|time|python[\d.]*|perl|ruby|Rscript|java|node|julia")
-
-
-def _program(command: str | tuple[str, ...] | None) -> str | None:
-    """The program that a command runs, without its folder; of what only runs others, the first that it runs."""
-    words = command.split() if isinstance(command, str) else command or ()
-    names = (word.rpartition("/")[2] for word in words if not word.startswith("-") and "=" not in word)
-    found = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)
-    return found if found is None or re.fullmatch(r"[\w.+-]+", found) else None
-
-
-def kind_seconds(flow: Workflow) -> NDArray[np.float64]:
-    """The mean time of every task's kind: what a history of earlier runs tells."""
-    kinds = [kind_of(flow.task(name)) for name in flow.dag.tasks]
-    _, which = np.unique(np.array(kinds), return_inverse=True)
-    means = np.bincount(which, task_seconds(flow)) / np.maximum(np.bincount(which), 1)
-    return np.asarray(means[which], np.float64)
 
 
 def dag_of(flow: Dag | Workflow) -> Dag:

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple, overload
 
-import numpy as np
-
 from eligo.allocating.asking import Allocator
 from eligo.allocating.by_batch import ByBatch
 from eligo.allocating.by_cluster import ByCluster
@@ -12,10 +10,11 @@ from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.prudent import PRUDENT, Prudent, Rules
 from eligo.border import as_workflow
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.execution import Execution
 from eligo.policies import policy
 from eligo.theory.eligibility import Order
-from eligo.workflow import Workflow, known_seconds
+from eligo.workflow import Workflow
 
 
 class _Wanted(NamedTuple):
@@ -29,9 +28,9 @@ class _Wanted(NamedTuple):
 
 
 def _by_policy(name: str, wanted: _Wanted) -> Allocator:
-    seconds = known_seconds(wanted.flow)
+    known = estimate(wanted.flow)
     rule = policy(name, wanted.flow, wanted.order)
-    return ByPolicy(rule, wanted.execution, wanted.seed, None if np.isnan(seconds).any() else seconds)
+    return ByPolicy(rule, wanted.execution, wanted.seed, known.seconds if known.level == "seconds" else None)
 
 
 #: the allocators that are no policies; of these, each name and each file with an order is one too

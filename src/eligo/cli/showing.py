@@ -4,8 +4,9 @@ from typing import Any
 
 from eligo.cli.plans import headline
 from eligo.cli.printing import print_facts, print_json, sparkline
+from eligo.estimating import kind_of
 from eligo.theory.eligibility import eligible_counts
-from eligo.workflow import Workflow, kind_of
+from eligo.workflow import Workflow
 
 MOST_KINDS = 12
 

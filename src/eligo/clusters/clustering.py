@@ -18,10 +18,11 @@ from eligo.clusters.strategies import Chooser, check_strategy
 from eligo.clusters.traffic import Files
 from eligo.deciding.effort import check_effort
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.planning import Plan
-from eligo.workflow import Workflow, known_seconds
+from eligo.workflow import Workflow
 
 
 def cluster(  # noqa: PLR0913
@@ -141,12 +142,10 @@ def _budget_of_seconds(flow: Workflow, state: State, seconds: float, tolerance: 
 
 def weights_of(flow: Workflow, state: State) -> list[float]:
     """The seconds of every task, which must be known of those that are left."""
-    if not flow.details:
-        raise InputError("how long the tasks run is not known, so a fat task cannot be sized by seconds")
-    known = known_seconds(flow)
-    unknown = np.flatnonzero(np.isnan(known[rest := state.remaining()]))
+    known = estimate(flow)
+    unknown = np.flatnonzero(~known.own[rest := state.remaining()])
     if len(unknown):
         task = flow.dag.tasks[rest[unknown[0]]]
         raise InputError(f"how long {task!r} runs is not known, so no size in seconds can be kept")
-    weights: list[float] = np.nan_to_num(known).tolist()
+    weights: list[float] = known.seconds.tolist()
     return weights

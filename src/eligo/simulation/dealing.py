@@ -20,11 +20,12 @@ from eligo.clusters.clustering import checked_size
 from eligo.clusters.ranking import ranked
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.policies import from_order
 from eligo.theory.eligibility import eligible_counts
-from eligo.workflow import Workflow, known_seconds
+from eligo.workflow import Workflow
 
 #: how many of its tasks, in its order, a client brings back done: all of them, some, or none and then it is gone
 Returns = Callable[[FatTask], int]
@@ -153,8 +154,8 @@ def deal(  # noqa: PLR0913
 
 def _work(flow: Workflow) -> list[float]:
     """What each task takes: its seconds where all are known, else one unit each."""
-    seconds = known_seconds(flow)
-    work: list[float] = np.where(np.isnan(seconds).any(), 1.0, seconds).tolist()
+    known = estimate(flow)
+    work: list[float] = known.seconds.tolist() if known.own.all() else [1.0] * len(flow)
     return work
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import EligoError, InputError
+from eligo.estimating import estimate
 from eligo.formats import read_order
 from eligo.planning import plan
 from eligo.rows import Ints
@@ -24,7 +25,7 @@ from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
 from eligo.simulation.tables import CellKey, Record, Results, record_of
 from eligo.theory.eligibility import check_schedule
-from eligo.workflow import Workflow, task_seconds
+from eligo.workflow import Workflow
 
 #: what is measured in each game, the first one is what it is about
 MEASURES = {
@@ -155,7 +156,7 @@ def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
 
 def _volatile(player: Player, flow: Workflow, cell: Cell) -> dict[str, Values]:
     clients, rules, times = crowd_of(cell.game)
-    seconds = None if times == "equal" else task_seconds(flow)
+    seconds = None if times == "equal" else estimate(flow).seconds
     found = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
     return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}
 

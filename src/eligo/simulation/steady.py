@@ -3,16 +3,13 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from eligo.border import as_workflow
 from eligo.errors import InputError
-from eligo.finishing import FinishBound, earliest_finish
+from eligo.finishing import FinishBound, earliest_finish, own_seconds
 from eligo.planning import Plan
 from eligo.policies import policy
 from eligo.prioritising import ORDERS
 from eligo.simulation.volatile import Clients, volatile
-from eligo.workflow import known_seconds
 
 
 class Finish(NamedTuple):
@@ -20,8 +17,6 @@ class Finish(NamedTuple):
 
     makespan: float
     bound: FinishBound
-    #: of how many tasks the seconds are known
-    known: int
 
     @property
     def gap(self) -> float:
@@ -41,11 +36,10 @@ def finish_on(flow: object, workers: int, order: str = "finish", plan: Plan | No
     if type(workers) is not int or workers < 1:
         raise InputError(f"there is at least one worker, a whole number of them, and {workers!r} is none")
     known = as_workflow(flow)
-    seconds = known_seconds(known)
-    bound = earliest_finish(known, workers)
+    bound, seconds = earliest_finish(known, workers), own_seconds(known)
     if not len(seconds) or not seconds.any():
-        return Finish(0.0, bound, len(seconds))
+        return Finish(0.0, bound)
     rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
     pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
     makespan = float(volatile(rule, pool, seconds=seconds).makespan[0])
-    return Finish(makespan, bound, int(np.isfinite(seconds).sum()))
+    return Finish(makespan, bound)
