@@ -23,9 +23,9 @@ def chain_then_fan(count: int, length: int, fan: int) -> Dag:
 def test_certain_releases_outbid_a_level() -> None:
     """a and b share k children; d and e share z, which z1 needs. a is out, so what b releases is certain.
 
-    d scores 3 + 1.01 / 2 = 3.505 (z misses two parents), b scores 2 + 1.01 * sqrt(k): 3.01, 3.43, 3.75.
+    d scores 3 + 1.1 sqrt(1/4 * 2/3) = 3.449 (z misses two parents), b scores 2 + 1.1 sqrt(k / 2): 2.78, 3.1, 3.35, 3.56.
     """
-    for children, expected in (("x", "d"), ("xy", "d"), ("xyw", "b")):
+    for children, expected in (("x", "d"), ("xy", "d"), ("xyw", "d"), ("xywv", "b")):
         shared = [(parent, child) for parent in "ab" for child in children]
         dag = Dag.from_arcs([*shared, ("d", "z"), ("e", "z"), ("z", "z1")])
         game = Execution(dag, allocated=["a"])
@@ -38,7 +38,7 @@ def test_balanced_is_the_studys_score() -> None:
         dag = random_small_dag(rng, 12)
         policy = policies.balanced(dag)
         assert policy.phi == (0.0, 1.0, 0.25, 0.0625, 0.0625)
-        assert policy.weight == 1.01
+        assert policy.weight == 1.1
         assert (policy.score >= policy.dag.height + 1).all()
         assert sorted(policy.rank.tolist()) == list(range(len(dag)))
         assert is_schedule(dag, simulation.play(policy))
@@ -89,7 +89,9 @@ def test_wrong_policies_are_refused() -> None:
     with pytest.raises(InputError, match="no way 'coin'"):
         Policy("odd", dag, np.zeros(2), ties="coin")
     with pytest.raises(InputError, match="not negative"):
-        Policy("odd", dag, np.zeros(2), -1.0)
+        Policy("odd", dag, np.ones(2), -1.0)
+    with pytest.raises(InputError, match="above 0"):
+        Policy("odd", dag, np.zeros(2), 1.0)
     with pytest.raises(InputError, match="greedy"):
         policies.greedy(dag, "last")
     with pytest.raises(ScheduleError):
