@@ -302,14 +302,14 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
 def policy(name: str, flow: object, order: Order | None = None) -> Policy:
     """The policy of that name for a workflow, or one that follows the order in a file of that name.
 
-    "balanced" and "plan" go by the order of the workflow's plan; where it is not given, the plan is made. Shortcuts are
-    removed first: they change nothing about which tasks are ready, and would count as children.
+    "finish", "balanced" and "plan" go by the order of the workflow's plan; where it is not given, the plan is made.
+    Shortcuts are removed first: they change nothing about which tasks are ready, and would count as children.
 
     >>> policy("fifo", {"a": [], "b": ["a"], "c": ["a"]})
     Policy('fifo', 3 tasks)
     >>> policy("quickest", {"a": []})
     Traceback (most recent call last):
-    eligo.errors.InputError: there is no policy 'quickest', nor a file of that name; there are balanced, plan, fifo, ...
+    eligo.errors.InputError: there is no policy 'quickest', nor a file of that name; there are finish, balanced, plan, ...
     """
     known = as_workflow(flow)
     bare = skeleton(known.dag)
