@@ -32,6 +32,39 @@ def test_certain_releases_outbid_a_level() -> None:
         assert ByPolicy(policies.balanced(dag), game).hand_out([Ask()])[0].tasks == (expected,)
 
 
+def test_a_release_out_of_reach_does_not_count() -> None:
+    """x waits for b and for f, which waits for e: until f is ready, and again once it is lost, b releases nothing."""
+    dag = Dag.from_arcs([("b", "x"), ("e", "f"), ("f", "x")])
+    board = policies.balanced(dag).board()
+    board.reset(0)
+    b, e, f = (dag.number(name) for name in "bef")
+    assert board.worth(b) == 2.0
+    board.take(e)
+    board.finish(e)
+    assert board.worth(b) == 2 + np.sqrt(1.1 * 1.1 * 0.25 / 2)
+    board.take(f)
+    assert board.worth(b) == 2 + np.sqrt(1.1 * 1.1 / 2)
+    board.lose(f)
+    assert board.worth(b) == 2.0
+
+
+def test_a_release_counts_by_what_hangs_below_it() -> None:
+    """p releases a sink for sure, q the head of a path; both have a path of 3 below them in all."""
+    dag = Dag.from_arcs([("p", "p1"), ("p1", "p2"), ("p", "sink"), ("q", "q1"), ("q1", "q2")])
+    board = policies.balanced(dag).board()
+    board.reset(0)
+    p, q = dag.number("p"), dag.number("q")
+    assert board.worth(p) == 3 + np.sqrt(1.1 * 1.1 * (2 + 1) / 3)
+    assert board.worth(q) == 3 + np.sqrt(1.1 * 1.1 * 2 / 3)
+
+
+def test_paths_in_seconds_are_in_mean_tasks() -> None:
+    dag = Dag.from_arcs([("a", "b"), ("b", "c")], tasks="abcd")
+    policy = policies.balanced(dag, seconds=np.array([1.0, 2.0, 3.0, 0.0]))
+    assert policy.score.tolist()[:3] == [4.0, 5 / 1.5 // (1 / 65536) / 65536, 2.0]
+    assert 0 < policy.score[3] < 1e-4
+
+
 def test_balanced_is_the_studys_score() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -31,7 +31,8 @@ def every_policy(dag: Dag, rng: np.random.Generator) -> list[Policy]:
     return [
         policies.fifo(dag), policies.lifo(dag), policies.greedy(dag), policies.greedy(dag, "first"),
         policies.random(dag), policies.critical_path(dag), policies.critical_path(dag, rng.random(n)),
-        policies.balanced(dag), policies.from_order(dag, dag.order), odd,
+        policies.balanced(dag), policies.balanced(dag, seconds=rng.exponential(3.0, n)),
+        policies.from_order(dag, dag.order), odd,
     ]  # fmt: skip
 
 
