@@ -19,9 +19,10 @@ LEVELS = {
     "planning": 4,
     "batches": 5, "clusters": 5, "finishing": 5, "policies": 5,
     "allocating": 6, "prioritising": 6,
-    "simulation": 7,
-    "plotting": 8, "explaining": 8, "reproducing": 8,
-    "cli": 9,
+    "simulation": 7, "stores": 7, "engines": 7,
+    "running": 8,
+    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "cli": 10,
 }  # fmt: skip
 FOUNDATION = ["version", "errors", "kernels", "rows", "names", "dag", "workflow", "estimating"]
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -1,0 +1,111 @@
+"""What is started and what comes of it: the words that the loop and every engine share."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from eligo.allocating import Ask
+from eligo.names import Name
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments, and where it runs; standard input is closed."""
+
+    argv: tuple[str, ...]
+    #: the folder it runs in
+    folder: str
+    #: what is set in its environment beside what the engine's own processes have
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: where its standard output and standard error go
+    out: str = "/dev/null"
+    err: str = "/dev/null"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A Python function with its arguments."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+#: what a task does
+Work = Command | Call
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One grant on its way: the tasks that one client runs one after another, each the so-manieth attempt."""
+
+    number: int
+    client: Hashable
+    tasks: tuple[Name, ...]
+    works: tuple[Work, ...]
+    #: among jobs that wait in an engine's own queue, the one with the larger number goes first
+    priority: int = 0
+    cores: float = 1.0
+    #: in bytes; 0 where nothing is known
+    memory: int = 0
+    #: how many seconds each task may take; None: as long as it likes
+    timeout: float | None = None
+
+
+class Outcome(NamedTuple):
+    """What became of one task of a job."""
+
+    job: Job
+    #: which of the job's tasks
+    place: int
+    #: when it began and ended, by the clock on the wall
+    began: float
+    ended: float
+    #: None where all went well, else why not, in a few words
+    failure: str | None = None
+    #: what the function returned, or the exception that it raised
+    value: Any = None
+    #: the exit code of a command; negative: the signal that ended it
+    code: int | None = None
+    #: the most memory that it had, in bytes, where known
+    memory: int | None = None
+    #: whether it was not the task's own doing: the worker went away, or somebody stopped it
+    lost: bool = False
+
+    @property
+    def task(self) -> Name:
+        """The task."""
+        return self.job.tasks[self.place]
+
+    @property
+    def last(self) -> bool:
+        """Whether nothing more comes of this job: it was the last task, or those after it cannot be run."""
+        return self.failure is not None or self.place == len(self.job.tasks) - 1
+
+
+class Engine(Protocol):
+    """Whoever runs jobs: local processes, or another system's workers."""
+
+    #: how it is called
+    name: str
+    #: how many tasks may begin out of order, by how the engine works
+    slack: int
+
+    def asks(self) -> Sequence[Ask]:
+        """Those who could begin something now. Where tasks differ in what they need, one at a time."""
+        ...
+
+    def start(self, job: Job) -> None:
+        """Begin a job, for the client that asked."""
+        ...
+
+    def wait(self, seconds: float | None) -> list[Outcome]:
+        """What came of tasks since; waits up to so many seconds, or for ever, until there is something."""
+        ...
+
+    def cancel(self, jobs: Sequence[Job]) -> None:
+        """Stop jobs; what becomes of them is still told by `wait`."""
+        ...
+
+    def close(self) -> None:
+        """Stop all that runs, and free what it has."""
+        ...
