@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 from eligo import estimating
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
-from eligo.workflow import Timed, Workflow
+from eligo.names import Name
+from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
     from eligo.formats import History
     from eligo.formats.detecting import StrPath
+
+    Record = tuple[Name | None, str | None, float]  # such as a Timed
 
 DEEPEST = 20  # lists inside lists of a Dask graph that are looked through
 
@@ -41,7 +44,7 @@ def as_workflow(source: object) -> Workflow:
     return _reader(source)(source)
 
 
-def with_history(flow: object, *histories: "StrPath | History | Iterable[Timed]") -> Workflow:
+def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]") -> Workflow:
     """The workflow with how long tasks took in earlier runs: files, folders, histories that were read, or records.
 
     Names count first, then kinds: see `eligo.estimating`.
@@ -56,7 +59,7 @@ def with_history(flow: object, *histories: "StrPath | History | Iterable[Timed]"
     return found
 
 
-def _records(history: "StrPath | History | Iterable[Timed]") -> Iterable[Timed]:
+def _records(history: "StrPath | History | Iterable[Record]") -> "Iterable[Record]":
     from eligo.formats import History, read_history
 
     if isinstance(history, str | os.PathLike):

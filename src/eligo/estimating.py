@@ -154,7 +154,7 @@ def _mean(numbers: Sequence[float]) -> float:
         return math.fsum(number / len(numbers) for number in numbers)
 
 
-def with_history(flow: Workflow, history: Iterable[Timed]) -> Workflow:
+def with_history(flow: Workflow, history: Iterable[tuple[Name | None, str | None, float]]) -> Workflow:
     """The workflow with what is known of earlier runs, after what it had of them."""
     added = tuple(map(_checked, history))
     return replace(flow, history=(*flow.history, *added))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from eligo.errors import FormatError
+from eligo.errors import FormatError, shorten
 from eligo.formats.histories.measures import Parsed, cut_off, left_out
 from eligo.workflow import Timed
 
@@ -135,7 +135,7 @@ def _when(head: re.Match[str], line: int, year: int) -> datetime:
     try:
         return datetime.fromisoformat(f"{day} {head[4]}")
     except ValueError:
-        raise FormatError(f"{head[3]} {head[4]} is no date and time", line=line) from None
+        raise FormatError(f"{shorten(head[3])} {shorten(head[4])} is no date and time", line=line) from None
 
 
 def _remarks(out: Counter[str]) -> list[str]:
