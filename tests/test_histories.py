@@ -496,6 +496,20 @@ def test_what_the_file_says_and_a_history_go_together(say: Words) -> None:
     assert "if tasks take as long as the file and b.csv say;" in " ".join(out.split())
 
 
+def test_a_file_that_says_it_of_some_tasks_makes_an_order_and_no_time(say: Words) -> None:
+    Path("some.json").write_text('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
+    code, out, err = say("plan", "some.json", "--workers", "3")
+    assert (code, err) == (0, "")
+    assert "3 workers: no time is promised, for of 1 task the own run time is not known" in out
+
+
+def test_a_plan_of_a_program_without_workers_or_history_is_still_verified(say: Words) -> None:
+    Path("plan.json").write_text(say("plan", "flow.arcs", "--json")[1])
+    assert say("verify", "flow.arcs", "plan.json")[0] == 0
+    say("plan", "flow.arcs", "--history", "all.csv", "--save", "saved.json")
+    assert say("verify", "flow.arcs", "saved.json")[0] == 0
+
+
 def test_show_has_the_times_of_kinds(say: Words) -> None:
     out = say("show", "flow.arcs", "--history", "kinds.csv")[1]
     assert "a × 2  3 s, the mean of earlier runs" in out

@@ -140,7 +140,7 @@ def plan(
     told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
     if json:
         ends = {} if workers is None else finish_told(flow, found, workers, order, known)
-        print_json(plan_document(found) | known.document() | ends)
+        print_json(plan_document(found) | (known.document() if history or workers else {}) | ends)
     elif output != "-" and save != "-":
         print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
         if workers is not None:

@@ -37,7 +37,8 @@ def finish_told(flow: Workflow, plan: Plan, workers: int, order: str, known: Kno
 def print_finish(flow: Workflow, plan: Plan, workers: int, order: str, known: Knowledge) -> None:
     """When it ends, before when it cannot, why, and what more workers would bring; no time where only kinds are known."""
     if known.estimate.level == "kinds":
-        unknown = f"of {int((~known.estimate.own).sum()):,} tasks the own run time is not known"
+        count = int((~known.estimate.own).sum())
+        unknown = f"of {count:,} task{'' if count == 1 else 's'} the own run time is not known"
         print_lines(
             [
                 "",

@@ -1,7 +1,9 @@
 """How long tasks took in earlier runs, as people give it, and what of it fits the workflow, as they are told."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from eligo.cli.plans import tell, working
 from eligo.estimating import Estimate, estimate, reached, with_history
@@ -11,11 +13,17 @@ from eligo.workflow import Workflow
 FIRST_KINDS = 3
 
 
-class Knowledge(NamedTuple):
-    """How long tasks are believed to take, and which histories say something of that."""
+@dataclass(frozen=True)
+class Knowledge:
+    """How long the tasks of a workflow are believed to take, and which histories say something of that."""
 
-    estimate: Estimate
+    flow: Workflow
     histories: tuple[str, ...] = ()
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The times themselves, which not every answer needs."""
+        return estimate(self.flow)
 
     @property
     def sources(self) -> list[str]:
@@ -60,7 +68,7 @@ def fitted(flow: Workflow, histories: Sequence[History], whose: str = "") -> tup
         else:
             held = f"no task of a name or kind that {whose or 'the workflow'} has" if history.records else "no times"
             tell([f"{history.path} has {held}, so it is left out"])
-    known = Knowledge(estimate(flow), tuple(used))
+    known = Knowledge(flow, tuple(used))
     tell([f"{', '.join(used)}{whose and ' for '}{whose}: {matched(known.estimate)}"] if used else [])
     return flow, known
 
