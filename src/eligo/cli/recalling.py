@@ -8,6 +8,7 @@ from typing import Any
 from eligo.cli.plans import tell, working
 from eligo.estimating import Estimate, estimate, reached, with_history
 from eligo.formats import History, read_history
+from eligo.formats.shared.files import shown
 from eligo.workflow import Workflow
 
 FIRST_KINDS = 3
@@ -29,7 +30,7 @@ class Knowledge:
     def sources(self) -> list[str]:
         """Where run times are from."""
         said = int(self.estimate.own.sum()) > self.estimate.recalled
-        return [*(["the file"] if said else []), *self.histories]
+        return [*(["the file"] if said else []), *map(shown, self.histories)]
 
     @property
     def says(self) -> str:
@@ -54,7 +55,7 @@ def read_histories(paths: Sequence[str]) -> list[History]:
     for path in paths:
         with working(f"reading {path}"):
             found.append(read_history(path))
-        tell([f"{path}: {words}" for words in found[-1].remarks])
+        tell([f"{shown(path)}: {words}" for words in found[-1].remarks])
     return found
 
 
@@ -67,9 +68,9 @@ def fitted(flow: Workflow, histories: Sequence[History], whose: str = "") -> tup
             used.append(history.path)
         else:
             held = f"no task of a name or kind that {whose or 'the workflow'} has" if history.records else "no times"
-            tell([f"{history.path} has {held}, so it is left out"])
+            tell([f"{shown(history.path)} has {held}, so it is left out"])
     known = Knowledge(flow, tuple(used))
-    tell([f"{', '.join(used)}{whose and ' for '}{whose}: {matched(known.estimate)}"] if used else [])
+    tell([f"{', '.join(map(shown, used))}{whose and ' for '}{whose}: {matched(known.estimate)}"] if used else [])
     return flow, known
 
 

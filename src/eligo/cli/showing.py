@@ -56,9 +56,18 @@ def _times(kind: dict[str, Any]) -> str:
     if kind["seconds"] is None:
         return "how long is not known"
     if kind["least"] is None:
-        return f"{kind['seconds']:,.3g} s, the mean of earlier runs"
-    spread = f" ({kind['least']:,.3g} to {kind['most']:,.3g})" if kind["least"] < kind["most"] else ""
-    return f"{kind['seconds']:,.3g} s{spread}"
+        return f"{_number(kind['seconds'])} s, the mean of earlier runs"
+    spread = f" ({_number(kind['least'])} to {_number(kind['most'])})" if kind["least"] < kind["most"] else ""
+    return f"{_number(kind['seconds'])} s{spread}"
+
+
+def _number(amount: float) -> str:
+    """A number in three digits, or all of them before the point.
+
+    >>> _number(0.12345), _number(3720.0)
+    ('0.123', '3,720')
+    """
+    return f"{amount:,.3g}" if amount < 1000 else f"{amount:,.0f}"
 
 
 def _facts(flow: Workflow, known: Estimate) -> dict[str, Any]:

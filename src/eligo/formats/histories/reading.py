@@ -62,10 +62,10 @@ def _has_times(format: str) -> bool:
 
 def _read_folder(folder: str, limit: int) -> History:
     found: list[History] = []
-    for path in _files(folder):
+    for path, size in _files(folder):
         history = _history_at(path, limit)
         if history is not None:
-            limit -= os.path.getsize(path)
+            limit = max(0, limit - size)
             found.append(history)
     if not found:
         raise FormatError("there is no history in this folder", folder)
@@ -76,15 +76,16 @@ def _read_folder(folder: str, limit: int) -> History:
     return History(tuple(record for each in found for record in each.records), formats, folder, tuple(told))
 
 
-def _files(folder: str) -> Iterator[str]:
-    """The plain files in a folder and below, always in the same order."""
+def _files(folder: str) -> Iterator[tuple[str, int]]:
+    """The plain files in a folder and below, always in the same order, and their sizes."""
     count = 0
     for place, folders, files in os.walk(folder):
         folders.sort()
         for path in (os.path.join(place, file) for file in sorted(files)):
-            if os.path.isfile(path):
+            with suppress(OSError):  # gone since
+                size = os.path.getsize(path) if os.path.isfile(path) else 0
                 count += 1
-                yield path
+                yield from [(path, size)] if size else []
         if count > MOST_FILES:
             raise FormatError(f"there are more than {MOST_FILES:,} files in this folder", folder)
 
