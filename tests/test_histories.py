@@ -61,6 +61,10 @@ EVENTS = """000 (12.000.000) 2026-01-02 03:04:05 Job submitted from host: <10.0.
 005 (14.000.000) 2026-01-02 03:09:00 Job terminated.
 \t(1) Normal termination (return value 0)
 ...
+016 (-1.-1.-1) 2026-01-02 03:09:00 POST script terminated.
+\t(1) Normal termination (return value 0)
+    DAG Node: noop
+...
 """
 OLD_EVENTS = """000 (7.000.000) 12/31 23:59:00 Job submitted from host: <10.0.0.1:9618>
     DAG Node: A

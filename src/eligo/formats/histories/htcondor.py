@@ -29,9 +29,9 @@ SUBMITTED, EXECUTING, TERMINATED = "000", "001", "005"
 END = "..."  # of an event
 
 _EVENT = re.compile(
-    r"([0-9]{3}) \(([0-9]{1,20}\.[0-9]{1,20}\.[0-9]{1,20})\) (\S+?)[ T]([0-9:.]+)(?:Z|[-+][0-9:]+)?(?: |$)"
+    r"([0-9]{3}) \((-?[0-9]{1,20}\.-?[0-9]{1,20}\.-?[0-9]{1,20})\) (\S+?)[ T]([0-9:.]+)(?:Z|[-+][0-9:]+)?(?: |$)"
 )
-_BEGINS = re.compile(r"\s*+[0-9]{3} \([0-9]+\.[0-9]+\.[0-9]+\) [0-9]{2,4}[-/][0-9]{2}")
+_BEGINS = re.compile(r"\s*+[0-9]{3} \(-?[0-9]+\.-?[0-9]+\.-?[0-9]+\) [0-9]{2,4}[-/][0-9]{2}")
 _NODE = re.compile(r"DAG Node: (.+)")
 _RETURNED = re.compile(r"\([01]\) (?:Normal termination \(return value (-?[0-9]+)\)|Abnormal termination)")
 _STATUS = "DAGMan's node status file, which has no times: the log of its jobs, called FILE.dag.nodes.log, has"
