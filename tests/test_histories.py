@@ -16,6 +16,7 @@ from eligo.errors import EligoError, FormatError, InputError
 from eligo.estimating import estimate
 from eligo.formats import History, read_history
 from eligo.formats.histories import table
+from eligo.verifying.finishes import finish_holds
 from eligo.workflow import Task, Timed, Workflow
 
 TRACE = """task_id\thash\tnative_id\tname\tstatus\texit\tsubmit\tduration\trealtime\t%cpu
@@ -448,6 +449,12 @@ def test_seconds_by_name_are_enough_for_a_time(say: Words) -> None:
     assert document["makespan"] == 10.0
     assert document["seconds_from"] == "all.csv"
     assert document["known"] == {"level": "seconds", "by_name": 4, "by_kind": 0, "unknown": 0}
+
+
+def test_a_bound_from_a_history_is_checked_with_it(say: Words) -> None:
+    bound = eligo.earliest_finish(eligo.with_history("flow.arcs", "all.csv"), 2)
+    assert finish_holds(eligo.with_history("flow.arcs", "all.csv"), bound.document())
+    assert not finish_holds("flow.arcs", bound.document())
 
 
 def test_kinds_alone_never_print_a_time(say: Words) -> None:
