@@ -87,7 +87,7 @@ def test_one_name_stands_for_one_class() -> None:
 
 def test_the_library_does_not_speak_of_the_commands_options() -> None:
     """Messages raised below the command line name no option of it."""
-    options = {"--to", "--from", "--in-place", "--override", "--allow-outside", "--effort", "--json", "-o"}
+    options = {"--to", "--from", "--in-place", "--override", "--allow-outside", "--effort", "--json", "--history", "-o"}
     for path in MODULES:
         if path.relative_to(ROOT).parts[0] != "cli":
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

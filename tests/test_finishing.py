@@ -244,13 +244,13 @@ def test_the_command_says_when_and_why(tmp_path: Path, capsys: pytest.CaptureFix
     ("words", "told"),
     [
         (["--workers", "0"], "from 1 to 1,000,000 workers"),
-        (["--workers", "2"], "how long 'b' runs is not known, so nothing can be said of the finish"),
+        (["--workers", "2"], "how long 'a' runs is not known, so nothing can be said of the finish"),
     ],
 )
 def test_the_command_refuses_before_it_plans(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
     path = tmp_path / "flow.json"
-    path.write_text('{"tasks": [{"name": "a", "seconds": 1}, {"name": "b"}]}')
+    path.write_text('{"tasks": [{"name": "a"}, {"name": "b"}]}')
     assert run(["plan", str(path), *words]) == 2
     assert told in capsys.readouterr().err

@@ -291,6 +291,8 @@ def test_a_page_is_called_by_its_workflow_and_says_what_is_gained(say: Words) ->
 DOCUMENTED = {
     "show": "show pie.yaml",
     "plan": "plan pie.yaml",
+    "plan with a history": "plan timed.json --workers 2 --history timed.json",
+    "plan by kinds": "plan pie.yaml --workers 2 --history kinds.csv",
     "explain": "explain torn.arcs",
     "verify an order": "verify pie.yaml order.txt",
     "verify no order": "verify pie.yaml wrong.json",
@@ -326,6 +328,7 @@ def test_every_key_is_documented(say: Words, case: str) -> None:
         '{"tasks": [{"name": "a", "seconds": 1}, {"name": "b", "seconds": 2, "after": ["a"]}]}'
     )
     Path("wrong.json").write_text('["serve"]')
+    Path("kinds.csv").write_text("kind,seconds\nbake,60\n")
     say("plan", "pie.yaml", "--save", "plan.json", "-o", "order.txt")
     document = json.loads(say(*DOCUMENTED[case].split(), "--json")[1])
     assert document["schema"] == SCHEMA

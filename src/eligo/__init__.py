@@ -16,7 +16,7 @@ from eligo.version import __version__
 if TYPE_CHECKING:
     from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator
     from eligo.batches import Batch, Batches, batch
-    from eligo.border import as_workflow
+    from eligo.border import as_workflow, with_history
     from eligo.clusters import Clusters, FatTask, cluster, fat_task
     from eligo.dag import Composition, Dag, compose, sum_of
     from eligo.errors import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from eligo.execution import Execution
     from eligo.explaining import explain
     from eligo.finishing import FinishBound, earliest_finish
-    from eligo.formats import read, write
+    from eligo.formats import History, read, read_history, write
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.prioritising import priorities
     from eligo.simulation import Dealing, deal
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         profile,
     )
     from eligo.verifying import Verification, verify
-    from eligo.workflow import Origin, Task, Workflow
+    from eligo.workflow import Origin, Task, Timed, Workflow
 
 _HOMES = {
     "eligo.allocating": ("Allocator", "Ask", "Grant", "Prudent", "Rules", "allocator"),
@@ -69,8 +69,8 @@ _HOMES = {
     "eligo.execution": ("Execution",),
     "eligo.explaining": ("explain",),
     "eligo.finishing": ("FinishBound", "earliest_finish"),
-    "eligo.formats": ("read", "write"),
-    "eligo.border": ("as_workflow",),
+    "eligo.formats": ("History", "read", "read_history", "write"),
+    "eligo.border": ("as_workflow", "with_history"),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.prioritising": ("priorities",),
     "eligo.simulation": ("Dealing", "deal"),
@@ -83,7 +83,7 @@ _HOMES = {
         "profile",
     ),
     "eligo.verifying": ("Verification", "verify"),
-    "eligo.workflow": ("Origin", "Task", "Workflow"),
+    "eligo.workflow": ("Origin", "Task", "Timed", "Workflow"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -104,6 +104,7 @@ __all__ = [
     "FinishBound",
     "FormatError",
     "Grant",
+    "History",
     "InputError",
     "Judgement",
     "MoveError",
@@ -115,6 +116,7 @@ __all__ = [
     "ScheduleError",
     "StateError",
     "Task",
+    "Timed",
     "UnknownTaskError",
     "Verification",
     "Workflow",
@@ -138,8 +140,10 @@ __all__ = [
     "priorities",
     "profile",
     "read",
+    "read_history",
     "sum_of",
     "verify",
+    "with_history",
     "write",
 ]
 

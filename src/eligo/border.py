@@ -10,11 +10,19 @@ The module of a library is imported only where an object of that library is give
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from eligo import estimating
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
+from eligo.names import Name
 from eligo.workflow import Workflow
+
+if TYPE_CHECKING:
+    from eligo.formats import History
+    from eligo.formats.detecting import StrPath
+
+    Record = tuple[Name | None, str | None, float]  # such as a Timed
 
 DEEPEST = 20  # lists inside lists of a Dask graph that are looked through
 
@@ -34,6 +42,33 @@ def as_workflow(source: object) -> Workflow:
 
         return read(source)
     return _reader(source)(source)
+
+
+def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]") -> Workflow:
+    """The workflow with how long tasks took in earlier runs: files, folders, histories that were read, or records.
+
+    Names count first, then kinds: see `eligo.estimating`.
+
+    >>> flow = with_history({"fit_1": [], "fit_2": [], "plot": ["fit_1"]}, [("fit_1", None, 4.0), (None, "plot", 2.0)])
+    >>> estimating.estimate(flow).seconds.tolist()
+    [4.0, 4.0, 2.0]
+    """
+    found = as_workflow(flow)
+    for history in histories:
+        found = estimating.with_history(found, _records(history))
+    return found
+
+
+def _records(history: "StrPath | History | Iterable[Record]") -> "Iterable[Record]":
+    from eligo.formats import History, read_history
+
+    if isinstance(history, str | os.PathLike):
+        history = read_history(history)
+    if isinstance(history, History):
+        return history.records
+    if not isinstance(history, Iterable):
+        raise InputError(f"{type(history).__name__} is no history: give the path of a file or folder, or records")
+    return history
 
 
 def dag_of(source: object) -> Dag:

@@ -11,6 +11,7 @@ A time can be promised at the level `seconds` only: the means of kinds make good
 
 import math
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -36,6 +37,8 @@ class Estimate:
     #: of how many of these tasks the own time was taken from the history; and how many have that of their kind
     recalled: int = 0
     by_kind: int = 0
+    #: the kinds by which these are known, those of most such tasks first
+    kinds: tuple[str, ...] = ()
 
     @property
     def level(self) -> str:
@@ -43,6 +46,11 @@ class Estimate:
         if not len(self.own) or (self.own.all() and self.seconds.any()):
             return "seconds"
         return "kinds" if (self.own.any() or self.by_kind) and self.seconds.any() else "nothing"
+
+    @property
+    def unknown(self) -> int:
+        """Of how many tasks not even the kind is known."""
+        return len(self.own) - int(self.own.sum()) - self.by_kind
 
     def __repr__(self) -> str:
         return f"Estimate({self.level!r}, {len(self.seconds)} tasks)"
@@ -69,45 +77,63 @@ def estimate(flow: Workflow) -> Estimate:
     if not flow.history and not np.isnan(times).any():
         return Estimate(times, np.ones(n, np.bool_))
     kinds = [kind_of(flow.task(name)) for name in tasks]
-    recalled = _recalled(flow, kinds)
+    past = _Past(flow, kinds)
+    recalled = _recalled(flow, past)
     times = np.where(np.isnan(recalled), times, recalled)
-    return _filled(times, kinds, _kind_means(flow, kinds, times), int((~np.isnan(recalled)).sum()))
+    return _filled(times, kinds, _kind_means(flow, kinds, times, past), int((~np.isnan(recalled)).sum()))
 
 
-def _recalled(flow: Workflow, kinds: Sequence[str]) -> Floats:
+def reached(flow: Workflow, history: Iterable[Timed]) -> bool:
+    """Whether a history says anything of the tasks of a workflow, by name or by kind."""
+    past = _Past(flow, [kind_of(flow.task(name)) for name in flow.dag.tasks])
+    return any(past.kind(timed) in past.known or past.task(timed) is not None for timed in history)
+
+
+class _Past:
+    """What records of a history mean for a workflow; names count as text where its tasks are no strings."""
+
+    def __init__(self, flow: Workflow, kinds: Sequence[str]) -> None:
+        numbers = range(len(flow))
+        self.number: dict[Name, int] = dict(zip(flow.dag.labels, numbers, strict=True))
+        self.number |= dict(zip(flow.dag.tasks, numbers, strict=True))
+        self.kinds, self.known = kinds, set(kinds)
+
+    def _named(self, timed: Timed) -> int | None:
+        return None if timed.task is None else self.number.get(timed.task)
+
+    def kind(self, timed: Timed) -> str:
+        """The kind of task that took so long: as it says, else that of the task of this name."""
+        named = self._named(timed) if timed.kind is None else None
+        return kind_of(Task(name=timed.task, category=timed.kind)) if named is None else self.kinds[named]
+
+    def task(self, timed: Timed) -> int | None:
+        """The task that is meant by name; None where the history says that another kind of task had it."""
+        named, kind = self._named(timed), self.kind(timed)
+        return None if named is None or (kind != self.kinds[named] and kind in self.known) else named
+
+
+def _recalled(flow: Workflow, past: _Past) -> Floats:
     """The times that the history has under the tasks' own names; not a number elsewhere."""
-    kind_at, all_kinds = dict(zip(flow.dag.tasks, kinds, strict=True)), set(kinds)
-    named = _means(
-        (timed.task, timed.seconds)
-        for timed in flow.history
-        if timed.task in kind_at and (_past_kind(timed, kind_at) not in all_kinds - {kind_at[timed.task]})
-    )
-    return np.array([named.get(name, np.nan) for name in flow.dag.tasks], np.float64)
+    named = _means((past.task(timed), timed.seconds) for timed in flow.history)
+    return np.array([named.get(v, np.nan) for v in range(len(flow))], np.float64)
 
 
-def _kind_means(flow: Workflow, kinds: Sequence[str], times: Floats) -> dict[str, float]:
+def _kind_means(flow: Workflow, kinds: Sequence[str], times: Floats, past: _Past) -> dict[str, float]:
     """The mean time of each kind of the workflow that is known: from the history, else from the tasks that are."""
-    kind_at = dict(zip(flow.dag.tasks, kinds, strict=True))
-    past = ((_past_kind(timed, kind_at), timed.seconds) for timed in flow.history)
+    there = ((past.kind(timed), timed.seconds) for timed in flow.history)
     here = ((kind, time) for kind, time in zip(kinds, times.tolist(), strict=True) if not math.isnan(time))
-    means = _means(here) | _means(past)
-    return {kind: means[kind] for kind in sorted(set(kinds) & set(means))}
+    means = _means(here) | _means(there)
+    return {kind: means[kind] for kind in sorted(past.known & set(means))}
 
 
 def _filled(times: Floats, kinds: Sequence[str], means: Mapping[str, float], recalled: int) -> Estimate:
     """The times that are not known taken from their kinds, or from all kinds."""
     own = ~np.isnan(times)
-    usual = math.fsum(means.values()) / len(means) if means else 1.0
+    usual = _mean(list(means.values())) if means else 1.0
     of_kind = np.array([means.get(kind, usual) for kind in kinds], np.float64)
-    by_kind = sum(kind in means for kind, known in zip(kinds, own.tolist(), strict=True) if not known)
-    return Estimate(np.where(own, times, of_kind), own, recalled, by_kind)
-
-
-def _past_kind(timed: Timed, kind_at: Mapping[Name, str]) -> str:
-    """The kind of task that took so long: as it says, else that of the task of this name."""
-    if timed.kind is None and timed.task in kind_at:
-        return kind_at[timed.task]
-    return kind_of(Task(name=timed.task, category=timed.kind))
+    lent = Counter(kind for kind, known in zip(kinds, own.tolist(), strict=True) if not known and kind in means)
+    names = tuple(kind for kind, _ in lent.most_common())
+    return Estimate(np.where(own, times, of_kind), own, recalled, lent.total(), names)
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -118,16 +144,19 @@ def _means(pairs: Iterable[tuple[Key, float]]) -> dict[Key, float]:
     found: dict[Key, list[float]] = {}
     for key, number in pairs:
         found.setdefault(key, []).append(number)
-    return {key: math.fsum(numbers) / len(numbers) for key, numbers in found.items()}
+    return {key: _mean(numbers) for key, numbers in found.items()}
 
 
-def with_history(flow: Workflow, history: Iterable[Timed]) -> Workflow:
+def _mean(numbers: Sequence[float]) -> float:
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:  # the sum is more than a float can hold, the mean is not
+        return math.fsum(number / len(numbers) for number in numbers)
+
+
+def with_history(flow: Workflow, history: Iterable[tuple[Name | None, str | None, float]]) -> Workflow:
     """The workflow with what is known of earlier runs, after what it had of them."""
-    added = tuple(history)
-    for timed in added:
-        if not is_amount(timed.seconds):
-            what = shorten(timed.kind if timed.task is None else timed.task)
-            raise InputError(f"in the history {what!r} takes {timed.seconds!r} seconds, which is no length of time")
+    added = tuple(map(_checked, history))
     return replace(flow, history=(*flow.history, *added))
 
 
@@ -136,6 +165,23 @@ def without_seconds(flow: Workflow) -> Workflow:
     timed = any(task.seconds is not None for task in flow.details.values())
     bare = {name: replace(task, seconds=None) for name, task in flow.details.items()} if timed else flow.details
     return replace(flow, details=bare, history=()) if timed or flow.history else flow
+
+
+def _checked(timed: object) -> Timed:
+    """The record, which names a task or a kind and has a length of time."""
+    try:
+        hash(timed)
+        found = Timed(*timed)  # type: ignore[misc]
+    except TypeError:
+        raise InputError(
+            f"a history has a task, a kind and seconds each, and {shorten(repr(timed))} is not that"
+        ) from None
+    what = shorten(found.kind if found.task is None else found.task)
+    if not isinstance(found.kind, str | None):
+        raise InputError(f"in the history the kind of {what!r} is {shorten(repr(found.kind))}, which is no text")
+    if not is_amount(found.seconds):
+        raise InputError(f"in the history {what!r} takes {found.seconds!r} seconds, which is no length of time")
+    return found
 
 
 def kind_of(task: Task) -> str:

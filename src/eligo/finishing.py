@@ -90,7 +90,8 @@ def own_seconds(flow: Workflow) -> Floats:
     found = estimate(flow)
     for v in np.flatnonzero(~found.own)[:1]:
         name = shorten(flow.dag.tasks[v])
-        raise InputError(f"how long {name!r} runs is not known, so nothing can be said of the finish")
+        unknown = f"how long {name!r} runs is not known, so nothing can be said of the finish"
+        raise InputError(unknown).cured_by("history")
     return found.seconds
 
 

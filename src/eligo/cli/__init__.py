@@ -22,6 +22,7 @@ REMEDIES = {
     "columns": "--columns FROM,TO names yours",
     "in_place": "--in-place changes the file itself",
     "force": "--force overwrites it",
+    "history": "--history FILE takes run times from earlier runs",
     "family": "`eligo generate list` shows them all",
 }
 

@@ -13,10 +13,12 @@ from eligo.cli.options import (
     File,
     Force,
     From,
+    Histories,
     Json,
     OrderWritten,
     Outside,
     Override,
+    Picture,
     Prefer,
     PriorityBase,
     Reverse,
@@ -59,13 +61,15 @@ def show(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    history: Histories = None,
     json: Json = False,
 ) -> None:
     """Size and shape of a workflow, and how many tasks are ready under first come, first served."""
     from eligo.cli.plans import read_told
+    from eligo.cli.recalling import recall
     from eligo.cli.showing import show_shape
 
-    show_shape(read_told(file, from_, allow_outside, reverse, (args, env, columns)), file, json)
+    show_shape(*recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history), file, json)
 
 
 @app.command()
@@ -88,6 +92,7 @@ def plan(
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
     workers: Workers = None,
+    history: Histories = None,
     effort: EffortOption = "normal",
     prefer: Prefer = "path",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False,
@@ -114,6 +119,7 @@ def plan(
         tell,
         working,
     )
+    from eligo.cli.recalling import recall
     from eligo.planning import plan as make_plan
     from eligo.prioritising import check_order
 
@@ -123,7 +129,7 @@ def plan(
     if [output, save, "-" if json else None].count("-") > 1:
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow, known = recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history)
     check_workers(flow, workers)
     writing = in_place or output is not None
     text = text_to_write(flow, file, output, to) if writing else None
@@ -133,12 +139,12 @@ def plan(
         found = make_plan(flow, effort, prefer, clock)
     told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
     if json:
-        ends = {} if workers is None else finish_told(flow, found, workers, order)
-        print_json(plan_document(found) | ends)
+        ends = {} if workers is None else finish_told(flow, found, workers, order, known)
+        print_json(plan_document(found) | (known.document() if history or workers else {}) | ends)
     elif output != "-" and save != "-":
         print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
         if workers is not None:
-            print_finish(flow, found, workers, order)
+            print_finish(flow, found, workers, order, known)
         if verbose:
             print_details(found, prefer)
     if save is not None:
@@ -149,9 +155,7 @@ def plan(
 @app.command()
 def explain(
     file: File,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
-    ] = None,
+    output: Picture = None,
     effort: EffortOption = "normal",
     from_: From = None,
     allow_outside: Outside = False,
@@ -397,10 +401,9 @@ def compare(
     results: Annotated[
         str | None, typer.Option(help="Keep finished results here (.csv, .parquet), and go on from what it has.")
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")
-    ] = None,
+    output: Picture = None,
     reverse: Reverse = False,
+    history: Histories = None,
     json: Json = False,
 ) -> None:
     """Which order would have served you best, and at which rate of requests: schedulers side by side."""
@@ -419,6 +422,7 @@ def compare(
         runs=runs,
         seed=seed,
         reverse=reverse,
+        histories=history or [],
     )
     play(request, results, processes, on, output, json)
 

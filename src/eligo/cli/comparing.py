@@ -4,13 +4,14 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
+from eligo.cli.recalling import Knowledge, fitted, read_histories
 from eligo.errors import InputError
 from eligo.formats import generate, read
 from eligo.simulation import Clients
@@ -52,6 +53,7 @@ class CompareRequest:
     runs: int
     seed: int
     reverse: bool
+    histories: Sequence[str] = ()
 
 
 def experiment_of(request: CompareRequest) -> Experiment:
@@ -60,6 +62,8 @@ def experiment_of(request: CompareRequest) -> Experiment:
     if described:
         if len(request.files) > 1 or request.families:
             raise InputError(f"{described[0]} describes an experiment of its own: give it alone")
+        if request.histories:
+            raise InputError(f"{described[0]} describes an experiment, which takes no --history: give a workflow")
         return read_experiment(described[0])
     if not request.files and not request.families:
         raise InputError("what is to be compared? Give a workflow, an experiment, or --family")
@@ -124,7 +128,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
     request: CompareRequest, results: str | None, processes: int, on: str | None, output: str | None, as_json: bool
 ) -> None:
     """Play, draw and print."""
-    experiment = experiment_of(request)
+    experiment, known = recalled(experiment_of(request), request.histories)
     file = results_file(request, results)
     if on is not None:
         experiment = with_absolute_paths(experiment)
@@ -141,7 +145,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
 
         save_report(report, output)
     if as_json:
-        print_json(document(records))
+        print_json(document(records, known))
         return
     print_report(report, legend=report.words)
     if any(record.endless for record in records):
@@ -149,8 +153,23 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
     tell([f"wrote {path}" for path in (file, output) if path is not None])
 
 
-def document(records: Sequence[Record]) -> dict[str, object]:
-    """The results as plain data."""
+def recalled(experiment: Experiment, paths: Sequence[str]) -> tuple[Experiment, dict[str, Knowledge]]:
+    """The experiment with the histories in these files, each for the dags that it fits, and what is known of these."""
+    if "-" in paths:
+        raise InputError("a history is read more than once here, which standard input is not: give a file")
+    histories = read_histories(paths)
+    if not histories:
+        return experiment, {}
+    several = len(experiment.sources) > 1
+    known = {
+        each.label: fitted(each.load(), histories, each.label if several else "")[1] for each in experiment.sources
+    }
+    sources = tuple(replace(each, histories=known[each.label].histories) for each in experiment.sources)
+    return replace(experiment, sources=sources), known
+
+
+def document(records: Sequence[Record], known: Mapping[str, Knowledge]) -> dict[str, object]:
+    """The results as plain data, with what is known of earlier runs where there is a history."""
     best = {
         contest.dag: {
             "answer": answer(contest),
@@ -160,6 +179,7 @@ def document(records: Sequence[Record]) -> dict[str, object]:
                 f"{column.rate:g}": [name for name in contest.ranking if not contest.worse(name, column)]
                 for column in contest.rates
             },
+            **(known[contest.dag].document() if contest.dag in known else {}),
         }
         for contest in contests_of(records)
     }

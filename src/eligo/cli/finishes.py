@@ -3,8 +3,10 @@
 from typing import Any
 
 from eligo.cli.printing import print_lines
+from eligo.cli.recalling import Knowledge
 from eligo.errors import InputError
-from eligo.finishing import earliest_finish
+from eligo.estimating import estimate
+from eligo.finishing import checked_workers, earliest_finish
 from eligo.planning import Plan
 from eligo.simulation.steady import Finish, finish_on
 from eligo.workflow import Workflow
@@ -15,30 +17,41 @@ ALIKE = 0.01  # more workers that gain less than this share gain nothing
 
 def check_workers(flow: Workflow, workers: int | None) -> None:
     """Refuse, before the work, what nothing can be said of."""
-    if workers is not None:
+    if workers is not None and checked_workers(workers) and estimate(flow).level != "kinds":
         earliest_finish(flow, workers)
 
 
-def finish_told(flow: Workflow, plan: Plan, workers: int, order: str) -> dict[str, Any]:
-    """What JSON says of the finish."""
+def finish_told(flow: Workflow, plan: Plan, workers: int, order: str, known: Knowledge) -> dict[str, Any]:
+    """What JSON says of the finish; nothing where only kinds are known."""
+    if known.estimate.level == "kinds":
+        return {"workers": workers, "makespan": None, "bound": None, "certificate": None}
     found = finish_on(flow, workers, order, plan)
     return {
         "workers": workers,
         "makespan": found.makespan,
         "bound": found.bound.seconds,
         "certificate": found.bound.document(),
-        "seconds_from": "the file",
     }
 
 
-def print_finish(flow: Workflow, plan: Plan, workers: int, order: str) -> None:
-    """When it ends, before when it cannot, why, and what more workers would bring."""
+def print_finish(flow: Workflow, plan: Plan, workers: int, order: str, known: Knowledge) -> None:
+    """When it ends, before when it cannot, why, and what more workers would bring; no time where only kinds are known."""
+    if known.estimate.level == "kinds":
+        count = int((~known.estimate.own).sum())
+        unknown = f"of {count:,} task{'' if count == 1 else 's'} the own run time is not known"
+        print_lines(
+            [
+                "",
+                f"{_counted(workers)}: no time is promised, for {unknown}; the means of kinds are good for an order only.",
+            ]
+        )
+        return
     found = finish_on(flow, workers, order, plan)
     within = f" (this one is within {_upward(found.gap)} % of that)" if found.gap > 0 else ""
     print_lines(
         [
             "",
-            f"{_counted(workers)}: about {lasting(found.makespan)}, if tasks take as long as the file says; no order can"
+            f"{_counted(workers)}: about {lasting(found.makespan)}, if tasks take as long as {known.says}; no order can"
             f" finish before {lasting(found.bound.seconds)}{within}.",
             f"Why: {found.bound.why(lasting)}.",
             _more(flow, plan, workers, order, found),

@@ -11,6 +11,14 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that elig
 Workers = Annotated[
     int | None, typer.Option("--workers", help="Also say when it ends on so many workers, where run times are known.")
 ]
+Histories = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--history",
+        metavar="FILE",
+        help="How long tasks took in earlier runs: a trace, log, table, workflow or folder; may be repeated.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for programs.")]
 EffortOption = Annotated[
     str,
@@ -43,6 +51,7 @@ Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables f
 Columns = Annotated[
     str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")
 ]
+Picture = Annotated[str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")]
 Reverse = Annotated[
     bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")
 ]

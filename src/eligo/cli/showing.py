@@ -4,20 +4,23 @@ from typing import Any
 
 from eligo.cli.plans import headline
 from eligo.cli.printing import print_facts, print_json, sparkline
-from eligo.estimating import kind_of
+from eligo.cli.recalling import Knowledge
+from eligo.estimating import Estimate, kind_of
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
 MOST_KINDS = 12
 
 
-def show_shape(flow: Workflow, file: str, as_json: bool) -> None:
+def show_shape(flow: Workflow, known: Knowledge, file: str, as_json: bool) -> None:
     """Print how large a workflow is, and how many tasks are ready under first come, first served."""
-    facts, profile, kinds = _facts(flow), eligible_counts(flow.dag, flow.dag.order).tolist(), kinds_of(flow)
+    facts, kinds = _facts(flow, known.estimate), kinds_of(flow, known.estimate)
+    profile = eligible_counts(flow.dag, flow.dag.order).tolist()
     area, average = sum(profile), sum(profile) / max(1, len(flow))
     if as_json:
-        known = {"name": flow.name, "format": flow.origin and flow.origin.format}
-        print_json(known | facts | {"area": area, "average": average, "profile": profile, "kinds": kinds})
+        named = {"name": flow.name, "format": flow.origin and flow.origin.format}
+        shape = {"area": area, "average": average, "profile": profile, "kinds": kinds}
+        print_json(named | facts | shape | known.document())
         return
     told = [(key.replace("_", " "), value) for key, value in facts.items()]
     title = headline(flow, flow.name or file)
@@ -28,31 +31,46 @@ def show_shape(flow: Workflow, file: str, as_json: bool) -> None:
         print_facts(f"... and {more:,} more kinds" if more > 0 else "", [])
 
 
-def kinds_of(flow: Workflow) -> list[dict[str, Any]]:
+def kinds_of(flow: Workflow, known: Estimate) -> list[dict[str, Any]]:
     """The kinds of tasks, those that take longest in all first: how many, their mean seconds, and least and most."""
-    seconds: dict[str, list[float | None]] = {}
-    for name in flow.dag.tasks:
-        task = flow.task(name)
-        seconds.setdefault(kind_of(task), []).append(task.seconds)
-    found = [_kind(kind, times) for kind, times in seconds.items()]
+    members: dict[str, list[int]] = {}
+    for v, name in enumerate(flow.dag.tasks):
+        members.setdefault(kind_of(flow.task(name)), []).append(v)
+    found = [_kind(kind, tasks, known) for kind, tasks in members.items()]
     return sorted(found, key=lambda kind: (-(kind["seconds"] or 0.0) * kind["tasks"], -kind["tasks"]))
 
 
-def _kind(kind: str, times: list[float | None]) -> dict[str, Any]:
-    known = [time for time in times if time is not None]
-    mean = sum(known) / len(known) if known else None
-    ends = {"least": min(known, default=None), "most": max(known, default=None)}
-    return {"kind": kind, "tasks": len(times), "seconds": mean, **ends}
+def _kind(kind: str, tasks: list[int], known: Estimate) -> dict[str, Any]:
+    own: list[float] = known.seconds[tasks][known.own[tasks]].tolist()
+    mean = sum(own) / len(own) if own else float(known.seconds[tasks[0]]) if kind in known.kinds else None
+    return {
+        "kind": kind,
+        "tasks": len(tasks),
+        "seconds": mean,
+        "least": min(own, default=None),
+        "most": max(own, default=None),
+    }
 
 
 def _times(kind: dict[str, Any]) -> str:
     if kind["seconds"] is None:
         return "how long is not known"
-    spread = f" ({kind['least']:,.3g} to {kind['most']:,.3g})" if kind["least"] < kind["most"] else ""
-    return f"{kind['seconds']:,.3g} s{spread}"
+    if kind["least"] is None:
+        return f"{_number(kind['seconds'])} s, the mean of earlier runs"
+    spread = f" ({_number(kind['least'])} to {_number(kind['most'])})" if kind["least"] < kind["most"] else ""
+    return f"{_number(kind['seconds'])} s{spread}"
 
 
-def _facts(flow: Workflow) -> dict[str, Any]:
+def _number(amount: float) -> str:
+    """A number in three digits, or all of them before the point.
+
+    >>> _number(0.12345), _number(3720.0)
+    ('0.123', '3,720')
+    """
+    return f"{amount:,.3g}" if amount < 1000 else f"{amount:,.0f}"
+
+
+def _facts(flow: Workflow, known: Estimate) -> dict[str, Any]:
     dag = flow.dag
     return {
         "tasks": len(dag),
@@ -63,5 +81,5 @@ def _facts(flow: Workflow) -> dict[str, Any]:
         "sinks": len(dag.sinks),
         "components": len(dag.components()),
         "duplicate_arcs": dag.duplicates,
-        "seconds_known": sum(task.seconds is not None for task in flow.details.values()),
+        "seconds_known": int(known.own.sum()),
     }

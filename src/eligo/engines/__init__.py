@@ -6,6 +6,6 @@
 | `executor` | any `concurrent.futures` executor of the user's |
 """
 
-from eligo.engines.jobs import Call, Command, Engine, Job, Outcome, Work
+from eligo.engines.jobs import Command, Ending, Engine, Function, Job, Work
 
-__all__ = ["Call", "Command", "Engine", "Job", "Outcome", "Work"]
+__all__ = ["Command", "Ending", "Engine", "Function", "Job", "Work"]

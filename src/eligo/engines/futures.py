@@ -6,15 +6,15 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from eligo.allocating import Ask
-from eligo.engines.jobs import Job, Outcome
-from eligo.engines.performing import Performed, lost, outcomes, perform
+from eligo.engines.jobs import Ending, Job
+from eligo.engines.performing import Performed, endings, lost, perform
 
 
 class AnyFuture(Protocol):
     """What is asked of a future."""
 
     def add_done_callback(self, told: Callable[[Any], object]) -> object:
-        """Call a function once it is done."""
+        """Function a function once it is done."""
         ...
 
     def result(self) -> Any:
@@ -50,13 +50,13 @@ class FutureEngine:
         self._out[job.number] = (job, future)
         future.add_done_callback(lambda done: self._done.put((job, done)))
 
-    def wait(self, seconds: float | None) -> list[Outcome]:
+    def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
-        found: list[Outcome] = []
+        found: list[Ending] = []
         for job, future in self._ended(seconds):
             if self._out.pop(job.number, None) is not None:
                 self._free.append(str(job.client))
-                found += self.outcome(job, future)
+                found += self.ending(job, future)
         return found
 
     def _ended(self, seconds: float | None) -> Iterator[tuple[Job, AnyFuture]]:
@@ -65,13 +65,13 @@ class FutureEngine:
             while True:
                 yield self._done.get_nowait()
 
-    def outcome(self, job: Job, future: AnyFuture) -> list[Outcome]:
+    def ending(self, job: Job, future: AnyFuture) -> list[Ending]:
         """What came of a job; a future that brings nothing lost its worker."""
         try:
             performed: list[Performed] = future.result()
         except BaseException as error:  # whatever the engine's own futures raise: the task itself raises nothing
             return [lost(job, f"{type(error).__name__}: {error}"[:1000])]
-        return outcomes(job, performed)
+        return endings(job, performed)
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """Stop what has not begun; what runs goes on to its end."""

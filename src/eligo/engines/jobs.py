@@ -23,7 +23,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Function:
     """A Python function with its arguments."""
 
     function: Callable[..., Any]
@@ -31,7 +31,7 @@ class Call:
 
 
 #: what a task does
-Work = Command | Call
+Work = Command | Function
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +51,7 @@ class Job:
     timeout: float | None = None
 
 
-class Outcome(NamedTuple):
+class Ending(NamedTuple):
     """What became of one task of a job."""
 
     job: Job
@@ -98,7 +98,7 @@ class Engine(Protocol):
         """Begin a job, for the client that asked."""
         ...
 
-    def wait(self, seconds: float | None) -> list[Outcome]:
+    def wait(self, seconds: float | None) -> list[Ending]:
         """What came of tasks since; waits up to so many seconds, or for ever, until there is something."""
         ...
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from eligo.allocating import Ask
-from eligo.engines.jobs import Call, Command, Job, Outcome
+from eligo.engines.jobs import Command, Ending, Function, Job
 from eligo.engines.performing import GRACE, KILOBYTE, NO_PROGRAM, said
 from eligo.errors import InputError
 from eligo.names import Name
@@ -62,7 +62,7 @@ class LocalEngine:
         self._running: dict[int, _Running] = {}  # by the file that tells of its end
         self._stopping: list[_Running] = []
         self._poll = select.poll()
-        self._ended: list[Outcome] = []
+        self._ended: list[Ending] = []
         self._environment, self._here = dict(os.environ), os.getcwd()
         self._printed = Printed(scratch) if scratch is not None else None
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -91,7 +91,7 @@ class LocalEngine:
         """Begin one task of a job."""
         work, timeout = running.job.works[running.index], running.job.timeout
         running.began = time.time()
-        if isinstance(work, Call):
+        if isinstance(work, Function):
             raise InputError("a local process runs commands, and this task is a function")
         try:
             running.pid = self._spawn(work, running.slot)
@@ -119,7 +119,7 @@ class LocalEngine:
         child.returncode = 0  # it is waited for here, and not when it is forgotten
         return child.pid
 
-    def wait(self, seconds: float | None) -> list[Outcome]:
+    def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while not self._ended:
@@ -152,9 +152,9 @@ class LocalEngine:
     def _tell(self, running: _Running, code: int, failure: str | None, memory: int | None) -> None:
         """Say what became of a task; its job goes on, or its slot is free."""
         job, index, now = running.job, running.index, time.time()
-        outcome = Outcome(job, index, running.began, now, failure, None, code, memory, running.lost)
-        self._ended.append(outcome)
-        if not outcome.last:
+        ending = Ending(job, index, running.began, now, failure, None, code, memory, running.lost)
+        self._ended.append(ending)
+        if not ending.last:
             self._begin(_Running(job, running.slot, index + 1))
             return
         self._free.append(running.slot)

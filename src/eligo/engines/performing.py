@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
-from eligo.engines.jobs import Call, Command, Job, Outcome, Work
+from eligo.engines.jobs import Command, Ending, Function, Job, Work
 
 GRACE = 5.0  # seconds between the polite signal and the other one
 NO_PROGRAM = 127  # as shells say it
@@ -16,7 +16,7 @@ KILOBYTE = 1024  # the unit in which the system tells the memory of a process th
 
 
 class Performed(NamedTuple):
-    """What became of one task, told by the worker; see `Outcome`."""
+    """What became of one task, told by the worker; see `Ending`."""
 
     began: float
     ended: float
@@ -31,21 +31,21 @@ def perform(works: tuple[Work, ...], timeout: float | None) -> list[Performed]:
     """Run the tasks of a job one after another, up to the first that fails."""
     found = []
     for work in works:
-        found.append(_called(work) if isinstance(work, Call) else run_command(work, timeout))
+        found.append(_called(work) if isinstance(work, Function) else run_command(work, timeout))
         if found[-1].failure is not None:
             break
     return found
 
 
-def outcomes(job: Job, performed: list[Performed]) -> list[Outcome]:
+def endings(job: Job, performed: list[Performed]) -> list[Ending]:
     """What a worker told, as the loop hears it."""
-    return [Outcome(job, place, *told) for place, told in enumerate(performed)]
+    return [Ending(job, place, *told) for place, told in enumerate(performed)]
 
 
-def lost(job: Job, why: str) -> Outcome:
+def lost(job: Job, why: str) -> Ending:
     """A job whose worker, or whose queue, is gone."""
     now = time.time()
-    return Outcome(job, 0, now, now, why, lost=True)
+    return Ending(job, 0, now, now, why, lost=True)
 
 
 def said(code: int) -> str | None:
@@ -59,7 +59,7 @@ def said(code: int) -> str | None:
     return f"exit code {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
 
 
-def _called(work: Call) -> Performed:
+def _called(work: Function) -> Performed:
     began = time.time()
     try:
         value = work.function(*work.arguments)

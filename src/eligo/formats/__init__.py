@@ -25,6 +25,8 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
 
+How long tasks took in earlier runs is read from other files too: see `eligo.formats.histories`.
+
 Tasks and arcs are never lost: a format that cannot write a task's name refuses to, or changes it where that is asked for.
 What else a format cannot represent, such as the commands in an arc list, is left out; `lost` tells what that is.
 
@@ -33,37 +35,26 @@ What else a format cannot represent, such as the commands in an arc list, is lef
 '{"arcs": [["a", "b"]], "nodes": ["a", "b"]}\\n'
 """
 
-import gc
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import cast
 
 from eligo.dag import Dag
-from eligo.errors import FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats import orders
-from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, of_suffix
-from eligo.formats.shared.files import (
-    LARGEST_FILE,
-    Beside,
-    load,
-    load_any,
-    load_bytes,
-    not_utf_8,
-    save,
-    save_bytes,
-    shown,
-)
-from eligo.formats.shared.interface import GIVEN, Editing, Format, Given, Prioritising, Renaming, Taking
-from eligo.formats.shared.json_text import line_of, quote
-from eligo.formats.shared.json_text import load as load_json
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module
+from eligo.formats.histories import History
+from eligo.formats.histories.reading import read_history
+from eligo.formats.reading import parse, parsed, read, read_claim, read_order
+from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
+from eligo.formats.shared.interface import Editing, Format, Prioritising, Renaming
 from eligo.formats.shared.names import renamed
 from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
 
 __all__ = [
     "LARGEST_FILE",
     "MODULES",
+    "History",
     "detect",
     "format_for_priorities",
     "format_to_write",
@@ -73,18 +64,13 @@ __all__ = [
     "parse",
     "read",
     "read_claim",
+    "read_history",
     "read_order",
     "refuse_source",
     "source_text",
     "write",
     "write_priorities",
 ]
-
-#: The formats that say which task needs which in words, not by an arrow that may be meant either way.
-IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx"}
-
-#: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
-UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
 
 #: What a format may be unable to represent, in words.
 WORDS = {
@@ -99,38 +85,6 @@ WORDS = {
     "priority": "priorities",
     "file_sizes": "sizes of files",
 }
-
-
-def read(
-    path: StrPath,
-    format: str | None = None,
-    limit: int = LARGEST_FILE,
-    allow_outside: bool = False,
-    reverse: bool = False,
-    **given: Unpack[Given],
-) -> Workflow:
-    """The workflow in a file, or in standard input where *path* is "-"; gzip and zstd are undone.
-
-    Without *format*, the file's name and what is in it tell. A file of more than *limit* bytes is refused, also when it
-    only becomes so large by decompression or by the files that it names. Those have to be in its folder or below, unless
-    *allow_outside*. With *reverse*, every arc is turned round, as for a graph that points from what needs to what is
-    needed. What the file may need beside itself is *given*: see `Given`. Every error names the file.
-    """
-    if format is not None:
-        module(format)  # a wrong name is told before any file is opened
-    path = os.fspath(path)
-    text, encoding = load_any(path, limit)
-    try:
-        with _collector_paused():
-            format = format or detect(path, text)
-            if encoding == "latin-1" and format in UNICODE:
-                raise not_utf_8(text, path)
-            beside = Beside(None if path == "-" else path, limit - len(text), allow_outside)
-            flow = _parsed(text, format, beside, reverse, **given)
-            kept = text if path == "-" and hasattr(module(format), "prioritised") else None
-            return replace(flow, origin=replace(_origin(flow, path, encoding), files=beside.files, text=kept))
-    except InputError as error:
-        raise _located(error, path, text) from None
 
 
 def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:
@@ -244,7 +198,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     found = cast(Editing, chosen).prioritised(text, flow, numbers)
     if found is None:
         return None
-    again = _parsed(found, chosen.NAME, None, origin.reversed)
+    again = parsed(found, chosen.NAME, None, origin.reversed)
     same = again.dag == flow.dag and all(
         again.task(name) == replace(flow.task(name), priority=number) for name, number in numbers.items()
     )
@@ -291,32 +245,6 @@ def lost(flow: Workflow, format: str) -> list[str]:
     return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + told
 
 
-def read_order(path: StrPath, limit: int = LARGEST_FILE) -> tuple[str, ...]:
-    """The order of tasks in a file, or in standard input where *path* is "-": see `eligo.formats.orders`."""
-    found = read_claim(path, limit)
-    return orders.listed(found) if isinstance(found, dict) else found
-
-
-def read_claim(path: StrPath, limit: int = LARGEST_FILE) -> dict[str, Any] | tuple[str, ...]:
-    """What `verify` takes: a plan saved with its proof, or the order of tasks in a file."""
-    path = os.fspath(path)
-    text = load(path, limit, may_be_empty=True)
-    try:
-        kinds = of_suffix(path)
-        if kinds and not {"json", "arcs", "csv"} & {*kinds}:
-            raise FormatError(f"this is a workflow ({kinds[-1]}), not an order: that is names, one a line, or JSON")
-        document = load_json(text) if text.lstrip().startswith("{") else None
-        return document if isinstance(document, dict) and "proof" in document else orders.parse(text)
-    except InputError as error:
-        raise _located(error, path, text) from None
-
-
-def parse(text: str, format: str | None = None, reverse: bool = False, **given: Unpack[Given]) -> Workflow:
-    """The workflow that *text* describes; without *format*, its looks tell which it is; the rest is as for `read`."""
-    with _collector_paused():
-        return _parsed(text, format or detect(None, text), None, reverse, **given)
-
-
 def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
     """The text that describes a workflow in this format; *names* that it cannot hold are refused, or with "change" changed.
 
@@ -340,66 +268,9 @@ def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict
     return chosen.generate(told), {}
 
 
-def _parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given: Any) -> Workflow:
-    if reverse and format in IN_WORDS:
-        raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
-    chosen = cast(Taking, module(format))
-    flow = chosen.parse(text, **_wanted(chosen, beside, given))
-    origin = cast(Origin, flow.origin)
-    if reverse:
-        return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))
-    return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
-
-
-def _wanted(chosen: Taking, beside: Beside | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what is given what this format takes; what it has no use for is refused."""
-    takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
-    for name, value in given.items():
-        if name not in GIVEN:
-            raise TypeError(f"there is no argument {name!r}")
-        if value is not None and name not in takes:
-            raise InputError(f"{chosen.NAME} has no use for {GIVEN[name]}")
-    return {name: value for name, value in {"beside": beside, **given}.items() if name in takes}
-
-
-def _hinted(origin: Origin) -> Origin:
-    """The same, telling that the arcs are likely to be turned round."""
-    hint = f"{origin.backward} draws arcs from what needs to what is needed: read this graph with reverse"
-    return replace(origin, remarks=(*origin.remarks, hint))
-
-
-def _origin(flow: Workflow, path: str, encoding: str) -> Origin:
-    """Where the workflow came from, which the format knows in part."""
-    origin = cast(Origin, flow.origin)
-    if encoding == "latin-1":
-        origin = replace(origin, remarks=(*origin.remarks, f"{shown(path)} is not UTF-8 and was read as Latin-1"))
-    return replace(origin, path=origin.path or (None if path == "-" else path), encoding=encoding)
-
-
 def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[str]]:
     """The order with tasks of larger priority first, and what to tell of that."""
     wishes = {task.name: task.priority for task in flow.details.values() if task.priority}
     classes = len({wishes.get(name, 0) for name in order})
     told = f"the priorities that tasks had are kept as {classes:,} classes; override them for this order throughout"
     return sorted(order, key=lambda name: -wishes.get(name, 0)), [told] if classes > 1 else []
-
-
-def _located(error: InputError, path: str, text: str) -> InputError:
-    """The same error, saying the file and, where it is known, the line."""
-    if error.path is not None:
-        return error
-    words = (quote(error.name), str(error.name)) if isinstance(error, UnknownTaskError) else ()
-    line = next((found for word in words if (found := line_of(text, word))), None)
-    return error.located(shown(path), line)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the garbage collector, which doubles the time to build many objects at once and finds nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

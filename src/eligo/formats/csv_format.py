@@ -19,10 +19,8 @@ a,b
 lonely
 """
 
-import csv
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -31,6 +29,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared.arc_lists import shown_in_order
+from eligo.formats.shared.tables import rows_of
 from eligo.workflow import Origin, Workflow
 
 NAME = "csv"
@@ -50,7 +49,6 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _KNOWN = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
-_QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
 _SPECIAL = re.compile(r'[,;\t"\r\n]|^\s|\s$')
 
 
@@ -59,7 +57,7 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
     index: dict[str, int] = {}
     ends: list[int] = []
     places: Sequence[int] | None = None
-    for row, line in _rows(text):
+    for row, line in rows_of(text):
         if places is None:
             places = _places(row, (columns,) if columns else HEADERS)
             if columns and not places:
@@ -111,25 +109,6 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 def sniff(text: str) -> bool:
     """Whether the text begins with a header that is known."""
     return _HEADER.match(text) is not None
-
-
-def _rows(text: str) -> Iterator[tuple[list[str], int]]:
-    """The rows of a table, and the line at which each ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), skipinitialspace=True, strict=True)
-    try:
-        for row in reader:
-            if any(row):
-                yield row, reader.line_num
-    except csv.Error as error:
-        raise FormatError(f"not a valid table: {error}", line=max(reader.line_num, 1)) from None
-
-
-def _separator(text: str) -> str:
-    for line in _QUOTED.sub("", text[:100_000]).splitlines():
-        for sign in "\t;,":
-            if sign in line:
-                return sign
-    return ","
 
 
 def _places(row: Sequence[str], headers: Sequence[tuple[str, str]]) -> Sequence[int]:

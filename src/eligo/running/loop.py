@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent
-from eligo.engines import Engine, Job, Outcome, Work
+from eligo.engines import Ending, Engine, Job, Work
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.retrying import Retries
@@ -43,7 +43,7 @@ class Runner:
     seed: int = 0
     #: what tasks returned, why those that failed for good did, and how often each was tried
     values: dict[Name, Any] = field(default_factory=dict)
-    failures: dict[Name, Outcome] = field(default_factory=dict)
+    failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
     #: the jobs that are under way, by number
     running: dict[int, Job] = field(default_factory=dict)
@@ -109,39 +109,39 @@ class Runner:
         self.running[job.number] = job
         self.engine.start(job)
 
-    def _accept(self, outcomes: Iterable[Outcome]) -> None:
-        for outcome in outcomes:
-            if outcome.last:
-                self.running.pop(outcome.job.number, None)
-            self._note(outcome)
-            if outcome.failure is None:
-                self._done(outcome)
+    def _accept(self, endings: Iterable[Ending]) -> None:
+        for ending in endings:
+            if ending.last:
+                self.running.pop(ending.job.number, None)
+            self._note(ending)
+            if ending.failure is None:
+                self._done(ending)
             else:
-                self._failed(outcome)
+                self._failed(ending)
 
-    def _done(self, outcome: Outcome) -> None:
+    def _done(self, ending: Ending) -> None:
         """The first good result counts; whoever else is at it may stop."""
-        game, task = self.execution, outcome.task
+        game, task = self.execution, ending.task
         if task in game.executed:
             return
-        self.values[task] = outcome.value
+        self.values[task] = ending.value
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
-            self.allocator.learn(outcome.job.client, task, outcome.ended - outcome.began)
+            self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
             if self._copying():
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])
 
-    def _failed(self, outcome: Outcome) -> None:
+    def _failed(self, ending: Ending) -> None:
         """A task failed, or was lost: what else its job had comes back, and it may be tried again."""
-        game, task = self.execution, outcome.task
-        rest = [other for other in outcome.job.tasks[outcome.place :] if other not in game.executed]
+        game, task = self.execution, ending.task
+        rest = [other for other in ending.job.tasks[ending.place :] if other not in game.executed]
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
-        counted, most = (self._losses, self.retries.lost) if outcome.lost else (self._own, self.retries.most)
+        counted, most = (self._losses, self.retries.lost) if ending.lost else (self._own, self.retries.most)
         counted[task] += 1
         game.give_up(*rest[1:])
-        if outcome.lost and self.stopping:
+        if ending.lost and self.stopping:
             game.give_up(task)
             return
         game.fail(task)
@@ -149,7 +149,7 @@ class Runner:
             due = time.monotonic() + self.retries.wait(counted[task], self._random)
             heappush(self._later, (due, self._attempts, task))
             return
-        self.failures[task] = outcome
+        self.failures[task] = ending
         if len(self.failures) >= self.most_failures:
             self.stop()
 
@@ -165,13 +165,13 @@ class Runner:
             due.append(self.allocator.due)
         return min(TICK, max(0.0, min(due) - time.monotonic())) if due else TICK
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, ending: Ending) -> None:
         self._attempts += 1
         if self.store is None:
             return
-        began, ended, number = outcome.began, outcome.ended, self.execution.dag.number(outcome.task)
-        known = (outcome.failure, outcome.code, outcome.memory, outcome.lost)
-        self._notes.append(Attempt(self.store.next_attempt(), number, str(outcome.job.client), began, ended, *known))
+        began, ended, number = ending.began, ending.ended, self.execution.dag.number(ending.task)
+        known = (ending.failure, ending.code, ending.memory, ending.lost)
+        self._notes.append(Attempt(self.store.next_attempt(), number, str(ending.job.client), began, ended, *known))
 
     def _keep(self) -> None:
         """Hand new moves and attempts to the store; where it cannot write, nothing more is begun."""

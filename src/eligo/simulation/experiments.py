@@ -90,19 +90,21 @@ def run(
 
 
 class _Marks:
-    """Fingerprints: of dags, and of orders in files, which are also checked here, before anything is played."""
+    """Fingerprints: of dags with their histories, and of orders in files, which are also checked here, before the play."""
 
     def __init__(self) -> None:
         self._dags: dict[Source, Dag] = {}
+        self._pasts: dict[Source, str] = {}
         self._orders: dict[tuple[Source, str], str] = {}
 
     def dag(self, source: Source) -> str:
         """That of a dag."""
         if source not in self._dags:
-            self._dags[source] = source.load().dag
+            flow = source.load()
+            self._dags[source], self._pasts[source] = flow.dag, repr(flow.history) if flow.history else ""
             if not len(self._dags[source]):
                 raise InputError(f"{source.label}: there are no tasks to play with")
-        return _short(self._dags[source].fingerprint())
+        return _short(self._dags[source].fingerprint() + self._pasts[source])
 
     def key(self, cell: Cell) -> CellKey:
         """What a cell is known by."""
@@ -187,7 +189,11 @@ def play_cell(job: CellJob) -> list[Record]:
 def with_absolute_paths(experiment: Experiment) -> Experiment:
     """The same for machines where another folder is the current one, as those of a cluster."""
     sources = tuple(
-        source if source.path is None else replace(source, path=os.path.abspath(source.path))
+        replace(
+            source,
+            path=None if source.path is None else os.path.abspath(source.path),
+            histories=tuple(map(os.path.abspath, source.histories)),
+        )
         for source in experiment.sources
     )
     names = tuple(name if name in SCHEDULERS else os.path.abspath(name) for name in experiment.schedulers)

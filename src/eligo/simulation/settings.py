@@ -30,6 +30,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from eligo.allocating import PRUDENT, Rules
+from eligo.border import with_history
 from eligo.errors import FormatError, InputError, shorten
 from eligo.families import FAMILIES
 from eligo.formats import read
@@ -65,6 +66,8 @@ class Source:
     seed: int = 0
     #: whether every arc of the file is turned round
     reverse: bool = False
+    #: files or folders that say how long tasks took in earlier runs
+    histories: tuple[str, ...] = ()
 
     @classmethod
     def of_file(cls, path: str, folder: str = "", reverse: bool = False) -> "Source":
@@ -79,7 +82,10 @@ class Source:
         return cls(label=f"{words} seed {seed}" if seed else words, family=family, sizes=tuple(sizes), seed=seed)
 
     def load(self) -> Workflow:
-        """The workflow."""
+        """The workflow, with what is known of earlier runs."""
+        return with_history(self._loaded(), *self.histories)
+
+    def _loaded(self) -> Workflow:
         if self.path is not None:
             return read(self.path, reverse=self.reverse)
         if self.family not in FAMILIES:

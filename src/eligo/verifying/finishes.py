@@ -7,6 +7,7 @@ from typing import Any
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.estimating import estimate
 
 
 def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
@@ -15,10 +16,11 @@ def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`.
     """
     known = as_workflow(flow)
+    times = estimate(known)
     try:
         claimed, t, u = (Fraction(float(bound[key])) for key in ("seconds", "t", "u"))
         speeds, rule, j = [Fraction(float(speed)) for speed in bound["workers"]], bound["rule"], int(bound["j"])
-        seconds = [Fraction(known.task(name).seconds or 0.0) for name in known.dag.tasks]
+        seconds = [Fraction(time) if own else Fraction(0) for time, own in zip(times.seconds, times.own, strict=True)]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no bound on a finish: {error}") from None
     if not speeds or min(speeds) <= 0 or j < 0:

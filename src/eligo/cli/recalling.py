@@ -1,0 +1,88 @@
+"""How long tasks took in earlier runs, as people give it, and what of it fits the workflow, as they are told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from eligo.cli.plans import tell, working
+from eligo.estimating import Estimate, estimate, reached, with_history
+from eligo.formats import History, read_history
+from eligo.formats.shared.files import shown
+from eligo.workflow import Workflow
+
+FIRST_KINDS = 3
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """How long the tasks of a workflow are believed to take, and which histories say something of that."""
+
+    flow: Workflow
+    histories: tuple[str, ...] = ()
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The times themselves, which not every answer needs."""
+        return estimate(self.flow)
+
+    @property
+    def sources(self) -> list[str]:
+        """Where run times are from."""
+        said = int(self.estimate.own.sum()) > self.estimate.recalled
+        return [*(["the file"] if said else []), *map(shown, self.histories)]
+
+    @property
+    def says(self) -> str:
+        """The sources as the subject of a sentence, and its verb."""
+        return f"{' and '.join(self.sources) or 'the file'} {'say' if len(self.sources) > 1 else 'says'}"
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain data."""
+        found = self.estimate
+        counts = {"by_name": int(found.own.sum()), "by_kind": found.by_kind, "unknown": found.unknown}
+        return {"seconds_from": " and ".join(self.sources) or None, "known": {"level": found.level, **counts}}
+
+
+def recall(flow: Workflow, paths: Sequence[str] | None) -> tuple[Workflow, Knowledge]:
+    """The workflow with the histories in these files, and what is known then; what fits and what does not is told."""
+    return fitted(flow, read_histories(paths or ()))
+
+
+def read_histories(paths: Sequence[str]) -> list[History]:
+    """The histories in these files; remarks on them go to standard error."""
+    found = []
+    for path in paths:
+        with working(f"reading {path}"):
+            found.append(read_history(path))
+        tell([f"{shown(path)}: {words}" for words in found[-1].remarks])
+    return found
+
+
+def fitted(flow: Workflow, histories: Sequence[History], whose: str = "") -> tuple[Workflow, Knowledge]:
+    """The workflow with those histories that say something of it; *whose* they are is told where there are several."""
+    used: list[str] = []
+    for history in histories:
+        if reached(flow, history.records):
+            flow = with_history(flow, history.records)
+            used.append(history.path)
+        else:
+            held = f"no task of a name or kind that {whose or 'the workflow'} has" if history.records else "no times"
+            tell([f"{shown(history.path)} has {held}, so it is left out"])
+    known = Knowledge(flow, tuple(used))
+    tell([f"{', '.join(map(shown, used))}{whose and ' for '}{whose}: {matched(known.estimate)}"] if used else [])
+    return flow, known
+
+
+def matched(found: Estimate) -> str:
+    """Of how many tasks the time is known, and how."""
+    named = f" ({', '.join(found.kinds[:FIRST_KINDS])}{', ...' if len(found.kinds) > FIRST_KINDS else ''})"
+    counts = (
+        (found.recalled, "by name"),
+        (int(found.own.sum()) - found.recalled, "from the file itself"),
+        (found.by_kind, "by kind" + named),
+        (found.unknown, "not at all: the mean of the kinds"),
+    )
+    first, *others = [f"{count:,} {how}" for count, how in counts if count]
+    count, _, how = first.partition(" ")
+    return ", ".join([f"{count} task{'' if count == '1' else 's'} {how}", *others])

@@ -1,0 +1,53 @@
+"""`.ninja_log`, in which ninja keeps when it began and ended to make each file, in milliseconds.
+
+    # ninja log v6
+    12      3456    1700000000000000000     out/main.o      9d1f0f3bb5d8a1c2
+
+A file is the task; where it was made more than once, the last time counts.
+"""
+
+import re
+
+from eligo.errors import FormatError, shorten
+from eligo.formats.histories.measures import LONGEST, Parsed, cut_off
+from eligo.workflow import Timed
+
+NAME = "ninja"
+
+VERSIONS = (5, 6, 7)
+_HEAD = re.compile(r"# ninja log v([0-9]{1,9})\s*")
+_TIMES = re.compile(r"[0-9]{1,18}")
+
+
+def sniff(text: str) -> bool:
+    """Whether the first line says so."""
+    return text.startswith("# ninja log v")
+
+
+def parse(text: str, path: str) -> Parsed:
+    """How long each file took to make, the last time that it was."""
+    head, *lines = text.split("\n")
+    version = _HEAD.fullmatch(head)
+    if version is None or int(version[1]) not in VERSIONS:
+        known = ", ".join(map(str, VERSIONS))
+        raise FormatError(f"the versions of ninja's log that are read are {known}, not {shorten(head)!r}", line=1)
+    found: dict[str, float] = {}
+    cut = False
+    for number, line in enumerate(lines, 2):
+        cells = line.rstrip("\r").split("\t")
+        if len(cells) == 5:
+            found[cells[3]] = _seconds(cells[0], cells[1], number)
+        elif line.strip() and not line.startswith("#"):
+            if number <= len(lines):
+                raise FormatError(
+                    f"a line has {len(cells)} cells with tabs between them, and should have 5", line=number
+                )
+            cut = True
+    return Parsed([Timed(name, None, seconds) for name, seconds in found.items()], cut_off("line") if cut else [])
+
+
+def _seconds(start: str, end: str, line: int) -> float:
+    if not (_TIMES.fullmatch(start) and _TIMES.fullmatch(end)) or not 0 <= int(end) - int(start) <= LONGEST * 1000:
+        words = f"from {shorten(start)!r} to {shorten(end)!r} is no length of time"
+        raise FormatError(words, line=line)
+    return (int(end) - int(start)) / 1000

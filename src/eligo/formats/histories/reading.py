@@ -1,0 +1,110 @@
+"""From a file or a folder to the history in it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from eligo.errors import FormatError, InputError
+from eligo.estimating import kind_of
+from eligo.formats import detecting
+from eligo.formats.histories import History, detect, module
+from eligo.formats.histories.htcondor import refusal
+from eligo.formats.reading import located, read_loaded
+from eligo.formats.shared.files import COMPRESSED, LARGEST_FILE, Loaded, load_any, load_bytes
+from eligo.workflow import Timed
+
+#: How much of a file in a folder is looked at to see whether it is a history.
+GLANCE = 10_000
+MOST_FILES = 100_000
+#: How many remarks on files of a folder are told.
+MOST_REMARKS = 5
+
+
+def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
+    """How long tasks took, from a file that an engine left behind, a workflow with run times, or a folder of such files.
+
+    What is in a file tells its format: see `eligo.formats.histories`. Of a folder and those below it all files that are
+    histories are read, and the others left out; all together may have *limit* bytes. Errors name the file.
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        return _read_folder(path, limit)
+    loaded = load_any(path, limit)
+    format = detect(loaded.text)
+    if format is None:
+        return _past_run(path, loaded, limit)
+    try:
+        records, remarks = module(format).parse(loaded.text, path)
+    except InputError as error:
+        raise located(error, path, loaded.text) from None
+    return History(tuple(records), format, path, tuple(remarks))
+
+
+def _past_run(path: str, loaded: Loaded, limit: int) -> History:
+    """The history that a workflow with run times is."""
+    try:
+        if refused := refusal(loaded.text):
+            raise refused
+        format = detecting.detect(path, loaded.text)
+        if not _has_times(format):
+            raise FormatError(f"{format} has no run times, and the text looks like no history that is read")
+    except InputError as error:
+        raise located(error, path, loaded.text) from None
+    flow = read_loaded(loaded, path, format, limit)
+    tasks = (flow.task(name) for name in flow.dag.tasks)
+    records = tuple(Timed(task.name, kind_of(task), task.seconds) for task in tasks if task.seconds is not None)
+    return History(records, format, path, () if records else ("no task of it has a run time",))
+
+
+def _has_times(format: str) -> bool:
+    return "seconds" not in detecting.module(format).CANNOT
+
+
+def _read_folder(folder: str, limit: int) -> History:
+    found: list[History] = []
+    for path, size in _files(folder):
+        history = _history_at(path, limit)
+        if history is not None:
+            limit = max(0, limit - size)
+            found.append(history)
+    if not found:
+        raise FormatError("there is no history in this folder", folder)
+    remarks = [f"{os.path.relpath(each.path, folder)}: {words}" for each in found for words in each.remarks]
+    more = len(remarks) - MOST_REMARKS
+    told = [*remarks[:MOST_REMARKS], *([f"and {more:,} more remarks like these"] if more > 0 else [])]
+    formats = " and ".join(sorted({each.format for each in found}))
+    return History(tuple(record for each in found for record in each.records), formats, folder, tuple(told))
+
+
+def _files(folder: str) -> Iterator[tuple[str, int]]:
+    """The plain files in a folder and below, always in the same order, and their sizes."""
+    count = 0
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for path in (os.path.join(place, file) for file in sorted(files)):
+            with suppress(OSError):  # gone since
+                size = os.path.getsize(path) if os.path.isfile(path) else 0
+                count += 1
+                yield from [(path, size)] if size else []
+        if count > MOST_FILES:
+            raise FormatError(f"there are more than {MOST_FILES:,} files in this folder", folder)
+
+
+def _history_at(path: str, limit: int) -> History | None:
+    """The history in a file; None where there is none, as far as a glance tells."""
+    if detect(_beginning(path)) is not None:
+        return read_history(path, limit)
+    if any(map(_has_times, detecting.of_suffix(path))):
+        with suppress(InputError):
+            found = read_history(path, limit)
+            return found if found.records else None
+    return None
+
+
+def _beginning(path: str) -> str:
+    with suppress(FormatError, OSError):
+        if path.lower().endswith(COMPRESSED):
+            return load_bytes(path)[:GLANCE].decode("latin-1")
+        with open(path, "rb") as file:
+            return file.read(GLANCE).decode("utf-8", "replace").removeprefix("\ufeff")
+    return ""

@@ -1,0 +1,35 @@
+"""Tables as text: rows of cells with commas, semicolons or tabs between them, quoted as RFC 4180 says.
+
+>>> list(rows_of('task;seconds\\n"a;b"; 2'))
+[(['task', 'seconds'], 1), (['a;b', '2'], 2)]
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+from eligo.errors import FormatError
+
+_QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
+_GLANCE = 100_000  # characters in which the separator is looked for
+
+
+def rows_of(text: str) -> Iterator[tuple[list[str], int]]:
+    """The rows of a table, but for empty ones, and the line at which each ends."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator(text), skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if any(row):
+                yield row, reader.line_num
+    except csv.Error as error:
+        raise FormatError(f"not a valid table: {error}", line=max(reader.line_num, 1)) from None
+
+
+def separator(text: str) -> str:
+    """The first of tab, semicolon and comma that occurs outside quotes in the first line that has any."""
+    for line in _QUOTED.sub("", text[:_GLANCE]).splitlines():
+        for sign in "\t;,":
+            if sign in line:
+                return sign
+    return ","
