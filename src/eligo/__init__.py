@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         NotSelfContainedError,
         ScheduleError,
         StateError,
+        TaskFailedError,
         UnknownTaskError,
     )
     from eligo.execution import Execution
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from eligo.formats import History, read, read_history, write
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.prioritising import priorities
+    from eligo.running import Result, Retries, run
     from eligo.simulation import Dealing, deal
     from eligo.theory.eligibility import (
         area,
@@ -64,6 +66,7 @@ _HOMES = {
         "NotSelfContainedError",
         "ScheduleError",
         "StateError",
+        "TaskFailedError",
         "UnknownTaskError",
     ),
     "eligo.execution": ("Execution",),
@@ -73,6 +76,7 @@ _HOMES = {
     "eligo.border": ("as_workflow", "with_history"),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.prioritising": ("priorities",),
+    "eligo.running": ("Result", "Retries", "run"),
     "eligo.simulation": ("Dealing", "deal"),
     "eligo.theory.eligibility": (
         "area",
@@ -112,10 +116,13 @@ __all__ = [
     "Origin",
     "Plan",
     "Prudent",
+    "Result",
+    "Retries",
     "Rules",
     "ScheduleError",
     "StateError",
     "Task",
+    "TaskFailedError",
     "Timed",
     "UnknownTaskError",
     "Verification",
@@ -141,6 +148,7 @@ __all__ = [
     "profile",
     "read",
     "read_history",
+    "run",
     "sum_of",
     "verify",
     "with_history",

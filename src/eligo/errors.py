@@ -9,6 +9,7 @@ EligoError
 │   ├── NotSelfContainedError    carries the task and the parent that a fat task lacks
 │   └── StateError        no execution stands there: carries the task and the parent that is not executed
 ├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
+├── TaskFailedError       a task that was run failed: carries it, and what came of the others
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
 
@@ -126,6 +127,14 @@ class MoveError(EligoError):
     def __init__(self, move: str, task: Any, state: str) -> None:
         self.move, self.task, self.state = move, task, state
         super().__init__(f"cannot {move} {task!r}: it is {state}")
+
+
+class TaskFailedError(EligoError):
+    """A task that was run failed for good; `result` has what came of all the others."""
+
+    def __init__(self, task: Any, why: str, result: Any = None) -> None:
+        self.task, self.result = task, result
+        super().__init__(f"task {shorten(task)!r} failed: {why}")
 
 
 def is_amount(value: object) -> bool:

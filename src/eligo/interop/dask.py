@@ -55,3 +55,14 @@ def _graph(source: object) -> Mapping[Any, Any]:
     if not isinstance(graph, Mapping):
         raise InputError(f"{type(source).__name__} has no graph of Dask's")
     return dict(graph)  # which a HighLevelGraph makes from its layers once, not for every key
+
+
+def dask_nodes(source: object) -> dict[Any, Any]:
+    """What each key of a graph runs: a function of a mapping that has what it depends on."""
+    _dask("a graph of Dask's")
+    from dask._task_spec import convert_legacy_graph
+
+    graph = convert_legacy_graph(_graph(source))
+    if not any(callable(getattr(node, "func", None)) for node in graph.values()):
+        raise InputError("nothing in this graph can be run")
+    return dict(graph)

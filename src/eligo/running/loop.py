@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
 from typing import Any
@@ -39,6 +39,8 @@ class Runner:
     timeout: float | None = None
     #: after so many tasks that failed for good nothing more is begun
     most_failures: float = float("inf")
+    #: how many tasks a client gets at once
+    size: int = 1
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
     #: what tasks returned, why those that failed for good did, and how often each was tried
@@ -89,7 +91,10 @@ class Runner:
     def _start(self) -> None:
         """Give work to all who are free, as far as there is any."""
         while len(self.execution.eligible) or self._copying():
-            grants = self.allocator.hand_out(self.engine.asks())
+            asks = self.engine.asks()
+            if self.size > 1:
+                asks = [replace(ask, size=self.size) for ask in asks]
+            grants = self.allocator.hand_out(asks)
             for grant in grants:
                 self._begin(grant)
             if not grants or self.needs is None:

@@ -1,0 +1,233 @@
+"""A whole run: from a workflow, or functions, to what came of every task."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eligo.allocating import Rules, allocator, informed
+from eligo.allocating.prudent import SLOW
+from eligo.engines import Engine
+from eligo.engines.futures import on_executor
+from eligo.engines.local import LocalEngine
+from eligo.errors import InputError, TaskFailedError
+from eligo.execution import Execution
+from eligo.names import Name
+from eligo.running.commands import Commands
+from eligo.running.folder import MARK, Resumed, RunFolder
+from eligo.running.functions import Callables, callables_of
+from eligo.running.loop import Runner
+from eligo.running.retrying import Retries
+from eligo.running.skipping import up_to_date
+from eligo.workflow import Workflow
+
+#: slow workers get what matters least; no second copies, which would write the same files
+CAREFUL = Rules(slow=SLOW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a run is made; the defaults are those of the command."""
+
+    #: how many tasks run at a time; None: as many as this machine has cores
+    workers: int | None = None
+    #: the policy, or another allocator by name, or a file with an order
+    policy: str = "finish"
+    #: how many tasks a worker gets at once
+    size: int = 1
+    retries: Retries = field(default_factory=Retries)
+    timeout: float | None = None
+    most_failures: float = float("inf")
+    #: whether tasks whose outputs are newer than their inputs are taken as done
+    skip_done: bool = False
+    #: where tasks run; None: in the folder of the workflow's file
+    directory: str | None = None
+    rules: Rules = CAREFUL
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and (type(self.workers) is not int or self.workers < 1):
+            raise InputError(f"there is at least one worker, a whole number of them, and {self.workers!r} is none")
+        if self.timeout is not None and not 0 < self.timeout < float("inf"):
+            raise InputError(f"a task may take some seconds, and {self.timeout!r} are none")
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time."""
+        return self.workers or len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run."""
+
+    execution: Execution
+    #: what functions returned
+    values: Mapping[Name, Any]
+    #: why tasks failed for good: what they raised, or what is told of their commands
+    failed: Mapping[Name, Exception | str]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether every task is done."""
+        return self.execution.finished
+
+    def __repr__(self) -> str:
+        done, n = len(self.execution.executed), len(self.execution.dag)
+        return f"<Result: {done} of {n} tasks done, {len(self.failed)} failed>"
+
+
+def run(  # noqa: PLR0913
+    graph: object,
+    function: Callable[..., Any] | None = None,
+    *,
+    on: "str | Executor | Engine" = "local",
+    workers: int | None = None,
+    policy: str = "finish",
+    retries: int | Retries = 0,
+    timeout: float | None = None,
+    folder: str | Path | None = None,
+    check: bool = True,
+) -> Result:
+    """Run a workflow: its commands, *function* of every task, or the functions that it has; what they return comes back.
+
+    A graph is whatever `eligo.plan` takes; or {task: (function, parents)}, where each function gets what the parents
+    returned. Functions run in threads, or *on* an executor of yours. Where a *folder* is given, commands go on from what
+    an earlier run in it did. Where tasks failed for good, the first one's error is raised once the rest is done, or with
+    *check* off told in the result.
+
+    >>> import eligo
+    >>> result = eligo.run({"a": (lambda: 2, []), "b": (lambda a: a + 1, ["a"]), "c": (lambda a, b: a * b, ["a", "b"])})
+    >>> result.values["c"], eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
+    (6, {1: 1, 2: 4, 3: 9})
+    """
+    tried = retries if isinstance(retries, Retries) else Retries(most=retries)
+    settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
+    found = callables_of(graph, function)
+    result = _functions(found, on, settings) if found else _commands(graph, on, settings, folder)
+    if check:
+        for task, why in result.failed.items():
+            cause = why if isinstance(why, BaseException) else None
+            raise TaskFailedError(task, str(why), result) from cause
+    return result
+
+
+def _functions(found: Callables, on: "str | Executor | Engine", settings: Settings) -> Result:
+    from concurrent.futures import ThreadPoolExecutor
+
+    game = Execution(found.flow)
+    if on == "local":
+        with ThreadPoolExecutor(settings.slots) as pool:
+            return _ran(found, game, on_executor(pool, settings.slots), settings)
+    if isinstance(on, Executor):
+        return _ran(found, game, on_executor(on, settings.slots), settings)
+    return _ran(found, game, _engine(on), settings)
+
+
+def _ran(found: Callables, game: Execution, engine: Engine, settings: Settings) -> Result:
+    runner = made(found.flow, game, engine, settings, lambda task, attempt: found.work(task, runner.values))
+    return carried_out(runner)
+
+
+def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, folder: str | Path | None) -> Result:
+    from tempfile import TemporaryDirectory
+
+    from eligo.border import as_workflow
+
+    flow = as_workflow(graph)
+    if folder is not None:
+        with closing(RunFolder(folder)) as kept:
+            return carried_out(begun(flow, on, settings, kept)[0])
+    with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as kept:
+        return carried_out(begun(flow, on, settings, kept)[0])
+
+
+def begun(
+    flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
+) -> tuple[Runner, Resumed]:
+    """A run of a workflow's commands in a folder, ready to go on from what was done there."""
+    place = settings.directory or _place_of(flow)
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
+    commands = Commands(flow, place, folder.logs, mark)
+    commands.check()
+    commands.make_folders()
+    resumed = folder.resume(flow)
+    if settings.skip_done:
+        up_to_date(flow, resumed.execution, place)
+    needs = needs_of(flow)
+    engine = _local(settings, folder, needs) if on == "local" else _engine(on)
+    return made(flow, resumed.execution, engine, settings, commands, folder, needs), resumed
+
+
+def _local(settings: Settings, folder: RunFolder, needs: "Needs | None") -> Engine:
+    return LocalEngine(settings.slots, needs=needs, scratch=f"{folder.logs}/running")
+
+
+def _engine(on: object) -> Engine:
+    if isinstance(on, Executor):
+        return on_executor(on, len(os.sched_getaffinity(0)))
+    if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
+        raise InputError(f"there is no engine {on!r}; there is local")
+    return on  # type: ignore[return-value]
+
+
+def _place_of(flow: Workflow) -> str:
+    """The folder of the workflow's file, else the present one."""
+    path = flow.origin.path if flow.origin else None
+    return os.path.realpath(os.path.dirname(path)) if path else os.getcwd()
+
+
+#: the cores and bytes of memory that a task wants
+Needs = Callable[[Name], tuple[float, int]]
+
+
+def needs_of(flow: Workflow) -> Needs | None:
+    """What each task wants; None where no task wants more than one core and no memory is told."""
+    wants = {name: (task.cores or 1.0, task.memory or 0) for name, task in flow.details.items()}
+    if all(want == (1.0, 0) for want in wants.values()):
+        return None
+    return lambda task: wants.get(task, (1.0, 0))
+
+
+def made(  # noqa: PLR0913, PLR0917
+    flow: Workflow,
+    game: Execution,
+    engine: Engine,
+    settings: Settings,
+    work: Callable[[Name, int], Any],
+    folder: RunFolder | None = None,
+    needs: Needs | None = None,
+) -> Runner:
+    """A runner with the settings' allocator."""
+    chosen = allocator(settings.policy, flow, game, rules=informed(settings.rules, flow), seed=settings.seed)
+    return Runner(
+        game,
+        chosen,
+        engine,
+        work,
+        None if folder is None else folder.store,
+        settings.retries,
+        needs,
+        timeout=settings.timeout,
+        most_failures=settings.most_failures,
+        size=settings.size,
+        seed=settings.seed,
+    )
+
+
+def carried_out(runner: Runner) -> Result:
+    """Run it to its end."""
+    began = time.time()
+    try:
+        runner.run()
+    except BaseException:
+        runner.engine.close()
+        raise
+    runner.engine.close()
+    failed = {task: ending.value or str(ending.failure) for task, ending in runner.failures.items()}
+    return Result(runner.execution, runner.values, failed, time.time() - began)
