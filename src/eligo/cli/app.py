@@ -26,7 +26,6 @@ from eligo.cli.options import (
 )
 from eligo.cli.printing import print_facts, print_json
 from eligo.cli.versions import version_line
-from eligo.errors import InputError
 
 app = typer.Typer(
     help="Which ready task of a workflow to hand out next, and how good that choice is.",
@@ -100,50 +99,27 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.exporting import export, next_steps, text_to_write
-    from eligo.cli.finishes import check_workers, finish_told, print_finish
-    from eligo.cli.places import check_place
-    from eligo.cli.plans import (
-        plan_document,
-        print_details,
-        print_gain,
-        print_plan,
-        read_told,
-        save_plan,
-        stoppable,
-        tell,
-        working,
-    )
-    from eligo.planning import plan as make_plan
-    from eligo.prioritising import check_order
+    from eligo.cli.planning import PlanRequest, answer
+    from eligo.cli.plans import read_told
 
-    if in_place and output is not None:
-        raise InputError("--in-place writes FILE itself: leave -o out")
-    to, output = ("names", output or "-") if names else (to, output)
-    if [output, save, "-" if json else None].count("-") > 1:
-        raise InputError("only one of -o -, --save - and --json can go to standard output")
-    check_order(order)
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
-    check_workers(flow, workers)
-    writing = in_place or output is not None
-    text = text_to_write(flow, file, output, to) if writing else None
-    for place in (output, save):
-        check_place(flow, place, force)
-    with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
-        found = make_plan(flow, effort, prefer, clock)
-    told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
-    if json:
-        ends = {} if workers is None else finish_told(flow, found, workers, order)
-        print_json(plan_document(found) | ends)
-    elif output != "-" and save != "-":
-        print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
-        if workers is not None:
-            print_finish(flow, found, workers, order)
-        if verbose:
-            print_details(found, prefer)
-    if save is not None:
-        save_plan(found, save)
-    tell(told)
+    request = PlanRequest(
+        file=file,
+        output=output,
+        names=names,
+        in_place=in_place,
+        order=order,
+        priority_base=priority_base,
+        force=force,
+        override=override,
+        to=to,
+        save=save,
+        workers=workers,
+        effort=effort,
+        prefer=prefer,
+        verbose=verbose,
+        json=json,
+    )
+    answer(read_told(file, from_, allow_outside, reverse, (args, env, columns)), request)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from eligo.errors import InputError
 from eligo.finishing import earliest_finish
 from eligo.planning import Plan
 from eligo.simulation.steady import Finish, finish_on
+from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -19,7 +20,7 @@ def check_workers(flow: Workflow, workers: int | None) -> None:
         earliest_finish(flow, workers)
 
 
-def finish_told(flow: Workflow, plan: Plan, workers: int, order: str) -> dict[str, Any]:
+def finish_told(flow: Workflow, plan: Plan, workers: int, order: Order) -> dict[str, Any]:
     """What JSON says of the finish."""
     found = finish_on(flow, workers, order, plan)
     return {
@@ -31,7 +32,7 @@ def finish_told(flow: Workflow, plan: Plan, workers: int, order: str) -> dict[st
     }
 
 
-def print_finish(flow: Workflow, plan: Plan, workers: int, order: str) -> None:
+def print_finish(flow: Workflow, plan: Plan, workers: int, order: Order) -> None:
     """When it ends, before when it cannot, why, and what more workers would bring."""
     found = finish_on(flow, workers, order, plan)
     within = f" (this one is within {_upward(found.gap)} % of that)" if found.gap > 0 else ""
@@ -46,7 +47,7 @@ def print_finish(flow: Workflow, plan: Plan, workers: int, order: str) -> None:
     )
 
 
-def _more(flow: Workflow, plan: Plan, workers: int, order: str, found: Finish) -> str:
+def _more(flow: Workflow, plan: Plan, workers: int, order: Order, found: Finish) -> str:
     """What other numbers of workers come to, and from which number on nothing is gained."""
     chosen = sorted({n for n in STEPS if workers / 4 <= n <= workers * 4} | {workers})
     ends = {n: finish_on(flow, n, order, plan).makespan if n != workers else found.makespan for n in chosen}
