@@ -140,7 +140,7 @@ def sentence(plan: Plan, name: str = "") -> str:
     this = name or "this one"
     average = f"{this} is within {tenths / 10:g} % of the largest possible average"
     if plan.area == plan.area_bound:
-        average = f"{this} has the largest possible average"
+        average = f"{this} has the largest{'' if name else ' possible'} average"
     match plan.verdict:
         case "optimal":
             return f"No order can have more tasks ready at any moment{name and ' than '}{name}."

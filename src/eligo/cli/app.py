@@ -363,6 +363,9 @@ def compare(
     ] = "balanced,plan,critical-path,greedy,fifo,lifo",
     order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None,
     rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256",
+    workers: Annotated[
+        str | None, typer.Option(help="How many steady workers, where every task's run time is known: 4,16,64.")
+    ] = None,
     clients: Annotated[int, typer.Option(help="How many clients come and go, for the times.")] = 16,
     stay: Annotated[float, typer.Option(help="How long one stays on average, in mean task times; inf: always.")] = 10.0,
     away: Annotated[float, typer.Option(help="How long one is away on average, likewise.")] = 10.0,
@@ -389,6 +392,7 @@ def compare(
         schedulers=schedulers,
         orders=order or [],
         rates=rates,
+        workers=workers,
         clients=clients,
         stay=stay,
         away=away,

@@ -7,6 +7,7 @@ from statistics import fmean
 import numpy as np
 
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.formats import format_for_priorities, module, orders, write_priorities
 from eligo.formats.shared.files import plain_name, save
 from eligo.policies import Policy, rank_of
@@ -51,8 +52,8 @@ def export(  # noqa: PLR0913, PLR0917 - what the command's options say
     return more + ([] if output == "-" else [f"wrote {output}"])
 
 
-def next_steps(flow: Workflow, file: str) -> list[tuple[str, str]]:
-    """What somebody can do with a plan, as commands, each with what it does; by what the workflow came from."""
+def next_steps(flow: Workflow, file: str, timed: bool = False) -> list[tuple[str, str]]:
+    """What somebody can do with a plan, as commands, each with what it does; *timed* where it is known when it ends."""
     suffix = os.path.splitext(plain_name(file))[1]
     file = file if len(file) <= LONGEST_FILE else "FILE"
     match _engine(flow):
@@ -66,6 +67,8 @@ def next_steps(flow: Workflow, file: str) -> list[tuple[str, str]]:
             kept = suffix if format and module(format).PRIORITIES else ".json"
             writes = [(f"-o OUT{kept}", "writes priorities")]
     steps = [*writes, ("--names", "prints the whole order")]
+    if not timed and len(flow) and estimate(flow).level == "seconds":
+        steps.append(("--workers 16", "says when it ends"))
     return [
         *((f"eligo plan {file} {option}", what) for option, what in steps),
         (f"eligo explain {file}", "says why, draws it with -o"),

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from eligo.cli.finishes import lasting
 from eligo.names import Name
@@ -21,8 +21,23 @@ SHOWN = ("ready", "finish", "fifo")
 ALIKE = 0.005  # two orders within this share of one another do equally well
 WIDTH = 80  # characters
 USED = "*"
-MOST, MOST_SHORT = "most possible (proved)", "most (proved)"
 UNCOUNTED = "not counted: too many tasks"
+
+
+class Phrases(NamedTuple):
+    """What the table's heads say, and what is said of an order that has the most possible."""
+
+    ready: str
+    of_possible: str
+    rounds: str
+    most: str
+
+
+LONG = Phrases(
+    "ready on average", "ready on average, of possible", "rounds if {} ask at a time", "most possible (proved)"
+)
+SHORT = LONG._replace(rounds="rounds if {} ask")
+SHORTEST = SHORT._replace(of_possible="ready, of possible", most="most (proved)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +140,9 @@ def _candidate(flow: Workflow, plan: Plan, name: str, workers: int | None) -> Ca
 
 def table(found: Candidates) -> Iterator[str]:
     """A row for every order, the one used marked; within the width of a screen."""
-    for most, called in ((MOST, os.path.basename), (MOST_SHORT, os.path.basename), (MOST_SHORT, name_of)):
-        rows = [_head(found), *(_row(found, name, called(name), most) for name in dict.fromkeys((*SHOWN, found.used)))]
+    names, whole = dict.fromkeys((*SHOWN, found.used)), os.path.basename
+    for phrases, called in ((LONG, whole), (SHORT, whole), (SHORTEST, whole), (SHORTEST, name_of)):
+        rows = [_head(found, phrases), *(_row(found, name, called(name), phrases) for name in names)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         if sum(widths) + 2 * len(widths) - 2 <= WIDTH:
             break
@@ -134,21 +150,20 @@ def table(found: Candidates) -> Iterator[str]:
         yield "  ".join(f"{word:{wide}}" for word, wide in zip(row, widths, strict=True)).rstrip()
 
 
-def _head(found: Candidates) -> list[str]:
-    ready = "ready on average" if found.proved else "ready on average, of possible"
+def _head(found: Candidates, phrases: Phrases) -> list[str]:
     asked = ", ".join(f"{mean:g}" for mean in REQUESTS)
-    polls = [f"rounds if {asked} ask"] if found.known["ready"].polls else []
-    workers = [] if found.workers is None else [f"{found.workers:,} worker{'' if found.workers == 1 else 's'}"]
-    return ["  order", ready, *polls, *workers]
+    polls = [phrases.rounds.format(asked)] if found.known["ready"].polls else []
+    workers = [] if found.workers is None else [f"{found.workers:,} worker{'s'[: found.workers != 1]}"]
+    return ["  order", phrases.ready if found.proved else phrases.of_possible, *polls, *workers]
 
 
-def _row(found: Candidates, name: str, called: str, most: str) -> list[str]:
+def _row(found: Candidates, name: str, called: str, phrases: Phrases) -> list[str]:
     label = f"{USED if name == found.used else ' '} {called}"
     each = found.known.get(name)
     if each is None:
-        return [label, UNCOUNTED, *[""] * (len(_head(found)) - 2)]
+        return [label, UNCOUNTED, *[""] * (len(_head(found, phrases)) - 2)]
     averages = [number(other.average) for other in found.known.values()]
-    ready = f"{number(each.average):>{max(map(len, averages))}}  {_share(found, each, most)}"
+    ready = f"{number(each.average):>{max(map(len, averages))}}  {_share(found, each, phrases.most)}"
     shown = [[number(value) for value in other.polls] for other in found.known.values()]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.polls, widths, strict=True))]
@@ -196,8 +211,8 @@ def carried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for entry in document.get("orders", ()):
         end = f", ends after {lasting(entry['makespan'])}" if "makespan" in entry else ""
         mark = ", used" if entry["name"] == document["used"] else ""
-        yield f"order {name_of(entry['name'])}", f"a schedule, {number(entry['average'])} ready on average{end}{mark}"
+        yield f"order {name_of(entry['name'])}{mark}", f"a schedule, {number(entry['average'])} ready on average{end}"
     if "certificate" in document:
         bound = document["certificate"]
         workers = f"{len(bound['workers']):,} worker{'s'[: len(bound['workers']) != 1]}"
-        yield "finish", f"no order ends before {lasting(bound['seconds'])} on {workers}, checked"
+        yield "earliest finish", f"no order ends before {lasting(bound['seconds'])} on {workers}"

@@ -9,14 +9,13 @@ import numpy as np
 
 from eligo.cli.exporting import export, next_steps, text_to_write
 from eligo.cli.finishes import check_workers, finish_told, print_finish
-from eligo.cli.orders import USED, Candidates, candidates, table, told_name
+from eligo.cli.orders import USED, Candidates, candidates, number, table, told_name
 from eligo.cli.places import check_place
 from eligo.cli.plans import first_tasks, headline, plan_document, print_details, stoppable, tell, working
 from eligo.cli.printing import chart, json_text, print_json, print_lines
 from eligo.errors import InputError
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
-from eligo.planning import plan as make_plan
 from eligo.prioritising import check_order
 from eligo.simulation.comparing import name_of
 from eligo.workflow import Workflow
@@ -64,6 +63,8 @@ class PlanRequest:
 
 def answer(flow: Workflow, asked: PlanRequest) -> None:
     """Plan, and show, write and save what is asked for."""
+    from eligo.planning import plan as make_plan
+
     check_workers(flow, asked.workers)
     to = "names" if asked.names else asked.to
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
@@ -112,7 +113,7 @@ def _print(flow: Workflow, found: Candidates, asked: PlanRequest) -> None:
     if len(flow):
         sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(found), *_remarks(found))))
     if not asked.writing and asked.save is None:
-        _print_rest(found, next_steps(flow, asked.file))
+        _print_rest(found, next_steps(flow, asked.file, found.workers is not None))
     if found.workers is not None:
         print_finish(flow, found.plan, found.workers, found.known[found.used].sequence)
     if asked.verbose:
@@ -125,18 +126,17 @@ def sentences(flow: Workflow, found: Candidates) -> list[str]:
     if not len(flow):
         return [headline(flow, "There are no tasks, so there is nothing to put in order.")]
     told = found.known["ready"] if chosen is None else chosen
+    gain = f"{number(told.average)} tasks ready, {gained(told.area, sum(plan.first_come))}"
+    if chosen is None:
+        return [sentence(plan, "`ready`"), f"You get {told_name(found.used)}; in `ready` there are {gain}."]
     same = np.array_equal(told.counts, plan.counts)
-    aim = ", meant to end soonest" if found.used == "finish" else ""
-    whose = "" if told is chosen else f"in {told_name(told.name)} "
-    gain = f"{whose}on average {told.average:,.2f} tasks are ready, {gained(told.area, sum(plan.first_come))}"
-    proved = sentence(plan, told_name(told.name if same else "ready"))
-    return [proved, f"You get {told_name(found.used)}{aim}: {gain}."]
+    return [sentence(plan, told_name(found.used if same else "ready")), f"You get {told_name(found.used)}: {gain}."]
 
 
 def _remarks(found: Candidates) -> Iterator[str]:
-    """What the signs mean, and whether anything is gained."""
-    rounds = " A round serves all who ask." if found.known["ready"].polls else ""
-    yield f"{USED} you get this one; --order NAME gives another.{rounds}"
+    """What the mark means, and whether anything is gained."""
+    aim = ", meant to end soonest" if found.used == "finish" else ""
+    yield f"{USED} you get this one{aim}; --order NAME gives another"
     if found.idle:
         yield "nothing to gain here: first come, first served does as well"
 
@@ -149,5 +149,5 @@ def _print_rest(found: Candidates, steps: Sequence[tuple[str, str]]) -> None:
     first = "--names prints it" if found.chosen is None else first_tasks(found.order)
     sys.stdout.write(f"\n{picture}\n\nthis order: {first}\n")
     column = max((len(command) for command, _ in steps), default=0) + 2
-    for number, (command, what) in enumerate(steps):
-        sys.stdout.write(f"{'' if number else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")
+    for place, (command, what) in enumerate(steps):
+        sys.stdout.write(f"{'' if place else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")

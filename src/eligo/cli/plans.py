@@ -140,8 +140,9 @@ PREFERRED = {"path": "longest remaining path first", "finish": "begun branches f
 def print_details(plan: Plan, prefer: str) -> None:
     """What the plan rests on, in the words of the theory."""
     shortcuts = f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else ""
+    sys.stdout.write("\n")
     print_facts(
-        "",
+        "What is proved of `ready`, and how:",
         [
             ("verdict", f"{VERDICTS[plan.verdict]} ({plan.method})"),
             ("tasks", len(plan)),

@@ -3,12 +3,15 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from eligo.border import as_workflow
 from eligo.errors import InputError
-from eligo.finishing import FinishBound, earliest_finish, own_seconds
+from eligo.finishing import FinishBound, Floats, earliest_finish, own_seconds
 from eligo.planning import Plan
-from eligo.policies import from_order, policy
+from eligo.policies import Policy, from_order, policy
 from eligo.prioritising import ORDERS
+from eligo.simulation.players import Player
 from eligo.simulation.volatile import Clients, volatile
 from eligo.theory.eligibility import Order
 
@@ -46,6 +49,11 @@ def finish_on(flow: object, workers: int, order: str | Order = "finish", plan: P
         rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
     else:
         rule = from_order(known.dag, order)
+    return Finish(float(makespans(rule, workers, seconds)[0]), bound)
+
+
+def makespans(player: Player, workers: int, seconds: Floats, runs: int = 1, seed: int = 0) -> Floats:
+    """When all is done on so many workers, run by run; played once where chance decides nothing."""
     pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
-    makespan = float(volatile(rule, pool, seconds=seconds).makespan[0])
-    return Finish(makespan, bound)
+    played = runs if isinstance(player, Policy) and player.drawn else 1
+    return np.resize(volatile(player, pool, played, seed, seconds).makespan, runs)

@@ -91,10 +91,9 @@ def verify(flow: object, plan: object) -> Verification:
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
         _check_summary(claim, dag, int(profile.sum()))
-        result = _proved(dag, order, claim, result)
         _check_orders(claim, dag)
         _check_finish(claim, flow)
-        return result
+        return _proved(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
     except RecursionError:
@@ -137,7 +136,9 @@ def _check_orders(claim: Proof, dag: Dag) -> None:
     orders = {entry["name"]: entry["order"] for entry in entries}
     require(len(orders) == len(entries), "two orders have the same name", InputError)
     require(claim.get("used") in (orders or [None]), "the order used is not among the orders", InputError)
-    require(list(orders.get("ready", claim["order"])) == list(claim["order"]), "the order 'ready' is not the plan's")
+    require(
+        tuple(orders.get("ready") or claim["order"]) == tuple(claim["order"]), "the order 'ready' is not the plan's"
+    )
     for entry in entries:
         area = int(_eligible(dag, dag.indices(entry["order"])).sum())
         told = {"average": area / max(1, len(dag)), "share": area / max(1, claim["area_bound"])}
