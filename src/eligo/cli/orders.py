@@ -93,15 +93,12 @@ class Candidates:
         """Which share of what no order can exceed is ready on average."""
         return candidate.area / max(1, self.plan.area_bound)
 
-    @property
-    def idle(self) -> bool:
-        """Whether first come, first served is as good as the order used, in every number shown."""
-        usual, chosen = self.known["fifo"], self.chosen
-        if chosen is None or self.used == "fifo" or not len(self.plan):
-            return False
-        less = [(chosen.area, usual.area), *zip(usual.polls, chosen.polls, strict=True)]
-        less += [] if usual.makespan is None or chosen.makespan is None else [(usual.makespan, chosen.makespan)]
-        return all(one <= other * (1 + ALIKE) for one, other in less)
+    def usual_does(self, name: str) -> bool:
+        """Whether first come, first served is as good as the order of that name, in every number shown."""
+        usual, other = self.known["fifo"], self.known[name]
+        less = [(other.area, usual.area), *zip(usual.polls, other.polls, strict=True)]
+        less += [] if usual.makespan is None or other.makespan is None else [(usual.makespan, other.makespan)]
+        return all(one <= most * (1 + ALIKE) for one, most in less)
 
     def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
         """The orders as plain data: all of them, or those *kept*, with what a checker can recompute."""
@@ -211,7 +208,7 @@ def carried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for entry in document.get("orders", ()):
         end = f", ends after {lasting(entry['makespan'])}" if "makespan" in entry else ""
         mark = ", used" if entry["name"] == document["used"] else ""
-        yield f"order {name_of(entry['name'])}{mark}", f"a schedule, {number(entry['average'])} ready on average{end}"
+        yield f"order {name_of(entry['name'])}{mark}", f"a schedule, {number(entry['average'])} ready{end}"
     if "certificate" in document:
         bound = document["certificate"]
         workers = f"{len(bound['workers']):,} worker{'s'[: len(bound['workers']) != 1]}"

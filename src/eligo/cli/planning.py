@@ -112,7 +112,7 @@ def _print(flow: Workflow, found: Candidates, asked: PlanRequest) -> None:
     print_lines(sentences(flow, found))
     if len(flow):
         sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(found), *_remarks(found))))
-    if not asked.writing and asked.save is None:
+    if len(flow) and not asked.writing and asked.save is None:
         _print_rest(found, next_steps(flow, asked.file, found.workers is not None))
     if found.workers is not None:
         print_finish(flow, found.plan, found.workers, found.known[found.used].sequence)
@@ -137,8 +137,12 @@ def _remarks(found: Candidates) -> Iterator[str]:
     """What the mark means, and whether anything is gained."""
     aim = ", meant to end soonest" if found.used == "finish" else ""
     yield f"{USED} you get this one{aim}; --order NAME gives another"
-    if found.idle:
+    if found.chosen is None or found.used == "fifo":
+        return
+    if all(map(found.usual_does, found.known)):
         yield "nothing to gain here: first come, first served does as well"
+    elif found.usual_does(found.used):
+        yield f"nothing is gained by {told_name(found.used)}: first come, first served does as well"
 
 
 def _print_rest(found: Candidates, steps: Sequence[tuple[str, str]]) -> None:
