@@ -34,7 +34,7 @@ def kernels() -> list[Extension]:
 
     sources = sorted(Path("src/eligo/kernels").glob("*.py"))
     extensions = [
-        Extension(f"eligo.kernels.{source.stem}", [str(source)], extra_compile_args=["-O3"])
+        Extension(f"eligo.kernels.{source.stem}", [str(source)], extra_compile_args=["-O3", "-ffp-contract=off"])
         for source in sources
         if source.stem != "__init__"
     ]

@@ -18,7 +18,7 @@ def main() -> None:
     washing: dict[str, list[str]] = {f"wash {i}": [] for i in range(1, 15)}
     dag = flow.dag + eligo.Dag.from_parents(washing)
     game, failed = eligo.Execution(dag), set[str]()
-    allocator = eligo.allocator("balanced", dag, game)
+    allocator = eligo.allocator("finish", dag, game)
     running: dict[Future[bool], tuple[str, str, float]] = {}
     with ThreadPoolExecutor(len(COOKS)) as pool:
         while not (game.finished or game.stuck):

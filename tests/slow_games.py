@@ -24,11 +24,12 @@ class SlowBoard:
         self._arrive_together([v for v in range(n) if not self.parents[v]])
 
     def score(self, v: int) -> float:
-        policy, worth = self.policy, 0.0
+        policy, worth, own = self.policy, 0.0, float(self.policy.score[v])
         for c in self.children[v]:
-            awaited = sum(p not in self.out and p not in self.done for p in self.parents[c])
-            worth += policy.phi[awaited] if awaited < len(policy.phi) else 0.0
-        return float(policy.score[v]) + math.sqrt(policy.weight * policy.weight * worth)
+            awaited = [p for p in self.parents[c] if p not in self.out and p not in self.done]
+            if len(awaited) < len(policy.phi) and all(p in self.ready for p in awaited):
+                worth += policy.phi[len(awaited)] * float(policy.score[c])
+        return own + math.sqrt(policy.weight * policy.weight * worth / own) if worth else own
 
     def best(self) -> int:
         return min(self.ready, key=lambda v: (-self.score(v), self.ready[v], v))

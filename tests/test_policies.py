@@ -23,13 +23,46 @@ def chain_then_fan(count: int, length: int, fan: int) -> Dag:
 def test_certain_releases_outbid_a_level() -> None:
     """a and b share k children; d and e share z, which z1 needs. a is out, so what b releases is certain.
 
-    d scores 3 + 1.01 / 2 = 3.505 (z misses two parents), b scores 2 + 1.01 * sqrt(k): 3.01, 3.43, 3.75.
+    d scores 3 + 1.1 sqrt(1/4 * 2/3) = 3.449 (z misses two parents), b scores 2 + 1.1 sqrt(k / 2): 2.78, 3.1, 3.35, 3.56.
     """
-    for children, expected in (("x", "d"), ("xy", "d"), ("xyw", "b")):
+    for children, expected in (("x", "d"), ("xy", "d"), ("xyw", "d"), ("xywv", "b")):
         shared = [(parent, child) for parent in "ab" for child in children]
         dag = Dag.from_arcs([*shared, ("d", "z"), ("e", "z"), ("z", "z1")])
         game = Execution(dag, allocated=["a"])
         assert ByPolicy(policies.balanced(dag), game).hand_out([Ask()])[0].tasks == (expected,)
+
+
+def test_a_release_out_of_reach_does_not_count() -> None:
+    """x waits for b and for f, which waits for e: until f is ready, and again once it is lost, b releases nothing."""
+    dag = Dag.from_arcs([("b", "x"), ("e", "f"), ("f", "x")])
+    board = policies.balanced(dag).board()
+    board.reset(0)
+    b, e, f = (dag.number(name) for name in "bef")
+    assert board.worth(b) == 2.0
+    board.take(e)
+    board.finish(e)
+    assert board.worth(b) == 2 + np.sqrt(1.1 * 1.1 * 0.25 / 2)
+    board.take(f)
+    assert board.worth(b) == 2 + np.sqrt(1.1 * 1.1 / 2)
+    board.lose(f)
+    assert board.worth(b) == 2.0
+
+
+def test_a_release_counts_by_what_hangs_below_it() -> None:
+    """p releases a sink for sure, q the head of a path; both have a path of 3 below them in all."""
+    dag = Dag.from_arcs([("p", "p1"), ("p1", "p2"), ("p", "sink"), ("q", "q1"), ("q1", "q2")])
+    board = policies.balanced(dag).board()
+    board.reset(0)
+    p, q = dag.number("p"), dag.number("q")
+    assert board.worth(p) == 3 + np.sqrt(1.1 * 1.1 * (2 + 1) / 3)
+    assert board.worth(q) == 3 + np.sqrt(1.1 * 1.1 * 2 / 3)
+
+
+def test_paths_in_seconds_are_in_mean_tasks() -> None:
+    dag = Dag.from_arcs([("a", "b"), ("b", "c")], tasks="abcd")
+    policy = policies.balanced(dag, seconds=np.array([1.0, 2.0, 3.0, 0.0]))
+    assert policy.score.tolist()[:3] == [4.0, 5 / 1.5 // (1 / 65536) / 65536, 2.0]
+    assert 0 < policy.score[3] < 1e-4
 
 
 def test_balanced_is_the_studys_score() -> None:
@@ -38,7 +71,7 @@ def test_balanced_is_the_studys_score() -> None:
         dag = random_small_dag(rng, 12)
         policy = policies.balanced(dag)
         assert policy.phi == (0.0, 1.0, 0.25, 0.0625, 0.0625)
-        assert policy.weight == 1.01
+        assert policy.weight == 1.1
         assert (policy.score >= policy.dag.height + 1).all()
         assert sorted(policy.rank.tolist()) == list(range(len(dag)))
         assert is_schedule(dag, simulation.play(policy))
@@ -89,7 +122,9 @@ def test_wrong_policies_are_refused() -> None:
     with pytest.raises(InputError, match="no way 'coin'"):
         Policy("odd", dag, np.zeros(2), ties="coin")
     with pytest.raises(InputError, match="not negative"):
-        Policy("odd", dag, np.zeros(2), -1.0)
+        Policy("odd", dag, np.ones(2), -1.0)
+    with pytest.raises(InputError, match="above 0"):
+        Policy("odd", dag, np.zeros(2), 1.0)
     with pytest.raises(InputError, match="greedy"):
         policies.greedy(dag, "last")
     with pytest.raises(ScheduleError):

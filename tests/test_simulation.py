@@ -25,13 +25,14 @@ def every_policy(dag: Dag, rng: np.random.Generator) -> list[Policy]:
     """One of each kind, and one with every part drawn at random."""
     n = len(dag)
     odd = Policy(
-        "odd", dag, rng.integers(0, 3, n).astype(np.float64), 1.5, (0.0, 0.5, 0.25), str(rng.choice(["first", "last"])),
+        "odd", dag, rng.integers(1, 4, n).astype(np.float64), 1.5, (0.0, 0.5, 0.25), str(rng.choice(["first", "last"])),
         rng.integers(0, 3, n).astype(np.int32),
     )  # fmt: skip
     return [
         policies.fifo(dag), policies.lifo(dag), policies.greedy(dag), policies.greedy(dag, "first"),
         policies.random(dag), policies.critical_path(dag), policies.critical_path(dag, rng.random(n)),
-        policies.balanced(dag), policies.from_order(dag, dag.order), odd,
+        policies.balanced(dag), policies.balanced(dag, seconds=rng.exponential(3.0, n)),
+        policies.from_order(dag, dag.order), odd,
     ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def test_the_compiled_crowd_is_what_the_allocators_do_live(case: int) -> None:
     dag = random_small_dag(rng, 16)
     n = len(dag)
     policy = Policy(
-        "odd", dag, rng.integers(0, 3, n).astype(np.float64), float(rng.choice([0.0, 1.01])), (0.0, 1.0, 0.25),
+        "odd", dag, rng.integers(1, 4, n).astype(np.float64), float(rng.choice([0.0, 1.01])), (0.0, 1.0, 0.25),
         str(rng.choice(["rank", "first", "last", "random"])), rng.integers(0, 3, n).astype(np.int32),
     )  # fmt: skip
     clients = Clients(

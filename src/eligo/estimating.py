@@ -131,6 +131,13 @@ def with_history(flow: Workflow, history: Iterable[Timed]) -> Workflow:
     return replace(flow, history=(*flow.history, *added))
 
 
+def without_seconds(flow: Workflow) -> Workflow:
+    """The workflow without anything that is known of how long its tasks take."""
+    timed = any(task.seconds is not None for task in flow.details.values())
+    bare = {name: replace(task, seconds=None) for name, task in flow.details.items()} if timed else flow.details
+    return replace(flow, details=bare, history=()) if timed or flow.history else flow
+
+
 def kind_of(task: Task) -> str:
     """What kind of task it is: its category, else the program that it runs, else its name without its number.
 

@@ -3,16 +3,17 @@
 A policy is data, so that the simulators play it compiled and an allocator plays it live: a static score for every task, a
 dynamic part, and a rule for equal scores.
 
-    score(v) = static(v) + weight * sqrt(sum over the children c of v of phi[missing(c)])
+    score(v) = static(v) + weight * sqrt(sum over the children c of v in reach of phi[missing(c)] * static(c) / static(v))
 
 missing(c) counts the parents of c that nobody has taken yet: a task that was handed out counts as done, and is put back when
-whoever has it is lost. The default is `balanced`: the longest remaining path plus the releases that are certain or near.
-A weight just above 1 lets one certain release outbid exactly one level of the path; the root keeps large fan-outs from
-outbidding long paths.
+whoever has it is lost. A child is in reach once all of these are ready. The default is `balanced`: the longest remaining path
+plus the releases that are certain or near. A weight just above 1 lets one certain release outbid one level of the path, as
+far as as much hangs below it; the root keeps large fan-outs from outbidding long paths.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.formats import read_order
 from eligo.kernels.games import Board, pebbles
+from eligo.kernels.windows import longest_after
 from eligo.planning import plan
 from eligo.rows import Ints, places
 from eligo.theory.eligibility import Order, eligible_steps, order_indices
@@ -36,7 +38,8 @@ Floats = NDArray[np.float64]
 TIES = {"rank": 0, "first": 1, "last": 2, "random": 3}  # as the kernel numbers them
 #: the worth of a child that misses 0, 1, 2, 3 or 4 parents; nothing beyond
 RELEASES = (0.0, 1.0, 1 / 4, 1 / 16, 1 / 16)
-WEIGHT = 1.01
+WEIGHT = 1.1
+PARTS = 65536.0  # of a mean task time: the unit of paths in seconds
 FAN_OUT = 4.0  # releases at the end of a chain that are worth finishing what was begun for
 
 
@@ -63,6 +66,8 @@ class Policy:
             raise InputError(f"{self.name}: a score and a rank are needed for each of {len(self.dag)} tasks")
         if not np.isfinite(self.score).all():
             raise InputError(f"{self.name}: a score is not finite")
+        if self.weight and not (self.score > 0).all():
+            raise InputError(f"{self.name}: where releases count, every score is above 0")
         if self.weight < 0 or any(worth < 0 for worth in self.phi):
             raise InputError(f"{self.name}: the weight of releases is not negative")
         if self.ties not in TIES:
@@ -111,16 +116,31 @@ class Policy:
         return order
 
 
-def balanced(dag: Dag, rank: Ints | None = None) -> Policy:
+def balanced(dag: Dag, rank: Ints | None = None, seconds: Floats | None = None) -> Policy:
     """The default: longest remaining path plus certain and near releases; equal scores by *rank*, such as a plan's order.
 
-    A fixed rank keeps siblings together; without one, the order in which branches are begun and finished is used. A chain
-    of single tasks that ends in a fan-out keeps its first task's path all the way down, so that a chain that was begun goes
-    on and fans out before others are begun: one-step releases cannot see that far.
+    A fixed rank keeps siblings together; without one, the order in which branches are begun and finished is used. Paths are
+    counted in tasks, or in *seconds* where it is known, or believed, how long tasks take. In tasks, a chain of single tasks
+    that ends in a fan-out keeps its first task's path all the way down, so that a chain that was begun goes on and fans out
+    before others are begun: one-step releases cannot see that far.
     """
     bare = skeleton(dag)
     place = finishing_rank(bare) if rank is None else rank
-    return Policy("balanced", bare, _levels(bare) + _chain_credit(bare), WEIGHT, RELEASES, "rank", place)
+    paths = _levels(bare) + _chain_credit(bare) if seconds is None else _in_mean_tasks(bare, seconds)
+    return Policy("balanced", bare, paths, WEIGHT, RELEASES, "rank", place)
+
+
+def _in_mean_tasks(dag: Dag, seconds: Floats) -> Floats:
+    """The longest remaining path from every task in mean task times, in parts so coarse that sums of many are exact."""
+    mean = math.fsum(seconds) / max(1, len(seconds))
+    return np.maximum(np.round(_paths(dag, seconds) * (PARTS / mean)), 1.0) / PARTS
+
+
+def _paths(dag: Dag, seconds: Floats) -> Floats:
+    """The longest path from every task down to a sink, itself included."""
+    length = np.zeros(len(dag))
+    longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, length)
+    return length + seconds
 
 
 def _chain_credit(dag: Dag) -> Floats:
@@ -172,11 +192,7 @@ def critical_path(dag: Dag, seconds: Floats | None = None) -> Policy:
     """The longest remaining path first, in tasks or in seconds; equals by the first to become ready, then by number."""
     if seconds is None:
         return Policy("critical-path", dag, _levels(dag), ties="first")
-    length = np.array(seconds, np.float64)
-    for v in dag.order[::-1].tolist():
-        below = length[dag.children_of(v)]
-        length[v] += below.max(initial=0.0)
-    return Policy("critical-path-seconds", dag, length, ties="first")
+    return Policy("critical-path-seconds", dag, _paths(dag, np.asarray(seconds, np.float64)), ties="first")
 
 
 def from_order(dag: Dag, order: Order, name: str = "order") -> Policy:
@@ -235,8 +251,41 @@ def _of_dask(bare: Dag) -> Policy:
     return Policy("dask", bare, np.zeros(len(bare)), rank=dask_rank(bare))
 
 
+def finish(flow: Workflow, bare: Dag, order: Order | None) -> Policy:
+    """What ends soonest as far as is known: `balanced` in tasks, or in the seconds of tasks or of their kinds."""
+    known, place = estimate(flow), rank_of(bare, _planned(flow, order))
+    if known.level == "nothing" or not len(flow):
+        return replace(balanced(bare, _larger_twins_first(flow, bare, place)), name="finish")
+    larger = places(len(bare), np.lexsort((place, -_input_sizes(flow))).astype(np.int32))
+    return replace(balanced(bare, larger, known.seconds), name="finish")
+
+
+def _input_sizes(flow: Workflow) -> Floats:
+    """The bytes that every task reads, as far as they are known."""
+    size = flow.file_sizes
+    if not size:
+        return np.zeros(len(flow))
+    return np.array([sum(size.get(file, 0) for file in flow.task(name).inputs) for name in flow.dag.tasks], np.float64)
+
+
+def _larger_twins_first(flow: Workflow, bare: Dag, place: Ints) -> Ints:
+    """The places of tasks with those of twins, which have the same parents and the same children, dealt by input size."""
+    sizes = _input_sizes(flow)
+    if not sizes.any():
+        return place
+    twins: dict[tuple[bytes, bytes], list[int]] = {}
+    for v in np.lexsort((place, -sizes)).tolist():
+        around = (np.sort(bare.parents_of(v)).tobytes(), np.sort(bare.children_of(v)).tobytes())
+        twins.setdefault(around, []).append(v)
+    dealt = place.copy()
+    for group in twins.values():
+        dealt[group] = np.sort(place[group])
+    return dealt
+
+
 #: every policy by name: from a workflow, its dag without shortcuts, and its plan's order, which is made where it is None
 POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
+    "finish": finish,
     "balanced": lambda flow, bare, order: balanced(bare, rank_of(bare, _planned(flow, order))),
     "plan": lambda flow, bare, order: from_order(bare, _planned(flow, order), "plan"),
     "fifo": lambda flow, bare, order: fifo(bare),
@@ -253,14 +302,14 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
 def policy(name: str, flow: object, order: Order | None = None) -> Policy:
     """The policy of that name for a workflow, or one that follows the order in a file of that name.
 
-    "balanced" and "plan" go by the order of the workflow's plan; where it is not given, the plan is made. Shortcuts are
-    removed first: they change nothing about which tasks are ready, and would count as children.
+    "finish", "balanced" and "plan" go by the order of the workflow's plan; where it is not given, the plan is made.
+    Shortcuts are removed first: they change nothing about which tasks are ready, and would count as children.
 
     >>> policy("fifo", {"a": [], "b": ["a"], "c": ["a"]})
     Policy('fifo', 3 tasks)
     >>> policy("quickest", {"a": []})
     Traceback (most recent call last):
-    eligo.errors.InputError: there is no policy 'quickest', nor a file of that name; there are balanced, plan, fifo, ...
+    eligo.errors.InputError: there is no policy 'quickest', nor a file of that name; there are finish, balanced, plan, ...
     """
     known = as_workflow(flow)
     bare = skeleton(known.dag)

@@ -2,7 +2,7 @@
 
 | order | what it is |
 |---|---|
-| `finish` | the default: what ends soonest, as far as is known: the policy `balanced`, played once |
+| `finish` | the default: what ends soonest, as far as is known: the policy of that name, played once |
 | `ready` | the plan's own: the most tasks ready, proved |
 | `fifo` | first come, first served, and of those that come together the first in the workflow |
 | a policy's name | that policy, played once |
@@ -22,7 +22,7 @@ from eligo.theory.eligibility import check_schedule
 from eligo.workflow import priority_numbers
 
 #: the orders that eligo chooses between by itself, by the policies that they are; `finish` is the default
-ORDERS = {"finish": "balanced", "ready": "plan"}
+ORDERS = {"finish": "finish", "ready": "plan"}
 
 
 def priorities(flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None) -> dict[Name, int]:
@@ -58,5 +58,5 @@ def order_to_follow(flow: object, order: str | Sequence[Name] = "finish", plan: 
 def check_order(name: str) -> None:
     """Refuse what is no order, before any work is done."""
     if name not in ORDERS and name not in POLICIES and not isfile(name):
-        names = ", ".join((*ORDERS, *POLICIES))
+        names = ", ".join(dict.fromkeys((*ORDERS, *POLICIES)))
         raise InputError(f"there is no order {name!r}, nor a file of that name; there are {names}")

@@ -16,7 +16,7 @@ from eligo.allocating.by_batch import ByBatch
 from eligo.allocating.by_cluster import ByCluster, FatGrant
 from eligo.allocating.by_policy import ByPolicy
 from eligo.allocating.naming import ALLOCATORS, allocator
-from eligo.allocating.prudent import PRUDENT, Prudent, Rules, Speeds
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules, Speeds, informed
 
 __all__ = [
     "ALLOCATORS",
@@ -32,4 +32,5 @@ __all__ = [
     "Rules",
     "Speeds",
     "allocator",
+    "informed",
 ]

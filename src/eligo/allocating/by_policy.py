@@ -38,7 +38,7 @@ class ByPolicy:
         self._seconds, self._seed = seconds, whole_seed(seed)
         self._board = board = policy.board(both_ends=True)
         self._moves: dict[int, Callable[[int], object]] = {
-            TAKE: board.take, HOLD: board.take, COMPLETE: board.finish, FAIL: board.lose, RELEASE: board.give_back,
+            TAKE: board.take, HOLD: board.take, COMPLETE: board.execute, FAIL: board.lose, RELEASE: board.give_back,
         }  # fmt: skip
         self._begin()
 

@@ -7,7 +7,7 @@ from eligo.allocating.asking import Allocator
 from eligo.allocating.by_batch import ByBatch
 from eligo.allocating.by_cluster import ByCluster
 from eligo.allocating.by_policy import ByPolicy
-from eligo.allocating.prudent import PRUDENT, Prudent, Rules
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
 from eligo.border import as_workflow
 from eligo.errors import InputError
 from eligo.estimating import estimate
@@ -74,16 +74,17 @@ def allocator(  # noqa: PLR0913
 ) -> Allocator:
     """The allocator of that name for a workflow that is being executed.
 
-    A name is that of a policy, such as "balanced", the default of all that eligo runs, or of a file with an order;
-    "batch-optimal"; or "cluster", for fat tasks that serve the *goal*. *rules* go around it, or where they are None it does
-    what its name says and no more. *order* is that of the workflow's plan, where it is known.
+    A name is that of a policy, such as "finish", the default of all that eligo runs, or of a file with an order;
+    "batch-optimal"; or "cluster", for fat tasks that serve the *goal*. *rules* go around it, by default those for slow
+    clients with what is known of the tasks' times; where they are None it does what its name says and no more.
+    *order* is that of the workflow's plan, where it is known.
 
     >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
-    >>> allocator("balanced", flow, rules=None)
+    >>> allocator("finish", flow, rules=None)
     <eligo.allocating.by_policy.ByPolicy object at ...>
     >>> allocator("roulette", flow)
     Traceback (most recent call last):
-    eligo.errors.InputError: there is no policy 'roulette', nor a file of that name; there are balanced, plan, fifo, ...
+    eligo.errors.InputError: there is no policy 'roulette', nor a file of that name; there are finish, balanced, plan, ...
     """
     known = as_workflow(flow)
     if not isinstance(name, str):
@@ -95,4 +96,6 @@ def allocator(  # noqa: PLR0913
         raise InputError("this execution is of another workflow")
     wanted = _Wanted(known, game, order, seed, goal)
     plain = ALLOCATORS[name](wanted) if name in ALLOCATORS else _by_policy(name, wanted)
-    return plain if rules is None else Prudent(plain, rules)
+    if rules is None:
+        return plain
+    return Prudent(plain, informed(rules, known) if rules is PRUDENT else rules)

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
 from eligo.errors import InputError, is_amount
+from eligo.estimating import estimate
 from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
+from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +59,17 @@ class Rules:
 SLOW = 0.5  # of the mean speed
 #: the rule for slow clients, and a second copy of what is overdue
 PRUDENT = Rules(slow=SLOW, copies=2)
+
+
+LONG = 3.0  # mean task times
+
+
+def informed(rules: Rules, flow: Workflow) -> Rules:
+    """The rules with what is known of the tasks' times: as far as every time is known, slow clients get nothing long."""
+    known = estimate(flow)
+    if known.level == "nothing":
+        return rules
+    return replace(rules, expected=known.seconds, long=LONG if known.level == "seconds" else rules.long)
 
 
 class Speeds:

@@ -360,7 +360,7 @@ def compare(
         typer.Option(
             autocompletion=offered("scheduler"), help="Which orders to compare, by name, with commas between them."
         ),
-    ] = "balanced,plan,critical-path,greedy,fifo,lifo",
+    ] = "finish,plan,critical-path,greedy,fifo,lifo",
     order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None,
     rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256",
     workers: Annotated[

@@ -46,12 +46,13 @@ cdef class Board:
     cdef public Draws draws
     cdef public Heap best, worst, worst_late
     cdef public int[::1] state, group, late
-    cdef int[::1] missing, awaited
-    cdef double[::1] start, gain
+    cdef int[::1] missing, awaited, far
+    cdef double[::1] gain
     cdef long long[::1] tie
     cdef long long arrived
     @cython.locals(v=cython.int, i=cython.int)
     cpdef void reset(self, unsigned long long seed) noexcept
+    @cython.locals(waiting=cython.int)
     cpdef void take(self, int v) noexcept
     cpdef void hide(self, int v) noexcept
     cpdef void lose(self, int v) noexcept
@@ -69,8 +70,9 @@ cdef class Board:
     cpdef double worth(self, int v) noexcept
     @cython.locals(key=cython.double)
     cpdef void place(self, int v) noexcept
-    @cython.locals(i=cython.int, j=cython.int, w=cython.int, k=cython.int, u=cython.int, change=cython.double)
-    cpdef void shift(self, int v, int by) noexcept
+    @cython.locals(i=cython.int, j=cython.int, w=cython.int, u=cython.int, change=cython.double)
+    cpdef void turn(self, int v, int far, int awaited) noexcept
+    cpdef double release(self, int w) noexcept
 
 @cython.locals(t=cython.int, v=cython.int)
 cpdef void pebbles(Board board, unsigned long long seed, int[::1] order, int[::1] eligible) noexcept

@@ -160,8 +160,9 @@ class Heap:
 class Board:
     """A dag being executed under a policy: which ready task goes next, kept up to date move by move.
 
-    A task's score is its static part plus sqrt(square * the sum over its children c of phi[awaited(c)]), where
-    awaited(c) counts the parents of c that nobody has taken yet. Rows of children and *sources* are sorted by *rank*, the
+    A task's score is its static part plus sqrt(square * the sum over its children c in reach of phi[awaited(c)] times
+    static(c) / static(v)), where awaited(c) counts the parents of c that nobody has taken yet; c is in reach once all of
+    these are ready. Rows of children and *sources* are sorted by *rank*, the
     order in which tasks that become ready together arrive; *ties* tells equal scores apart: by rank, the first arrived, the
     last arrived, or at random. With FIRST and LAST, equal ranks arrive in random order.
     """
@@ -199,7 +200,7 @@ class Board:
         self.state = array("i", bytes(4 * n))
         self.missing = array("i", bytes(4 * n))
         self.awaited = array("i", bytes(4 * n))
-        self.start = array("d", bytes(8 * n))
+        self.far = array("i", bytes(4 * n))  # of the awaited parents, how many are not ready
         self.gain = array("d", bytes(8 * n))
         self.tie = array("q", bytes(8 * n))
         self.late = array("i", bytes(4 * n))  # whether a task is not for whoever gets the lowest score
@@ -207,13 +208,6 @@ class Board:
         self.group = array("i", bytes(4 * n))
         self.arrived = 0
         self.done = 0
-        if square > 0.0:
-            for v in range(n):
-                for i in range(child_ptr[v], child_ptr[v + 1]):
-                    w = child[i]
-                    k = parent_ptr[w + 1] - parent_ptr[w]
-                    if k < phi.shape[0]:
-                        self.start[v] += phi[k]
 
     def reset(self, seed: int) -> None:
         """Begin again, with the sources ready."""
@@ -227,17 +221,18 @@ class Board:
             self.state[v] = WAITING
             self.missing[v] = self.parent_ptr[v + 1] - self.parent_ptr[v]
             self.awaited[v] = self.missing[v]
-            self.gain[v] = self.start[v]
+            self.far[v] = self.missing[v]
+            self.gain[v] = 0.0
         for i in range(self.sources.shape[0]):
             self.group[i] = self.sources[i]
         self.arrive_together(self.sources.shape[0])
 
     def take(self, v: int) -> None:
         """A task is handed out: a ready one, or one that is held for whoever has all that it waits for."""
+        waiting = 1 if self.state[v] == WAITING else 0
         self.state[v] = OUT
         self.hide(v)
-        if self.square > 0.0:
-            self.shift(v, -1)
+        self.turn(v, -waiting, -1)
 
     def hide(self, v: int) -> None:
         """A ready task is passed over, until it is placed again."""
@@ -249,8 +244,7 @@ class Board:
     def lose(self, v: int) -> None:
         """A task that was handed out will not come back done; it is not ready before it arrives."""
         self.state[v] = WAITING
-        if self.square > 0.0:
-            self.shift(v, 1)
+        self.turn(v, 1, 1)
 
     def finish(self, v: int) -> int:
         """A task that was handed out is executed; returns how many became ready, listed in *group* as they arrived."""
@@ -275,7 +269,7 @@ class Board:
 
     def execute(self, v: int) -> None:
         """A task comes back done, also one that was given up meanwhile."""
-        if self.state[v] == READY:
+        if self.state[v] != OUT:
             self.take(v)
         self.finish(v)
 
@@ -308,6 +302,7 @@ class Board:
 
     def arrive(self, v: int) -> None:
         """One task becomes ready."""
+        self.turn(v, -1, 0)
         self.state[v] = READY
         self.arrived += 1
         if self.ties == RANK:
@@ -324,7 +319,7 @@ class Board:
         """The score of a task as things stand."""
         key: float = self.score[v]
         if self.square > 0.0:
-            key += math.sqrt(self.square * self.gain[v])
+            key += math.sqrt(self.square * self.gain[v] / key)
         return key
 
     def place(self, v: int) -> None:
@@ -337,24 +332,29 @@ class Board:
             else:
                 self.worst.put(v, -key, -self.tie[v])
 
-    def shift(self, v: int, by: int) -> None:
-        """One parent more, or one fewer, is awaited by the children of v: other parents' scores change."""
+    def turn(self, v: int, far: int, awaited: int) -> None:
+        """So many more parents of the children of v are not ready, and are awaited: the scores of all parents change."""
+        if self.square == 0.0:
+            return
         for i in range(self.child_ptr[v], self.child_ptr[v + 1]):
             w = self.child[i]
-            k = self.awaited[w]
-            change = 0.0
-            if k < self.phi.shape[0]:
-                change -= self.phi[k]
-            k += by
-            self.awaited[w] = k
-            if k < self.phi.shape[0]:
-                change += self.phi[k]
+            change = -self.release(w)
+            self.far[w] += far
+            self.awaited[w] += awaited
+            change += self.release(w)
             if change != 0.0:
                 for j in range(self.parent_ptr[w], self.parent_ptr[w + 1]):
                     u = self.parent[j]
                     self.gain[u] = self.gain[u] + change
                     if self.state[u] == READY:
                         self.place(u)
+
+    def release(self, w: int) -> float:
+        """What a task that waits is worth to its parents."""
+        if self.far[w] > 0 or self.awaited[w] >= self.phi.shape[0]:
+            return 0.0
+        worth: float = self.phi[self.awaited[w]] * self.score[w]
+        return worth
 
 
 def pebbles(board: Board, seed: int, order: Ints, eligible: Ints) -> None:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.allocating import PRUDENT, informed
 from eligo.dag import Dag
 from eligo.errors import EligoError, InputError
-from eligo.estimating import estimate
+from eligo.estimating import estimate, without_seconds
 from eligo.finishing import earliest_finish, own_seconds
 from eligo.formats import read_order
 from eligo.planning import plan
@@ -156,7 +157,8 @@ def _workflow(source: Source, fingerprint: str) -> Workflow:
 
 def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
     """The values of every measure of a cell, run by run."""
-    player, game = scheduler(cell.scheduler, flow, planned.sequence), cell.game
+    game = cell.game
+    player = scheduler(cell.scheduler, flow if _in_seconds(cell) else without_seconds(flow), planned.sequence)
     match game.name:
         case "pebble":
             area = areas(player, cell.runs, cell.seed)
@@ -171,8 +173,15 @@ def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
             return _volatile(player, flow, cell)
 
 
+def _in_seconds(cell: Cell) -> bool:
+    """Whether tasks take the seconds that are known of them: elsewhere it would mislead to go by these."""
+    game = cell.game
+    return game.name == "steady" or (game.name == "volatile" and crowd_of(game)[2] == "recorded")
+
+
 def _volatile(player: Player, flow: Workflow, cell: Cell) -> dict[str, Values]:
     clients, rules, times = crowd_of(cell.game)
+    rules = informed(rules, flow) if rules is PRUDENT and _in_seconds(cell) else rules
     seconds = None if times == "equal" else estimate(flow).seconds
     found = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
     return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}
