@@ -111,6 +111,12 @@ def test_where_nothing_is_gained_that_is_said(say: Words) -> None:
     assert told not in say("plan", "chain.arcs", "--order", "fifo")[1]
     assert told not in say("plan", "pie.yaml")[1]
     assert told not in say("plan", "timed.json", "--workers", "2")[1]
+    pair = [{"name": "short", "seconds": 1}, {"name": "also", "seconds": 1}, {"name": "long", "seconds": 9}]
+    Path("pair.json").write_text(json.dumps({"tasks": pair}))
+    out = say("plan", "pair.json")[1]
+    assert told not in out
+    assert "does as well so far; --workers 16 says what is gained in time" in out
+    assert told in say("plan", "pair.json", "--workers", "16")[1]
     Path("mine").write_text("crust\napples\nfill\nsauce\nbake\nserve\n")
     out = say("plan", "pie.yaml", "--order", "mine")[1]
     assert told not in out

@@ -14,6 +14,7 @@ from eligo.cli.places import check_place
 from eligo.cli.plans import first_tasks, headline, plan_document, print_details, stoppable, tell, working
 from eligo.cli.printing import chart, json_text, print_json, print_lines
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.prioritising import check_order
@@ -111,7 +112,7 @@ def _print(flow: Workflow, found: Candidates, asked: PlanRequest) -> None:
     """What it means and what each order gives; then, where nothing is written, ready tasks over time and what to do next."""
     print_lines(sentences(flow, found))
     if len(flow):
-        sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(found), *_remarks(found))))
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(found), *_remarks(flow, found))))
     if len(flow) and not asked.writing and asked.save is None:
         _print_rest(found, next_steps(flow, asked.file, found.workers is not None))
     if found.workers is not None:
@@ -133,13 +134,15 @@ def sentences(flow: Workflow, found: Candidates) -> list[str]:
     return [sentence(plan, told_name(found.used if same else "ready")), f"You get {told_name(found.used)}: {gain}."]
 
 
-def _remarks(found: Candidates) -> Iterator[str]:
+def _remarks(flow: Workflow, found: Candidates) -> Iterator[str]:
     """What the mark means, and whether anything is gained."""
     aim = ", meant to end soonest" if found.used == "finish" else ""
     yield f"{USED} you get this one{aim}; --order NAME gives another"
     if found.chosen is None or found.used == "fifo":
         return
-    if all(map(found.usual_does, found.known)):
+    if found.workers is None and estimate(flow).level == "seconds" and found.usual_does(found.used):
+        yield "first come, first served does as well so far; --workers 16 says what is gained in time"
+    elif all(map(found.usual_does, found.known)):
         yield "nothing to gain here: first come, first served does as well"
     elif found.usual_does(found.used):
         yield f"nothing is gained by {told_name(found.used)}: first come, first served does as well"
