@@ -141,7 +141,7 @@ def _remarks(flow: Workflow, found: Candidates) -> Iterator[str]:
     if found.chosen is None or found.used == "fifo":
         return
     if found.workers is None and estimate(flow).level == "seconds" and found.usual_does(found.used):
-        yield "first come, first served does as well so far; --workers 16 says what is gained in time"
+        yield "first come, first served does as well; --workers 16 says what time is gained"
     elif all(map(found.usual_does, found.known)):
         yield "nothing to gain here: first come, first served does as well"
     elif found.usual_does(found.used):
