@@ -4,6 +4,7 @@
 |---|---|
 | `finish` | the default: what ends soonest, as far as is known: the policy of that name, played once |
 | `ready` | the plan's own: the most tasks ready, proved |
+| `fifo` | first come, first served, and of those that come together the first in the workflow |
 | a policy's name | that policy, played once |
 | a file, or a list of tasks | itself |
 """
@@ -48,6 +49,8 @@ def order_to_follow(flow: object, order: str | Sequence[Name] = "finish", plan: 
     check_order(order)
     if order == "ready":
         return (make_plan(known) if plan is None else plan).order
+    if order == "fifo":
+        return known.dag.named(known.dag.order)
     rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
     return known.dag.named(rule.order())
 

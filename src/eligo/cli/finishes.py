@@ -9,6 +9,7 @@ from eligo.estimating import estimate
 from eligo.finishing import checked_workers, earliest_finish
 from eligo.planning import Plan
 from eligo.simulation.steady import Finish, finish_on
+from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -21,7 +22,7 @@ def check_workers(flow: Workflow, workers: int | None) -> None:
         earliest_finish(flow, workers)
 
 
-def finish_told(flow: Workflow, plan: Plan, workers: int, order: str, known: Knowledge) -> dict[str, Any]:
+def finish_told(flow: Workflow, plan: Plan, workers: int, order: Order, known: Knowledge) -> dict[str, Any]:
     """What JSON says of the finish; nothing where only kinds are known."""
     if known.estimate.level == "kinds":
         return {"workers": workers, "makespan": None, "bound": None, "certificate": None}
@@ -34,7 +35,7 @@ def finish_told(flow: Workflow, plan: Plan, workers: int, order: str, known: Kno
     }
 
 
-def print_finish(flow: Workflow, plan: Plan, workers: int, order: str, known: Knowledge) -> None:
+def print_finish(flow: Workflow, plan: Plan, workers: int, order: Order, known: Knowledge) -> None:
     """When it ends, before when it cannot, why, and what more workers would bring; no time where only kinds are known."""
     if known.estimate.level == "kinds":
         count = int((~known.estimate.own).sum())
@@ -59,7 +60,7 @@ def print_finish(flow: Workflow, plan: Plan, workers: int, order: str, known: Kn
     )
 
 
-def _more(flow: Workflow, plan: Plan, workers: int, order: str, found: Finish) -> str:
+def _more(flow: Workflow, plan: Plan, workers: int, order: Order, found: Finish) -> str:
     """What other numbers of workers come to, and from which number on nothing is gained."""
     chosen = sorted({n for n in STEPS if workers / 4 <= n <= workers * 4} | {workers})
     ends = {n: finish_on(flow, n, order, plan).makespan if n != workers else found.makespan for n in chosen}

@@ -59,7 +59,7 @@ OrderWritten = Annotated[
     str,
     typer.Option(
         autocompletion=offered("order", "policy"),
-        help="What is written: finish (ends sooner), ready (the plan's), a policy or a file.",
+        help="The order used and written: finish (ends sooner), ready (most ready), fifo, a policy or a file.",
     ),
 ]
 TextTo = Annotated[

@@ -9,12 +9,11 @@ from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.printing import chart, json_text, print_facts, print_json, print_lines, sparkline, width
+from eligo.cli.printing import chart, print_facts, print_json, print_lines, sparkline, width
 from eligo.deciding.clock import Clock
 from eligo.errors import InputError, ScheduleError, UnknownTaskError
 from eligo.formats.shared.drawing import ALL_DONE
-from eligo.formats.shared.files import save
-from eligo.planning import VERDICTS, Plan, gain_sentence, judge, percent
+from eligo.planning import VERDICTS, Plan, judge, percent
 from eligo.plotting.labels import without_shared_path
 from eligo.workflow import Workflow
 
@@ -128,15 +127,6 @@ def stoppable() -> Iterator[Clock]:
         signal.signal(signal.SIGINT, before)
 
 
-def save_plan(plan: Plan, path: str) -> None:
-    """Write a plan with its proof as JSON."""
-    if path == "-":
-        print_json(plan_document(plan))
-        return
-    save(json_text(plan_document(plan)), path)
-    tell([f"wrote {path}"])
-
-
 def plan_document(plan: Plan) -> dict[str, Any]:
     """The plan as plain data, with the numbers that people are told."""
     usual = sum(plan.first_come) / max(1, len(plan))
@@ -147,27 +137,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 PREFERRED = {"path": "longest remaining path first", "finish": "begun branches first"}
 
 
-def print_plan(flow: Workflow, plan: Plan, next_steps: Sequence[tuple[str, str]]) -> None:
-    """What it means and what is gained, then ready tasks over time, then what to do next."""
-    print_gain(flow, plan)
-    picture = chart(plan.profile, plan.upper_bound, plan.first_come, height=8)
-    sys.stdout.write(f"\n{picture}\n\nthis order: {_first_tasks(plan.order)}\n")
-    column = max((len(command) for command, _ in next_steps), default=0) + 2
-    for number, (command, what) in enumerate(next_steps):
-        sys.stdout.write(f"{'' if number else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")
-
-
-def print_gain(flow: Workflow, plan: Plan) -> None:
-    """The two sentences that say what the plan means, or that nothing is left to plan."""
-    first = headline(flow, str(plan))
-    print_lines([first] if first != str(plan) else [first, gain_sentence(plan)])
-
-
 def print_details(plan: Plan, prefer: str) -> None:
     """What the plan rests on, in the words of the theory."""
     shortcuts = f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else ""
+    sys.stdout.write("\n")
     print_facts(
-        "",
+        "What is proved of `ready`, and how:",
         [
             ("verdict", f"{VERDICTS[plan.verdict]} ({plan.method})"),
             ("tasks", len(plan)),
@@ -187,7 +162,7 @@ def _average_share(area: int, area_bound: int) -> str:
     return "attained" if share == "100 %" else f"at least {share} of it"
 
 
-def _first_tasks(order: Sequence[str]) -> str:
+def first_tasks(order: Sequence[str]) -> str:
     """The first names, without what all names begin with, on few lines."""
     names = without_shared_path([str(name) for name in order])
     shown = ", ".join(names[:FIRST_TASKS]) + (", ..." if len(names) > FIRST_TASKS else "")
@@ -220,17 +195,19 @@ def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
 
 
 def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> int:
-    """Recheck a plan with its proof."""
+    """Recheck a plan with its proof, and all that it says of orders and of the finish."""
+    from eligo.cli.orders import carried, late_or_early
     from eligo.verifying import verify
 
     found = verify(flow, document)
-    if not found.holds:
-        return _no(f"the proof does not hold: {found.reason}", {}, as_json)
+    reason = found.reason if not found.holds else late_or_early(flow, document)
+    if reason is not None:
+        return _no(f"the proof does not hold: {reason}" if not found.holds else reason, {}, as_json)
     if as_json:
         print_json({"valid": True, **vars(found), "average": (found.area or 0) / max(1, len(flow))})
         return 0
     figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
-    print_facts(f"Yes, the proof holds: {VERDICTS[str(found.verdict)]}.", figures)
+    print_facts(f"Yes, the proof holds: {VERDICTS[str(found.verdict)]}.", [*figures, *carried(document)])
     return 0
 
 

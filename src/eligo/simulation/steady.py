@@ -3,13 +3,17 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from eligo.border import as_workflow
 from eligo.errors import InputError
-from eligo.finishing import FinishBound, earliest_finish, own_seconds
+from eligo.finishing import FinishBound, Floats, earliest_finish, own_seconds
 from eligo.planning import Plan
-from eligo.policies import policy
+from eligo.policies import Policy, from_order, policy
 from eligo.prioritising import ORDERS
+from eligo.simulation.players import Player
 from eligo.simulation.volatile import Clients, volatile
+from eligo.theory.eligibility import Order
 
 
 class Finish(NamedTuple):
@@ -24,8 +28,10 @@ class Finish(NamedTuple):
         return self.makespan / self.bound.seconds - 1 if self.bound.seconds else 0.0
 
 
-def finish_on(flow: object, workers: int, order: str = "finish", plan: Plan | None = None) -> Finish:
+def finish_on(flow: object, workers: int, order: str | Order = "finish", plan: Plan | None = None) -> Finish:
     """When a workflow is done on so many workers, each of whom gets the ready task that the order or policy says.
+
+    *order* is a name, or the tasks themselves, of which each worker gets the first that is ready.
 
     >>> from eligo import Dag, Task, Workflow
     >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})
@@ -39,7 +45,15 @@ def finish_on(flow: object, workers: int, order: str = "finish", plan: Plan | No
     bound, seconds = earliest_finish(known, workers), own_seconds(known)
     if not len(seconds) or not seconds.any():
         return Finish(0.0, bound)
-    rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
+    if isinstance(order, str):
+        rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
+    else:
+        rule = from_order(known.dag, order)
+    return Finish(float(makespans(rule, workers, seconds)[0]), bound)
+
+
+def makespans(player: Player, workers: int, seconds: Floats, runs: int = 1, seed: int = 0) -> Floats:
+    """When all is done on so many workers, run by run; played once where chance decides nothing."""
     pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
-    makespan = float(volatile(rule, pool, seconds=seconds).makespan[0])
-    return Finish(makespan, bound)
+    played = runs if isinstance(player, Policy) and player.drawn else 1
+    return np.resize(volatile(player, pool, played, seed, seconds).makespan, runs)

@@ -35,6 +35,7 @@ from eligo.verifying.blocks import (
     convolved,
     sweepable,
 )
+from eligo.verifying.finishes import finish_holds
 from eligo.verifying.refuting import Refuted, require
 from eligo.verifying.shares import probed_bound, shares_bound
 from eligo.version import SCHEMA
@@ -90,6 +91,8 @@ def verify(flow: object, plan: object) -> Verification:
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
         _check_summary(claim, dag, int(profile.sum()))
+        _check_orders(claim, dag)
+        _check_finish(claim, flow)
         return _proved(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
@@ -127,6 +130,35 @@ def _check_summary(claim: Proof, dag: Dag, area: int) -> None:
     _agree(claim, "order", **{key: value for key, value in told.items() if key in claim})
 
 
+def _check_orders(claim: Proof, dag: Dag) -> None:
+    """Each order that a document carries: a schedule, with the averages that are claimed; the plan's own is `ready`."""
+    entries = claim.get("orders", ())
+    orders = {entry["name"]: entry["order"] for entry in entries}
+    require(len(orders) == len(entries), "two orders have the same name", InputError)
+    require(claim.get("used") in (orders or [None]), "the order used is not among the orders", InputError)
+    require(
+        tuple(orders.get("ready") or claim["order"]) == tuple(claim["order"]), "the order 'ready' is not the plan's"
+    )
+    for entry in entries:
+        area = int(_eligible(dag, dag.indices(entry["order"])).sum())
+        told = {"average": area / max(1, len(dag)), "share": area / max(1, claim["area_bound"])}
+        _agree(entry, f"order {shorten(entry['name'])!r}", **told)
+
+
+def _check_finish(claim: Proof, flow: object) -> None:
+    """The bound on the finish, where a document has one, and that no order is done before it."""
+    if "certificate" not in claim:
+        return
+    bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
+    require(finish_holds(flow, bound), "the bound on the finish does not hold")
+    told = {"bound": bound["seconds"], "workers": len(bound["workers"])}
+    _agree(claim, "certificate", **{key: value for key, value in told.items() if key in claim})
+    used = ends.get(claim.get("used"), claim.get("makespan"))
+    require(claim.get("makespan") == used, "the makespan is not that of the order used")
+    soon = any(end is not None and end < bound["seconds"] for end in ends.values())
+    require(not soon, "an order is done before any can be")
+
+
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
     for key, value in found.items():
         claimed = tuple(claim[key]) if isinstance(value, tuple) else claim[key]
@@ -138,6 +170,9 @@ PLAN: dict[str, Any] = {
     "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
     "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
     "seconds": float, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
+    "orders?": [{"name": str, "order": [str], "average": float, "share": float, "polls?": [float], "makespan?": float}],
+    "used?": str, "workers?": int, "makespan?": float, "bound?": float, "certificate?": dict, "seconds_from?": str,
+    "known?": dict,
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
 PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}
@@ -153,7 +188,7 @@ RULES: dict[str, dict[str, Any]] = {
         "probes?": [PROBE],
     },
 }  # fmt: skip
-NOUNS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+NOUNS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object"}
 
 
 def _check(value: Any, kind: Any, what: str) -> None:

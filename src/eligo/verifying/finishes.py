@@ -1,5 +1,6 @@
 """Whether a bound on the finish holds: recomputed in exact fractions, trusting nothing but the rules' own proofs."""
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -9,11 +10,14 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimating import estimate
 
+READ = 1e-6  # as a share: how far off the work may be that people read of
+
 
 def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     """Whether no order can finish a workflow before the seconds that a bound claims, for the reason that it gives.
 
-    *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`.
+    *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`, and for the reader `tasks` and
+    `work`, which must be right too.
     """
     known = as_workflow(flow)
     times = estimate(known)
@@ -29,13 +33,22 @@ def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     inside = [s for r, q, s in zip(heads, tails, seconds, strict=True) if r >= t and q >= u]
     match rule:
         case "path":
-            whole = max((r + s + q for r, s, q in zip(heads, seconds, tails, strict=True)), default=Fraction(0))
-            return claimed <= whole / max(speeds)
+            work = max((r + s + q for r, s, q in zip(heads, seconds, tails, strict=True)), default=Fraction(0))
+            holds = claimed <= work / max(speeds)
         case "work":
-            return bool(inside) and claimed <= (t + u) / max(speeds) + sum(inside) / sum(speeds)
+            work = sum(inside, Fraction(0))
+            holds = bool(inside) and claimed <= (t + u) / max(speeds) + work / sum(speeds)
         case "pigeonhole":
-            return claimed <= _crowded(inside, len(speeds), j, t + u) / max(speeds)
-    raise InputError(f"this is no bound on a finish: there is no rule {rule!r}")
+            work = sum(inside, Fraction(0))
+            holds = claimed <= _crowded(inside, len(speeds), j, t + u) / max(speeds)
+        case _:
+            raise InputError(f"this is no bound on a finish: there is no rule {rule!r}")
+    return holds and _reads(bound, len(inside), float(work))
+
+
+def _reads(bound: Mapping[str, Any], tasks: int, work: float) -> bool:
+    """Whether what people read of it is right, where it is there."""
+    return bound.get("tasks", tasks) == tasks and math.isclose(bound.get("work", work), work, rel_tol=READ)
 
 
 def _crowded(inside: list[Fraction], workers: int, j: int, outside: Fraction) -> Fraction:
