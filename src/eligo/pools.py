@@ -16,6 +16,7 @@ from eligo.workflow import Workflow
 Floats = NDArray[np.float64]
 
 MOST_WORKERS = 1_000_000
+SOME = f"there must be from 1 to {MOST_WORKERS:,} workers, each of a speed above 0"
 #: what can be written of a pool, as errors say it
 FORMS = 'so many workers ("16"), workers of some speeds ("4x1.0,2x0.5") or cores ("64 cores")'
 
@@ -40,7 +41,7 @@ class Pool:
                 raise InputError(f"there must be from 1 to {MOST_WORKERS:,} cores, a whole number of them")
             object.__setattr__(self, "cores", int(self.cores))
         elif not 1 <= len(self.speeds) <= MOST_WORKERS or not all(is_amount(speed) and speed for speed in self.speeds):
-            raise InputError(f"there must be from 1 to {MOST_WORKERS:,} workers, each of a speed above 0")
+            raise InputError(SOME)
         object.__setattr__(self, "speeds", tuple(sorted(map(float, self.speeds), reverse=True)))
 
     @classmethod
@@ -59,17 +60,16 @@ class Pool:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The pool that a text says: "16", "4x1.0,2x0.5" or "64 cores"."""
-        if found := re.fullmatch(r"(\d{1,9}) ?cores?", text.strip()):
+        if found := re.fullmatch(r"(\d{1,15}) ?cores?", text.strip()):
             return cls(cores=int(found[1]))
         speeds: list[float] = []
         for part in text.split(","):
-            group = re.fullmatch(r"(-?\d+)(?:x(\d+(?:\.\d*)?|\.\d+))?", part.strip())
+            group = re.fullmatch(r"(\d{1,15})(?:x(\d+(?:\.\d*)?|\.\d+))?", part.strip())
             if not group:
                 raise InputError(f"{shorten(text)!r} is no pool: it is {FORMS}")
-            speeds += [float(group[2] or 1)] * max(0, min(int(group[1][:9]), MOST_WORKERS + 1 - len(speeds)))
-            if int(group[1][:9]) < 1:
-                speeds = []
-                break
+            if not 1 <= int(group[1]) <= MOST_WORKERS - len(speeds):
+                raise InputError(SOME)
+            speeds += [float(group[2] or 1)] * int(group[1])
         return cls(tuple(speeds))
 
     @property
@@ -91,13 +91,17 @@ class Pool:
         """So many workers or cores of the same speed."""
         return Pool(cores=size) if self.cores is not None else Pool((self.fastest,) * size)
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """How many there are, in words."""
         what = "worker" if self.cores is None else "core"
-        head = f"{self.size:,} {what}{'' if self.size == 1 else 's'}"
+        return f"{self.size:,} {what}{'' if self.size == 1 else 's'}"
+
+    def __str__(self) -> str:
         groups = [f"{n:,} of {_told(speed)}" for speed, n in Counter(self.speeds).items()]
         if len(groups) > 1:
-            return f"{head} ({groups[0].replace(' of ', ' of speed ')}, {', '.join(groups[1:])})"
-        return head if self.fastest == 1 else f"{head} of speed {_told(self.fastest)}"
+            return f"{self.head} ({groups[0].replace(' of ', ' of speed ')}, {', '.join(groups[1:])})"
+        return self.head if self.fastest == 1 else f"{self.head} of speed {_told(self.fastest)}"
 
     def __repr__(self) -> str:
         groups = ",".join(f"{n}x{speed}" for speed, n in Counter(self.speeds).items())

@@ -34,7 +34,7 @@ PARTS = 1_000  # of a core: a task's cores are counted in these, rounded up
 
 
 class Schedule(NamedTuple):
-    """When every task begins and ends, on which worker (the fastest is 0), and all of them in the order of their beginnings."""
+    """When every task begins and ends, on which worker (0 is the fastest), and the sequence in which they begin."""
 
     begin: Floats
     end: Floats
@@ -49,7 +49,7 @@ class Schedule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What the tasks of a dag take, and what there is for them: seconds, a pool, and the cores of each where it is of cores."""
+    """What the tasks of a dag take, seconds and, on a pool of cores, cores, and what there is for them."""
 
     dag: Dag
     seconds: Floats
@@ -94,9 +94,7 @@ class Terms:
 
     def dual(self) -> "Terms":
         """The same on the dag whose arcs are turned round."""
-        turned = Terms(self.dag.dual(), self.seconds, self.pool, self.cores)
-        turned.__dict__.update({key: getattr(self, key) for key in ("_sorts", "_speeds")})
-        return turned
+        return Terms(self.dag.dual(), self.seconds, self.pool, self.cores)
 
     def listed(self, sequence: Ints) -> Schedule:
         """The schedule where whoever is free gets the ready task that comes first in a sequence of all of them."""
@@ -117,9 +115,7 @@ def ranked_board(dag: Dag, rank: Ints) -> Board:
     return Board(*rows, np.zeros(len(dag)), np.zeros(0), 0.0, BY_RANK, rank, False)
 
 
-def improved(
-    flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object, order: Order
-) -> tuple[Name, ...]:
+def improved(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object, order: Order) -> tuple[Name, ...]:
     """An order that ends no later than this one on a pool, and often sooner.
 
     >>> dag = Dag.from_arcs([("a", "b"), ("b", "c")], tasks=["x", "y", "a", "b", "c"])

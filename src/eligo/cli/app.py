@@ -8,6 +8,7 @@ from eligo.cli.completing import offered
 from eligo.cli.options import (
     Args,
     Columns,
+    Cores,
     EffortOption,
     Env,
     File,
@@ -88,6 +89,7 @@ def plan(
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
     workers: Workers = None,
+    cores: Cores = None,
     effort: EffortOption = "normal",
     prefer: Prefer = "path",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False,
@@ -101,7 +103,7 @@ def plan(
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
     from eligo.cli.exporting import export, next_steps, text_to_write
-    from eligo.cli.finishes import check_workers, finish_told, print_finish
+    from eligo.cli.finishes import asked_pool, finish_told, print_finish
     from eligo.cli.places import check_place
     from eligo.cli.plans import (
         plan_document,
@@ -124,21 +126,21 @@ def plan(
         raise InputError("only one of -o -, --save - and --json can go to standard output")
     check_order(order)
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
-    check_workers(flow, workers)
+    pool = asked_pool(flow, workers, cores)
     writing = in_place or output is not None
     text = text_to_write(flow, file, output, to) if writing else None
     for place in (output, save):
         check_place(flow, place, force)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, prefer, clock)
-    told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
+    told = export(flow, found, order, output, text, override, to, priority_base, pool) if writing else []
     if json:
-        ends = {} if workers is None else finish_told(flow, found, workers, order)
+        ends = {} if pool is None else finish_told(flow, found, pool, order, workers)
         print_json(plan_document(found) | ends)
     elif output != "-" and save != "-":
         print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
-        if workers is not None:
-            print_finish(flow, found, workers, order)
+        if pool is not None:
+            print_finish(flow, found, pool, order)
         if verbose:
             print_details(found, prefer)
     if save is not None:

@@ -14,6 +14,7 @@ from eligo.formats import format_for_priorities, module, orders, write_prioritie
 from eligo.formats.shared.files import plain_name, save
 from eligo.planning import Plan
 from eligo.policies import Policy, rank_of
+from eligo.pools import Pool
 from eligo.prioritising import ORDERS, order_to_follow
 from eligo.simulation.figures import order_figures
 from eligo.theory.eligibility import eligible_counts
@@ -49,9 +50,10 @@ def export(  # noqa: PLR0913, PLR0917 - what the command's options say
     override: bool,
     to: str | None,
     first: int | None,
+    pool: Pool | None = None,
 ) -> list[str]:
-    """Write the order of that name as priorities, or as one of the texts; what to tell of it."""
-    order, told = order_to_export(flow, plan, wanted)
+    """Write the order of that name, for a pool where one is known, as priorities or as a text; what to tell of it."""
+    order, told = order_to_export(flow, plan, wanted, pool)
     if text is None:
         return told + write_priorities(flow, order, output, override, to, first=first)
     lines, more = (orders.generate(order), []) if text == "names" else snakemake_rules(flow, order)
@@ -59,13 +61,16 @@ def export(  # noqa: PLR0913, PLR0917 - what the command's options say
     return told + more + ([] if output == "-" else [f"wrote {output}"])
 
 
-def order_to_export(flow: Workflow, plan: Plan, wanted: str) -> tuple[tuple[str, ...], list[str]]:
+def order_to_export(
+    flow: Workflow, plan: Plan, wanted: str, pool: Pool | None = None
+) -> tuple[tuple[str, ...], list[str]]:
     """The order of that name, and what to tell of it and of the other ones."""
-    written = order_to_follow(flow, wanted, plan)
-    told = [f"order written: {wanted}, with {_figures(flow, written)}"]
+    written = order_to_follow(flow, wanted, plan, pool)
+    made = f" for {pool}" if pool is not None and wanted == "finish" else ""
+    told = [f"order written: {wanted}{made}, with {_figures(flow, written)}"]
     for other in ORDERS:
         if other != wanted:
-            told.append(f"  instead, --order {other} has {_figures(flow, order_to_follow(flow, other, plan))}")
+            told.append(f"  instead, --order {other} has {_figures(flow, order_to_follow(flow, other, plan, pool))}")
     return written, told
 
 

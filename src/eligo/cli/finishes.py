@@ -1,29 +1,37 @@
 """When a workflow ends on some workers, as people and programs see it."""
 
+import math
 from typing import Any
 
 from eligo.cli.printing import print_lines
 from eligo.errors import InputError
-from eligo.finishing import earliest_finish
+from eligo.finishing import own_seconds
 from eligo.planning import Plan
-from eligo.simulation.steady import Finish, finish_on
+from eligo.pools import Pool, cores_of
+from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ALIKE = 0.01  # more workers that gain less than this share gain nothing
 
 
-def check_workers(flow: Workflow, workers: int | None) -> None:
-    """Refuse, before the work, what nothing can be said of."""
-    if workers is not None:
-        earliest_finish(flow, workers)
+def asked_pool(flow: Workflow, workers: str | None, cores: int | None) -> Pool | None:
+    """The pool that is asked about, if any; refuses, before the work, what nothing can be said of."""
+    if workers is not None and cores is not None:
+        raise InputError("--workers and --cores both say what there is: give one of them")
+    if workers is None and cores is None:
+        return None
+    pool = Pool.parse(workers) if workers is not None else Pool(cores=cores)
+    own_seconds(flow)
+    cores_of(flow, pool)
+    return pool
 
 
-def finish_told(flow: Workflow, plan: Plan, workers: int, order: str) -> dict[str, Any]:
-    """What JSON says of the finish."""
-    found = finish_on(flow, workers, order, plan)
+def finish_told(flow: Workflow, plan: Plan, pool: Pool, order: str, asked: str | None) -> dict[str, Any]:
+    """What JSON says of the finish; *asked* is what was said of workers."""
+    found = Steady.following(flow, order, plan).finish(pool)
     return {
-        "workers": workers,
+        "workers": str(pool) if asked is None else int(asked) if asked.strip().isdecimal() else asked,
         "makespan": found.makespan,
         "bound": found.bound.seconds,
         "certificate": found.bound.document(),
@@ -31,30 +39,33 @@ def finish_told(flow: Workflow, plan: Plan, workers: int, order: str) -> dict[st
     }
 
 
-def print_finish(flow: Workflow, plan: Plan, workers: int, order: str) -> None:
+def print_finish(flow: Workflow, plan: Plan, pool: Pool, order: str) -> None:
     """When it ends, before when it cannot, why, and what more workers would bring."""
-    found = finish_on(flow, workers, order, plan)
+    steady = Steady.following(flow, order, plan)
+    found = steady.finish(pool)
     within = f" (this one is within {_upward(found.gap)} % of that)" if found.gap > 0 else ""
     print_lines(
         [
             "",
-            f"{_counted(workers)}: about {lasting(found.makespan)}, if tasks take as long as the file says; no order can"
-            f" finish before {lasting(found.bound.seconds)}{within}.",
+            f"{pool}: about {lasting(found.makespan)}, if tasks take as long as the file says; no order can finish before"
+            f" {lasting(found.bound.seconds)}{within}.",
             f"Why: {found.bound.why(lasting)}.",
-            _more(flow, plan, workers, order, found),
+            *([_more(steady, pool, found.makespan)] if pool.equal else []),
         ]
     )
 
 
-def _more(flow: Workflow, plan: Plan, workers: int, order: str, found: Finish) -> str:
-    """What other numbers of workers come to, and from which number on nothing is gained."""
-    chosen = sorted({n for n in STEPS if workers / 4 <= n <= workers * 4} | {workers})
-    ends = {n: finish_on(flow, n, order, plan).makespan if n != workers else found.makespan for n in chosen}
-    least = min(ends.values())
-    enough = next(n for n in chosen if ends[n] <= least * (1 + ALIKE))
+def _more(steady: Steady, pool: Pool, makespan: float) -> str:
+    """What other numbers of workers or cores come to, and from which number on nothing is gained."""
+    cores = cores_of(steady.flow, pool)
+    fewest, most = (1.0, float(len(steady.flow))) if cores is None else (cores.max(initial=1), math.fsum(cores))
+    base = min(pool.size, max(1.0, most))
+    chosen = sorted({n for n in STEPS if max(fewest, base / 4) <= n <= base * 4} | {pool.size})
+    ends = {n: makespan if n == pool.size else steady.schedule(pool.resized(n)).makespan for n in chosen}
+    enough = next(n for n in chosen if ends[n] <= min(ends.values()) * (1 + ALIKE))
     told = ", ".join(f"{n:,}: {lasting(end)}" for n, end in ends.items())
     knee = f"; beyond {enough:,} nothing is gained" if enough < chosen[-1] else ""
-    return f"Workers and finish: {told}{knee}."
+    return f"{'Workers' if pool.cores is None else 'Cores'} and finish: {told}{knee}."
 
 
 def lasting(seconds: float) -> str:
@@ -70,10 +81,6 @@ def lasting(seconds: float) -> str:
             whole, rest = divmod(round(seconds / part), size // part)
             return f"{whole:,} {unit} {rest} {small}" if rest else f"{whole:,} {unit}"
     raise InputError(f"{seconds} is no length of time")
-
-
-def _counted(workers: int) -> str:
-    return f"{workers:,} worker{'' if workers == 1 else 's'}"
 
 
 def _upward(share: float) -> str:
