@@ -184,14 +184,23 @@ def test_an_improved_order_is_never_worse_and_gives_its_schedule_again(case: int
 
 def test_no_more_schedules_are_looked_at_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
-    listed = Terms.listed
-    monkeypatch.setattr(Terms, "listed", lambda self, order: looked.append(1) or listed(self, order))
+    played = Terms.played
+
+    def counted(self: Terms, board: Any, seed: int = 0) -> Any:
+        looked.append(seed)
+        return played(self, board, seed)
+
+    monkeypatch.setattr(Terms, "played", counted)
     rng = np.random.default_rng(3)
     for _ in range(40):
         looked.clear()
         flow = some_flow(rng, 40)
         improved(flow, seconds_of(flow), 3, policy("random", flow).order())
         assert len(looked) <= MOST_PLAYED
+    monkeypatch.setattr("eligo.scheduling.MOST_TASKS", 10)
+    looked.clear()
+    improved(flow, seconds_of(flow), 3, policy("random", flow).order())
+    assert len(looked) <= 3
 
 
 def test_the_order_written_for_a_pool_ends_when_it_is_said_to() -> None:
