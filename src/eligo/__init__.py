@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from eligo.finishing import FinishBound, earliest_finish
     from eligo.formats import read, write
     from eligo.planning import Judgement, Plan, judge, plan
+    from eligo.pools import Pool
     from eligo.prioritising import priorities
     from eligo.simulation import Dealing, deal
     from eligo.theory.eligibility import (
@@ -72,6 +73,7 @@ _HOMES = {
     "eligo.formats": ("read", "write"),
     "eligo.border": ("as_workflow",),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
+    "eligo.pools": ("Pool",),
     "eligo.prioritising": ("priorities",),
     "eligo.simulation": ("Dealing", "deal"),
     "eligo.theory.eligibility": (
@@ -110,6 +112,7 @@ __all__ = [
     "NotSelfContainedError",
     "Origin",
     "Plan",
+    "Pool",
     "Prudent",
     "Rules",
     "ScheduleError",

@@ -32,7 +32,8 @@ from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints
 from eligo.workflow import Workflow
 
-QUANTILES = 8  # of heads, and of tails, at which pigeonholes are looked for
+QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
+FEW_QUANTILES, MANY_TASKS = 8, 4_000  # and how many of so many tasks
 ROUNDING = 1e-9  # as a share: far more than sums of seconds can be off
 MOST_LEAST = 8  # numbers of cores from which on tasks are looked at alone
 LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
@@ -270,6 +271,7 @@ def _quantiles(values: Floats) -> list[float]:
     """Some values, spread evenly over all of them, the least among them, each rounded down."""
     if not len(values):
         return []
-    ranks = np.linspace(0, len(values) - 1, QUANTILES).astype(np.int64)
+    count = QUANTILES if len(values) <= MANY_TASKS else FEW_QUANTILES
+    ranks = np.linspace(0, len(values) - 1, count).astype(np.int64)
     chosen = np.partition(values, ranks)[ranks]
     return [_lowered(float(value)) for value in np.unique(chosen)]

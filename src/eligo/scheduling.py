@@ -161,12 +161,12 @@ def improved_schedule(terms: Terms, begun: Schedule) -> Schedule:
     for cost, start in enumerate(starts):
         if left < cost + 2 or best.makespan <= terms.longest_path:
             break
-        found, used = _to_and_fro(terms, back, start(), left - cost)
+        found, used = to_and_fro(terms, back, start(), left - cost)
         best, left = min(best, found, key=lambda schedule: schedule.makespan), left - cost - used
     return best
 
 
-def _to_and_fro(terms: Terms, back: Terms, begun: Schedule, most: int) -> tuple[Schedule, int]:
+def to_and_fro(terms: Terms, back: Terms, begun: Schedule, most: int) -> tuple[Schedule, int]:
     """The best schedule from this one on, while each round gains, and how many more were looked at."""
     best, looked = begun, 0
     while looked + 2 <= most:

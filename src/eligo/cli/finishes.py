@@ -12,6 +12,7 @@ from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+ROUNDED = 1e-6  # a share that only comes from rounding
 ALIKE = 0.01  # more workers that gain less than this share gain nothing
 
 
@@ -43,7 +44,7 @@ def print_finish(flow: Workflow, plan: Plan, pool: Pool, order: str) -> None:
     """When it ends, before when it cannot, why, and what more workers would bring."""
     steady = Steady.following(flow, order, plan)
     found = steady.finish(pool)
-    within = f" (this one is within {_upward(found.gap)} % of that)" if found.gap > 0 else ""
+    within = f" (this one is within {_upward(found.gap)} % of that)" if found.gap > ROUNDED else ""
     print_lines(
         [
             "",
