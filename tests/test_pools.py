@@ -299,6 +299,24 @@ def test_a_task_that_needs_more_cores_than_there_are_is_named() -> None:
             ask(flow, Pool(cores=4))
 
 
+def test_what_does_not_belong_together_is_refused() -> None:
+    dag, one, cores = Dag.from_arcs([("a", "b")]), Pool.of(1), Pool(cores=2)
+    wrong: list[tuple[Any, Pool, Any]] = [
+        (np.ones(3), one, None),
+        (np.array([1.0, np.nan]), one, None),
+        (np.array([1.0, -1.0]), one, None),
+        (np.ones(2), one, np.ones(2)),
+        (np.ones(2), cores, None),
+        (np.ones(2), cores, np.ones(1)),
+        (np.ones(2), cores, np.array([1.0, 3.0])),
+    ]
+    for seconds, pool, taken in wrong:
+        with pytest.raises(InputError):
+            Terms(dag, seconds, pool, taken)
+    with pytest.raises(InputError, match="a board of 6 tasks"):
+        Terms(dag, np.ones(2), one).played(policies.fifo(families.fork_join(4)).board())
+
+
 def test_nothing_to_do_is_done_at_once() -> None:
     for pool in (Pool.of(3), Pool(cores=2)):
         assert finish_on(Dag.from_arcs([]), pool).makespan == 0

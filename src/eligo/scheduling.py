@@ -58,8 +58,14 @@ class Terms:
     cores: Floats | None = None
 
     def __post_init__(self) -> None:
-        if len(self.seconds) != len(self.dag):
-            raise InputError(f"{len(self.seconds)} times for {len(self.dag)} tasks")
+        amounts = (self.seconds,) if self.cores is None else (self.seconds, self.cores)
+        for amount in amounts:
+            if len(amount) != len(self.dag) or not (np.isfinite(amount).all() and (amount >= 0).all()):
+                raise InputError(f"each of {len(self.dag):,} tasks takes some time, and cores where these count")
+        if (self.cores is None) != (self.pool.cores is None):
+            raise InputError(f"on {self.pool}, {'no ' if self.cores is not None else ''}cores of tasks are needed")
+        if self.cores is not None and self.cores.max(initial=0) > self.pool.size:
+            raise InputError(f"a task needs {self.cores.max():g} cores, and there are {self.pool.size:,}")
 
     @cached_property
     def _sorts(self) -> tuple[int, Longs, Ints, Ints]:
@@ -105,6 +111,8 @@ class Terms:
     def played(self, board: Board, seed: int = 0) -> Schedule:
         """The schedule where whoever is free gets what the board, such as that of a policy, says."""
         n = len(self.dag)
+        if board.n != n:
+            raise InputError(f"a board of {board.n:,} tasks is none of this dag, which has {n:,}")
         found = Schedule(np.zeros(n), np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.int32))
         if n:
             self.crew(board).play(seed, self.seconds, *found)
