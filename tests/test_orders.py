@@ -12,9 +12,12 @@ import pytest
 import eligo
 from eligo import families
 from eligo.cli import run
+from eligo.cli.finishes import lasting
 from eligo.cli.orders import candidates, table
 from eligo.planning import plan
+from eligo.pools import Pool
 from eligo.prioritising import order_to_follow
+from eligo.scheduling import improved_schedule
 from eligo.simulation import figures
 from eligo.simulation.figures import order_figures
 from eligo.simulation.steady import finish_on
@@ -152,10 +155,10 @@ def test_long_numbers_fit_on_a_screen(tmp_path: Path, monkeypatch: pytest.Monkey
     flow = Workflow(dag, {name: Task(name=name, seconds=863.9) for name in dag.tasks})
     found = plan(flow, "quick")
     for used in ("finish", "critical-path-seconds", mine):
-        for workers in (None, 16):
-            lines = list(table(candidates(flow, found, used, workers, whole=True)))
+        for pool in (None, Pool.of(16)):
+            lines = list(table(candidates(flow, found, used, pool, whole=True)))
             assert max(map(len, lines)) <= 80
-            assert ("16 workers" in lines[0]) == (workers is not None)
+            assert ("16 workers" in lines[0]) == (pool is not None)
 
 
 def test_next_steps_tell_of_workers_where_run_times_are_known(say: Words) -> None:
@@ -245,8 +248,8 @@ def swapped(order: list[str]) -> list[str]:
         (lambda d: d["orders"][0].update(makespan=1860.0), "'ready' is said to end after 31 min, and ends after 30 min"),
         (lambda d: d["orders"][0].update(makespan=60.0), "an order is done before any can be"),
         (lambda d: d.update(makespan=1860.0), "the makespan is not that of the order used"),
-        (lambda d: d.update(workers=3), "the workers is not what follows from the certificate"),
-        (lambda d: d.update(bound=1700.0), "the bound is not what follows from the certificate"),
+        (lambda d: d.update(workers=3), "the workers are not those of the certificate"),
+        (lambda d: d.update(bound=1700.0), "the bound is not that of the certificate"),
         (lambda d: d["certificate"].update(seconds=1801.0), "the bound on the finish does not hold"),
         (lambda d: d["certificate"].update(workers=[1.0]*3), "the bound on the finish does not hold"),
         (lambda d: d["certificate"].update(t=700.0), "the bound on the finish does not hold"),
@@ -336,3 +339,69 @@ def test_an_experiment_can_be_about_steady_workers_alone(say: Words) -> None:
     assert "how long tasks run is not known" in say("compare", "f.yaml")[2]
     Path("g.yaml").write_text(experiment.format("timed.json").replace("[2]", "[0]"))
     assert "workers are a whole number from 1" in say("compare", "g.yaml")[2]
+
+
+# On pools, with what is known
+
+
+def test_a_saved_plan_for_any_pool_is_checked(say: Words) -> None:
+    for asked, pool in (("2", 2), ("2x1.0,1x0.5", "2x1.0,1x0.5"), ("1x0.001", "1x0.001"), ("3 cores", "3 cores")):
+        assert say("plan", "timed.json", "--workers", asked, "--save", "plan.json")[0] == 0
+        saved = json.loads(Path("plan.json").read_text())
+        assert saved["workers"] == pool
+        assert {entry["name"]: entry["makespan"] for entry in saved["orders"]}["finish"] == saved["makespan"]
+        code, out, _ = say("verify", "timed.json", "plan.json")
+        assert (code, out[:3]) == (0, "Yes")
+        assert "earliest finish" in out
+        for wrong in (7, "2x1.0,1x0.25", "4 cores"):
+            Path("wrong.json").write_text(json.dumps(saved | {"workers": wrong}))
+            assert "the workers are not those of the certificate" in say("verify", "timed.json", "wrong.json")[1]
+    Path("wrong.json").write_text(json.dumps(saved | {"workers": "many"}))
+    assert say("verify", "timed.json", "wrong.json")[0] == 2
+    Path("wrong.json").write_text(json.dumps(saved | {"certificate": None}))
+    assert "has no certificate" in say("verify", "timed.json", "wrong.json")[1]
+    Path("wrong.json").write_text(json.dumps(saved | {"certificate": saved["certificate"] | {"work": "much"}}))
+    assert "this is no bound on a finish" in say("verify", "timed.json", "wrong.json")[2]
+
+
+def test_an_order_is_made_for_the_pool_once(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(terms: Any, begun: Any) -> Any:
+        made.append(str(terms.pool))
+        return improved_schedule(terms, begun)
+
+    monkeypatch.setattr("eligo.prioritising.improved_schedule", counted)
+    monkeypatch.setattr("eligo.simulation.steady.improved_schedule", counted)
+    words = ("plan", "timed.json", "--workers", "2x1,1x0.5", "-o", "order.txt", "--save", "plan.json")
+    _, out, err = say(*words)
+    assert len(made) == 1
+    assert "order written: finish for 3 workers" in err
+    saved = json.loads(Path("plan.json").read_text())
+    written = Path("order.txt").read_text().split()
+    assert written == next(entry["order"] for entry in saved["orders"] if entry["name"] == "finish")
+    ended = finish_on("timed.json", "2x1,1x0.5", written).makespan
+    assert (ended, f"all done after {lasting(ended)}" in " ".join(out.split())) == (saved["makespan"], True)
+
+
+def test_a_finish_by_a_history_is_checked_with_that_history(say: Words) -> None:
+    names = ["apples", "crust", "fill", "bake", "sauce", "serve"]
+    rows = [f"{name},{60 * place}" for place, name in enumerate(names, 1)]
+    Path("runs.csv").write_text("\n".join(["task,seconds", *rows]))
+    Path("less.csv").write_text("\n".join(["task,seconds", *rows[1:]]))
+    _, out, _ = say("plan", "pie.yaml", "--history", "runs.csv", "--workers", "2", "--save", "plan.json")
+    assert "if tasks take as long as runs.csv says" in out
+    code, _, err = say("verify", "pie.yaml", "plan.json")
+    assert code == 2
+    assert "rests on run times from runs.csv, which are needed again: eligo verify FILE PLAN --history FILE" in err
+    assert say("verify", "pie.yaml", "plan.json", "--history", "runs.csv")[0] == 0
+    code, out, _ = say("verify", "pie.yaml", "plan.json", "--history", "less.csv")
+    assert (code, "how long every task runs is not known" in out) == (1, True)
+    Path("kinds.csv").write_text("kind,seconds\nbake,600\n")
+    for words in (("--save", "plan.json"), ("--save", "plan.json", "--cores", "4")):
+        _, out, _ = say("plan", "pie.yaml", "--history", "kinds.csv", *words)
+        assert say("verify", "pie.yaml", "plan.json")[0] == 0
+    assert "4 cores: no time is promised, for the own run time of 6 tasks is not known" in " ".join(out.split())
+    assert re.search(r"^  order .*at a time$", out, re.M)
+    saved = json.loads(Path("plan.json").read_text())
+    assert (saved["workers"], saved["makespan"], saved["certificate"]) == ("4 cores", None, None)

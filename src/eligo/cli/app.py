@@ -8,6 +8,7 @@ from eligo.cli.completing import offered
 from eligo.cli.options import (
     Args,
     Columns,
+    Cores,
     EffortOption,
     Env,
     File,
@@ -91,6 +92,7 @@ def plan(
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
     workers: Workers = None,
+    cores: Cores = None,
     history: Histories = None,
     effort: EffortOption = "normal",
     prefer: Prefer = "path",
@@ -120,6 +122,7 @@ def plan(
         to=to,
         save=save,
         workers=workers,
+        cores=cores,
         histories=history or [],
         effort=effort,
         prefer=prefer,
@@ -173,15 +176,18 @@ def verify(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    history: Histories = None,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
-    from eligo.cli.plans import check_order, check_plan, read_told
+    from eligo.cli.plans import read_told
+    from eligo.cli.recalling import recall
+    from eligo.cli.verifying import check_order, check_plan
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow, _ = recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history)
     claim = read_claim(order)
-    return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
+    return check_plan(flow, claim, json, bool(history)) if isinstance(claim, dict) else check_order(flow, claim, json)
 
 
 @app.command()

@@ -2,18 +2,20 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from eligo.cli.finishes import lasting
+from eligo.finishing import FinishBound, earliest_finish
 from eligo.names import Name
 from eligo.planning import Plan
+from eligo.pools import Pool
 from eligo.prioritising import ORDERS, order_to_follow
 from eligo.rows import Ints
 from eligo.simulation.comparing import name_of
 from eligo.simulation.figures import MOST_PLAYED, REQUESTS, order_figures
-from eligo.simulation.steady import finish_on
+from eligo.simulation.steady import Finish, Steady
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.workflow import Workflow
 
@@ -72,7 +74,8 @@ class Candidates:
     plan: Plan
     used: str
     known: dict[str, Candidate]
-    workers: int | None
+    #: where it is asked when all is done on some pool, and no order can be done before
+    bound: FinishBound | None
 
     @property
     def chosen(self) -> Candidate | None:
@@ -83,6 +86,12 @@ class Candidates:
     def order(self) -> tuple[Name, ...]:
         """The tasks in the order used."""
         return self.plan.dag.named(self.known[self.used].sequence)
+
+    @property
+    def finish(self) -> Finish | None:
+        """When the order used is done, where that is asked for and known."""
+        ended = None if self.chosen is None else self.chosen.makespan
+        return None if ended is None or self.bound is None else Finish(ended, self.bound)
 
     @property
     def proved(self) -> bool:
@@ -114,21 +123,25 @@ class Candidates:
         return found | polls | ({} if candidate.makespan is None else {"makespan": candidate.makespan})
 
 
-def candidates(flow: Workflow, plan: Plan, used: str, workers: int | None, whole: bool) -> Candidates:
-    """The orders worth a look and the one used; of a large dag those that cost nothing, but for *whole* all of them."""
+def candidates(flow: Workflow, plan: Plan, used: str, pool: Pool | None, whole: bool) -> Candidates:
+    """The orders worth a look and the one used; of a large dag those that cost nothing, but for *whole* all of them.
+
+    With a *pool* it is known how long every task runs: `finish` is then the order made for that pool.
+    """
     used = next((name for name, policy in ORDERS.items() if policy == used), used)
     names = dict.fromkeys((*SHOWN, used))
     if len(flow) > MOST_PLAYED and not whole:
         names = dict.fromkeys(("ready", "fifo"))
-    return Candidates(plan, used, {name: _candidate(flow, plan, name, workers) for name in names}, workers)
+    found = {name: _candidate(flow, plan, name, pool) for name in names}
+    return Candidates(plan, used, found, None if pool is None else earliest_finish(flow, pool))
 
 
-def _candidate(flow: Workflow, plan: Plan, name: str, workers: int | None) -> Candidate:
+def _candidate(flow: Workflow, plan: Plan, name: str, pool: Pool | None) -> Candidate:
     dag = flow.dag
     known = {"ready": plan.sequence, "fifo": dag.order}
-    sequence = known[name] if name in known else dag.indices(order_to_follow(flow, name, plan))
+    sequence = known[name] if name in known else dag.indices(order_to_follow(flow, name, plan, pool))
     counts = plan.counts if name == "ready" else eligible_counts(dag, sequence)
-    makespan = None if workers is None else finish_on(flow, workers, sequence).makespan
+    makespan = None if pool is None else Steady.following(flow, sequence).schedule(pool).makespan
     return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, makespan)
 
 
@@ -150,8 +163,8 @@ def table(found: Candidates) -> Iterator[str]:
 def _head(found: Candidates, phrases: Phrases) -> list[str]:
     asked = ", ".join(f"{mean:g}" for mean in REQUESTS)
     polls = [phrases.rounds.format(asked)] if found.known["ready"].polls else []
-    workers = [] if found.workers is None else [f"{found.workers:,} worker{'s'[: found.workers != 1]}"]
-    return ["  order", phrases.ready if found.proved else phrases.of_possible, *polls, *workers]
+    pool = [] if found.bound is None else [found.bound.pool.head]
+    return ["  order", phrases.ready if found.proved else phrases.of_possible, *polls, *pool]
 
 
 def _row(found: Candidates, name: str, called: str, phrases: Phrases) -> list[str]:
@@ -187,29 +200,3 @@ def number(value: float) -> str:
 def told_name(name: str) -> str:
     """An order as it is called within a sentence; a file without its folder."""
     return f"`{os.path.basename(name)}`"
-
-
-# Saved and checked
-
-
-def late_or_early(flow: Workflow, document: Mapping[str, Any]) -> str | None:
-    """Why the finish of an order that a plan's document carries is wrong: it is played again. None where all are right."""
-    for entry in document.get("orders", ()):
-        if "makespan" in entry and "workers" in document:
-            end = finish_on(flow, document["workers"], entry["order"]).makespan
-            if end != entry["makespan"]:
-                claimed, found = lasting(entry["makespan"]), lasting(end)
-                return f"the order {entry['name']!r} is said to end after {claimed}, and ends after {found}"
-    return None
-
-
-def carried(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What else was checked of a plan's document, as facts."""
-    for entry in document.get("orders", ()):
-        end = f", ends after {lasting(entry['makespan'])}" if "makespan" in entry else ""
-        mark = ", used" if entry["name"] == document["used"] else ""
-        yield f"order {name_of(entry['name'])}{mark}", f"a schedule, {number(entry['average'])} ready{end}"
-    if "certificate" in document:
-        bound = document["certificate"]
-        workers = f"{len(bound['workers']):,} worker{'s'[: len(bound['workers']) != 1]}"
-        yield "earliest finish", f"no order ends before {lasting(bound['seconds'])} on {workers}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from eligo.cli.exporting import export, next_steps, text_to_write
-from eligo.cli.finishes import check_workers, finish_told, print_finish
-from eligo.cli.orders import USED, Candidates, candidates, number, table, told_name
+from eligo.cli.finishes import asked_pool, finish_told, lasting, print_finish, print_unpromised, sooner
+from eligo.cli.orders import USED, Candidate, Candidates, candidates, number, table, told_name
 from eligo.cli.places import check_place
 from eligo.cli.plans import first_tasks, headline, plan_document, print_details, stoppable, tell, working
 from eligo.cli.printing import chart, json_text, print_json, print_lines
@@ -18,8 +18,10 @@ from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
+from eligo.pools import Pool
 from eligo.prioritising import check_order
 from eligo.simulation.comparing import name_of
+from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
 
 HEIGHT = 4  # lines of the chart: all of a plan fits on a screen
@@ -39,7 +41,8 @@ class PlanRequest:
     override: bool
     to: str | None
     save: str | None
-    workers: int | None
+    workers: str | None
+    cores: int | None
     histories: Sequence[str]
     effort: str
     prefer: str
@@ -68,39 +71,36 @@ def answer(flow: Workflow, known: Knowledge, asked: PlanRequest) -> None:
     """Plan, and show, write and save what is asked for."""
     from eligo.planning import plan as make_plan
 
-    check_workers(flow, asked.workers)
+    pool = asked_pool(known, asked.workers, asked.cores)
     to = "names" if asked.names else asked.to
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
     for place in (asked.place, asked.save):
         check_place(flow, place, asked.force)
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         plan = make_plan(flow, asked.effort, asked.prefer, clock)
-        whole = asked.writing or asked.json or (asked.save, asked.workers) != (None, None)
-        timed = asked.workers if asked.workers is not None and known.estimate.level == "seconds" else None
-        found = candidates(flow, plan, asked.order, timed, whole)
+        whole = asked.writing or asked.json or (asked.save, pool) != (None, None)
+        found = candidates(flow, plan, asked.order, pool if pool and known.whole else None, whole)
     told = []
     if asked.writing:
         told = export(flow, found.order, asked.place, text, asked.override, to, asked.priority_base)
-        told = [f"order written: {found.used}", *told]
+        told = [f"order written: {found.used}{_made(found, ' for {}')}", *told]
     if asked.json:
-        print_json(document(flow, known, found, asked))
+        print_json(document(known, found, pool, asked))
     elif "-" not in (asked.place, asked.save):
-        _print(flow, known, found, asked)
+        _print(known, found, pool, asked)
     if asked.save is not None:
-        _save(document(flow, known, found, asked, ("ready", found.used)), asked.save)
+        _save(document(known, found, pool, asked, ("ready", found.used)), asked.save)
     tell(told)
 
 
 def document(
-    flow: Workflow, known: Knowledge, found: Candidates, asked: PlanRequest, kept: Sequence[str] = ()
+    known: Knowledge, found: Candidates, pool: Pool | None, asked: PlanRequest, kept: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The plan as plain data, with its orders, or those *kept*, and with when it ends where that is asked for."""
     whole = plan_document(found.plan) | found.document(kept)
-    if asked.histories or asked.workers is not None:
+    if asked.histories or pool is not None:
         whole |= known.document()
-    if asked.workers is None:
-        return whole
-    return whole | finish_told(flow, found.plan, asked.workers, found.known[found.used].sequence, known)
+    return whole if pool is None else whole | finish_told(pool, found.finish)
 
 
 def _save(whole: dict[str, Any], path: str) -> None:
@@ -115,17 +115,27 @@ def _save(whole: dict[str, Any], path: str) -> None:
 # As people see it
 
 
-def _print(flow: Workflow, known: Knowledge, found: Candidates, asked: PlanRequest) -> None:
+def _print(known: Knowledge, found: Candidates, pool: Pool | None, asked: PlanRequest) -> None:
     """What it means and what each order gives; then, where nothing is written, ready tasks over time and what to do next."""
+    flow = known.flow
     print_lines(sentences(flow, found))
     if len(flow):
         sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(found), *_remarks(flow, found))))
     if len(flow) and not asked.writing and asked.save is None:
-        _print_rest(found, next_steps(flow, asked.file, found.workers is not None))
-    if asked.workers is not None:
-        print_finish(flow, found.plan, asked.workers, found.known[found.used].sequence, known)
+        _print_rest(found, next_steps(flow, asked.file, pool is not None))
+    if pool is not None:
+        _print_end(known, found, pool)
     if asked.verbose:
         print_details(found.plan, asked.prefer)
+
+
+def _print_end(known: Knowledge, found: Candidates, pool: Pool) -> None:
+    """When it ends on a pool, or that no time is promised."""
+    if found.finish is None or found.chosen is None:
+        print_unpromised(pool, known)
+        return
+    order = found.used if found.used == "finish" else found.chosen.sequence
+    print_finish(pool, known, found.finish, Steady.following(known.flow, order, found.plan))
 
 
 def sentences(flow: Workflow, found: Candidates) -> list[str]:
@@ -134,21 +144,39 @@ def sentences(flow: Workflow, found: Candidates) -> list[str]:
     if not len(flow):
         return [headline(flow, "There are no tasks, so there is nothing to put in order.")]
     told = found.known["ready"] if chosen is None else chosen
-    gain = f"{number(told.average)} tasks ready, {gained(told.area, sum(plan.first_come))}"
     if chosen is None:
-        return [sentence(plan, "`ready`"), f"You get {told_name(found.used)}; in `ready` there are {gain}."]
+        return [
+            sentence(plan, "`ready`"),
+            f"You get {told_name(found.used)}; in `ready` there are {_gain(found, told)}.",
+        ]
     same = np.array_equal(told.counts, plan.counts)
-    return [sentence(plan, told_name(found.used if same else "ready")), f"You get {told_name(found.used)}: {gain}."]
+    proved = sentence(plan, told_name(found.used if same else "ready"))
+    return [proved, f"You get {told_name(found.used)}: {_gain(found, told)}."]
+
+
+def _gain(found: Candidates, told: Candidate) -> str:
+    """What an order gains on first come, first served: in time where that is known, else in ready tasks."""
+    usual = found.known["fifo"].makespan
+    if told.makespan is None or usual is None:
+        return f"{number(told.average)} tasks ready, {gained(told.area, sum(found.plan.first_come))}"
+    return f"all done after {lasting(told.makespan)}, {sooner(told.makespan, usual)}"
+
+
+def _made(found: Candidates, words: str) -> str:
+    """For what the order used was made, where it was made for a pool."""
+    return "" if found.bound is None or found.used != "finish" else words.format(found.bound.pool.head)
 
 
 def _remarks(flow: Workflow, found: Candidates) -> Iterator[str]:
     """What the mark means, and whether anything is gained."""
-    aim = ", meant to end soonest" if found.used == "finish" else ""
+    aim = _made(found, ", made for {}") or (", meant to end soonest" if found.used == "finish" else "")
     yield f"{USED} you get this one{aim}; --order NAME gives another"
     if found.chosen is None or found.used == "fifo":
         return
-    if found.workers is None and estimate(flow).level == "seconds" and found.usual_does(found.used):
-        yield "first come, first served does as well; --workers 16 says what time is gained"
+    level = "nothing" if found.bound else estimate(flow).level
+    if level != "nothing" and found.usual_does(found.used):
+        time = "--workers 16 says what time is gained" if level == "seconds" else "time may still be gained"
+        yield f"first come, first served does as well; {time}"
     elif all(map(found.usual_does, found.known)):
         yield "nothing to gain here: first come, first served does as well"
     elif found.usual_does(found.used):

@@ -1,4 +1,4 @@
-"""Plans, explanations and verifications as people see them."""
+"""Plans and explanations as people see them."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.printing import chart, print_facts, print_json, print_lines, sparkline, width
+from eligo.cli.printing import chart, print_facts, print_lines, width
 from eligo.deciding.clock import Clock
-from eligo.errors import InputError, ScheduleError, UnknownTaskError
+from eligo.errors import InputError, UnknownTaskError
 from eligo.formats.shared.drawing import ALL_DONE
-from eligo.planning import VERDICTS, Plan, judge, percent
+from eligo.planning import VERDICTS, Plan, percent
 from eligo.plotting.labels import without_shared_path
 from eligo.workflow import Workflow
 
@@ -149,7 +149,7 @@ def print_details(plan: Plan, prefer: str) -> None:
             ("arcs", f"{plan.dag.arc_count:,}{shortcuts}"),
             ("blocks", plan.blocks),
             ("first come, first served", f"{sum(plan.first_come) / max(1, len(plan)):,.2f} ready on average"),
-            ("largest possible average", _average_share(plan.area, plan.area_bound)),
+            ("largest possible average", average_share(plan.area, plan.area_bound)),
             ("bound at each step", f"attained at {plan.tight_steps:,} of {len(plan):,} steps"),
             ("among equals", f"{PREFERRED[prefer]}; it costs no ready task"),
             ("seconds", f"{plan.seconds:.3f}"),
@@ -157,7 +157,8 @@ def print_details(plan: Plan, prefer: str) -> None:
     )
 
 
-def _average_share(area: int, area_bound: int) -> str:
+def average_share(area: int, area_bound: int) -> str:
+    """How much of the largest possible average is attained, in words."""
     share = percent(area, area_bound)
     return "attained" if share == "100 %" else f"at least {share} of it"
 
@@ -174,57 +175,3 @@ def print_explanation(plan: Plan, words: Sequence[str]) -> None:
     """The words, then the chart."""
     print_lines(words)
     sys.stdout.write(f"\n{chart(plan.profile, plan.upper_bound, plan.first_come)}\n")
-
-
-def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
-    """Judge an order without a proof."""
-    try:
-        found = judge(flow, order)
-    except ScheduleError as error:
-        return _no(str(error), {"task": error.task, "parent": error.parent}, as_json)
-    if as_json:
-        print_json({"valid": True, **vars(found), "average": found.area / max(1, len(flow))})
-        return 0
-    answers = {
-        "optimal": "Yes, a schedule, and no order can have more tasks ready at any moment.",
-        "not optimal": "Yes, a schedule, but not the best at every moment.",
-        "undecided": "Yes, a schedule; whether it is the best at every moment is not decided.",
-    }
-    print_facts(answers[found.verdict], _figures(found.profile, found.upper_bound, found.area, found.area_bound))
-    return 0
-
-
-def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> int:
-    """Recheck a plan with its proof, and all that it says of orders and of the finish."""
-    from eligo.cli.orders import carried, late_or_early
-    from eligo.verifying import verify
-
-    found = verify(flow, document)
-    reason = found.reason if not found.holds else late_or_early(flow, document)
-    if reason is not None:
-        return _no(f"the proof does not hold: {reason}" if not found.holds else reason, {}, as_json)
-    if as_json:
-        print_json({"valid": True, **vars(found), "average": (found.area or 0) / max(1, len(flow))})
-        return 0
-    figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
-    print_facts(f"Yes, the proof holds: {VERDICTS[str(found.verdict)]}.", [*figures, *carried(document)])
-    return 0
-
-
-def _no(why: str, witness: Mapping[str, Any], as_json: bool) -> int:
-    if as_json:
-        print_json({"valid": False, "why": why, **witness})
-    else:
-        sys.stdout.write(f"No: {why}.\n")
-    return 1
-
-
-def _figures(profile: Sequence[int], bound: Sequence[int], area: int, area_bound: int) -> Iterator[tuple[str, object]]:
-    gaps = [(t, u - e) for t, (e, u) in enumerate(zip(profile, bound, strict=True)) if e < u]
-    yield "tasks", len(profile) - 1
-    yield "largest possible average", _average_share(area, area_bound)
-    if gaps:
-        step, widest = max(gaps, key=lambda gap: gap[1])
-        yield "first gap", f"after step {gaps[0][0]}: {profile[gaps[0][0]]} ready, at most {bound[gaps[0][0]]} possible"
-        yield "widest gap", f"after step {step}: {widest} fewer than possible, as far as is proved"
-    yield "ready tasks", sparkline(profile)

@@ -34,11 +34,11 @@ from eligo.allocating import PRUDENT, Rules
 from eligo.border import with_history
 from eligo.errors import FormatError, InputError, shorten
 from eligo.families import FAMILIES
-from eligo.finishing import MOST_WORKERS
 from eligo.formats import read
 from eligo.formats.shared.document import MisfitError, kind, misfits_in
 from eligo.formats.shared.files import load
 from eligo.formats.shared.yaml_text import load as load_yaml
+from eligo.pools import MOST_WORKERS
 from eligo.simulation import SCHEDULERS, Clients
 from eligo.workflow import Workflow
 
