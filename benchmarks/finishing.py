@@ -1,7 +1,11 @@
-"""The finish on steady pools: how close orders come to the bound on real traces, how tight that is, and how long it takes."""
+"""The finish on steady pools: what knowing run times gains on real traces, how tight the bound is, and how long it takes.
+
+How long tasks take is known not at all, by the means of kinds from another trace of the application, 30 % off, or exactly.
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,24 +13,31 @@ import numpy as np
 
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families
-from eligo.estimating import estimate
+from eligo.estimating import estimate, kind_of, with_history, without_seconds
 from eligo.finishing import window_bound
 from eligo.formats import read
 from eligo.planning import plan
 from eligo.policies import Floats, Policy, fifo, policy
 from eligo.pools import Pool
 from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of, to_and_fro
+from eligo.simulation.steady import Steady
 from eligo.simulation.volatile import Clients, volatile
-from eligo.workflow import Workflow
+from eligo.theory.eligibility import Order
+from eligo.workflow import Timed, Workflow
 
 WORKERS = (2, 4, 8, 16, 64)
-NAMES = ("fifo", "critical-path", "critical-path-seconds", "balanced")
+NAMES = ("fifo", "critical-path", "critical-path-seconds", "balanced", "finish")
 #: what else is tried for the best schedule that anything finds
 OTHERS = ("plan", "lifo", "greedy-fifo")
 SEARCHED = 1_000_000  # tasks, in all schedules that a search looks at
 LOSSES = 10
 CLOSED = 0.001  # a gap that counts as none
 TIGHT = 1.002
+#: what is known of run times, and which share of first come, first served's time must be enough then, on average
+LEVELS = {"nothing": 1.0, "kinds": 0.985, "30 % off": 0.965, "exact": 0.96, "exact, improved": 0.96}
+OFF = 0.3  # the deviation of the logarithm of seconds that are off
+NEAR = 1.011  # times the bound, which exact seconds and an improved order must come to
+SEED = 7
 #: of each trace and number of workers: the makespans of all rules, "+" where improved, over the bound
 Ratios = dict[tuple[str, int], dict[str, float]]
 
@@ -35,6 +46,7 @@ def run() -> None:
     """Print the figures."""
     large()
     kernel()
+    knowing()
     found = ratios()
     real(found)
     tight(found)
@@ -69,6 +81,83 @@ def kernel() -> None:
 def _played(rule: Policy, times: Floats, workers: str, cores: Floats) -> float:
     pool = Pool.parse(workers)
     return Terms(rule.dag, times, pool, None if pool.cores is None else cores).played(rule.board()).makespan
+
+
+def knowing() -> None:
+    """Time to finish over first come, first served's and over the bound, by what is known of run times; losses first."""
+    found = {name: dict(_by_level(flow, sister)) for name, flow, sister in _with_sisters()}
+    cells = {(trace, n): cell for trace, several in found.items() for n, cell in several.items()}
+    if not cells:
+        print("  no traces beside the checkout: what knowing gains is skipped")
+        return
+    for level in LEVELS:
+        _print_losses(level, cells)
+    columns, widths = ("workflow", *LEVELS), (36, *(max(9, len(level)) for level in LEVELS))
+    heading(f"finish over first come, first served, {WORKERS} workers", columns, widths)
+    for trace, several in found.items():
+        row((trace[:36], *(_share(several.values(), level, "fifo") for level in LEVELS)), widths)
+    for what, base in (("all", "fifo"), ("all, over the bound", "bound")):
+        row((what, *(_share(cells.values(), level, base) for level in LEVELS)), widths)
+    for level, most in LEVELS.items():
+        mean = float(_share(cells.values(), level, "fifo"))
+        print(f"  {level}: {mean:.3f} of first come, first served's time <= {most:g}: {verdict(mean <= most)}")
+    near = float(_share(cells.values(), "exact, improved", "bound"))
+    print(f"  exact, improved: {near:.4f} times the bound <= {NEAR}: {verdict(near <= NEAR)}")
+
+
+def _print_losses(level: str, cells: Ratios) -> None:
+    lost = {key: cell[level] / cell["fifo"] for key, cell in cells.items() if level in cell}
+    worst = sorted((key for key in lost if lost[key] > 1), key=lambda key: -lost[key])
+    widths = (52, 10, 10)
+    heading(f"{level}: later than first come, first served", ("workflow", "workers", "ratio"), widths)
+    for key in worst[:LOSSES]:
+        row((*key, f"{lost[key]:.4f}"), widths)
+    print(f"  {len(worst)} of {len(lost)} cells" if worst else f"  none of {len(lost)} cells")
+
+
+def _share(cells: Iterable[dict[str, float]], level: str, base: str) -> str:
+    """The mean over cells where the level is known of its time over another."""
+    known = [cell[level] / cell[base] for cell in cells if level in cell]
+    return f"{_mean(known):.4f}" if known else "-"
+
+
+def _with_sisters() -> Iterator[tuple[str, Workflow, Workflow | None]]:
+    """Every trace with another one of its application, of another input where there is one, or with None."""
+    families_of: dict[str, list[tuple[str, Workflow]]] = {}
+    for name, flow in traces():
+        families_of.setdefault(name.split("-")[0], []).append((name, flow))
+    for several in families_of.values():
+        for place, (name, flow) in enumerate(several):
+            others = [each for each in several if each[0] != name]
+            unlike = [each for each in others if each[0].rsplit("-", 1)[0] != name.rsplit("-", 1)[0]] or others
+            yield name, flow, unlike[place % len(unlike)][1] if unlike else None
+
+
+def _by_level(flow: Workflow, sister: Workflow | None) -> Iterator[tuple[int, dict[str, float]]]:
+    """Of every number of workers, when all is done by what is known, under first come, first served, and at best."""
+    sequence, seconds = plan(flow, "quick").sequence, estimate(flow).seconds
+    rules = {name: Steady(flow, seconds, rule) for name, rule in _informed(flow, sister, sequence).items()}
+    rules["exact, improved"] = Steady(flow, seconds, rules["exact"].rule, improve=True)
+    for n in WORKERS:
+        ends = {name: rule.schedule(n).makespan for name, rule in rules.items()}
+        yield n, ends | {"bound": window_bound(flow.dag, seconds, Pool.of(n)).seconds}
+
+
+def _informed(flow: Workflow, sister: Workflow | None, order: Order) -> dict[str, Policy]:
+    """First come, first served, and the default by what is known."""
+    bare, seconds = without_seconds(flow), estimate(flow).seconds
+    drawn = np.random.default_rng(SEED).standard_normal(len(seconds))
+    off = dict(zip(flow.dag.tasks, (seconds * np.exp(OFF * drawn)).tolist(), strict=True))
+    wrong = replace(flow, details={name: replace(flow.task(name), seconds=off[name]) for name in flow.dag.tasks})
+    known = {"nothing": bare, "30 % off": wrong, "exact": flow}
+    known |= {} if sister is None else {"kinds": with_history(bare, _by_kind(sister))}
+    return {"fifo": policy("fifo", flow)} | {name: policy("finish", each, order) for name, each in known.items()}
+
+
+def _by_kind(flow: Workflow) -> list[Timed]:
+    """How long the kinds of a workflow took, without the names."""
+    taken = zip(flow.dag.tasks, estimate(flow).seconds.tolist(), strict=True)
+    return [Timed(None, kind_of(flow.task(name)), seconds) for name, seconds in taken]
 
 
 def traces() -> Iterator[tuple[str, Workflow]]:
