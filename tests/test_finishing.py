@@ -330,3 +330,10 @@ def test_the_command_refuses_before_it_plans(
     path.write_text('{"tasks": [{"name": "a"}, {"name": "b"}]}')
     assert run(["plan", str(path), *words]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_what_is_no_reason_is_not_told() -> None:
+    even = Workflow(Dag.from_arcs([], tasks="abcd"), {name: Task(name=name, seconds=3.0) for name in "abcd"})
+    assert earliest_finish(even, 2)._replace(rule="work").why().endswith("12 s of work in all")
+    told = earliest_finish(even, 2)._replace(rule="work", u=2.0).why()
+    assert told.endswith("12 s of work, have 2 s after them")

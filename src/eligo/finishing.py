@@ -77,8 +77,8 @@ class FinishBound(NamedTuple):
                 what = "work" if self.cores is None or self.least else "core time"
                 late = [f"cannot begin before {told(self.t)}"] if self.t else []
                 early = [f"have {told(self.u)} after them"] if self.u else []
-                between = " and ".join(late + early) or "are all there is"
-                return f"{tasks}, {told(self.work)} of {what}, {between}"
+                between = f", {' and '.join(late + early)}" if late + early else " in all"
+                return f"{tasks}, {told(self.work)} of {what}{between}"
             case _:
                 if self.least:
                     return f"{tasks}: {self.j + 1} of the longest run one after another"
