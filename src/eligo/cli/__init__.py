@@ -74,7 +74,7 @@ def _done(arguments: list[str]) -> int:
     if arguments == ["--version"]:  # answered before anything heavy is imported
         sys.stdout.write(version_line())
         return 0
-    from eligo.cli.app import app
+    from eligo.cli.run_verbs import app
 
     return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
 

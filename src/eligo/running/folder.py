@@ -13,7 +13,7 @@ from eligo.execution import Execution
 from eligo.stores import Store
 from eligo.workflow import Workflow
 
-STATE, LOGS = "run.db", "logs"
+STATE, LOGS, KEPT = "run.db", "logs", "workflow.json"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 
 
@@ -50,6 +50,15 @@ class RunFolder:
         """Where tasks print to."""
         return str((self.path / LOGS).resolve())
 
+    def describe(self, flow: Workflow) -> None:
+        """Keep the workflow itself, so that the run can be looked at, and go on, without its file."""
+        from eligo.formats import write
+
+        write(flow.labelled(), str(self.path / KEPT), "json")
+        path = flow.origin.path if flow.origin else None
+        if path is not None:
+            self.store.remember(file=os.path.realpath(path), folder=os.path.realpath(os.path.dirname(path)))
+
     def resume(self, flow: Workflow) -> Resumed:
         """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back."""
         end_strays(self.mark)
@@ -82,6 +91,15 @@ class RunFolder:
     def close(self) -> None:
         """Let go of it."""
         self.store.close()
+
+
+def kept_workflow(folder: str | Path) -> tuple[dict[str, str], str]:
+    """What is known of the run in a folder, and the path of the workflow that it was begun with."""
+    from eligo.stores import read_facts
+
+    if not (Path(folder) / STATE).is_file():
+        raise InputError(f"{folder}: there is no run in this folder")
+    return read_facts(Path(folder) / STATE), str(Path(folder) / KEPT)
 
 
 def _done(store: Store, names: list[str]) -> set[str]:

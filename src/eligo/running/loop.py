@@ -59,6 +59,9 @@ class Runner:
         self._later: list[tuple[float, int, Name]] = []  # when what failed is tried again
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
+        if self.store is not None:
+            names = self.execution.dag.tasks
+            self.tries.update(names[v] for v in self.store.attempted() if v < len(names))
 
     def run(self) -> None:
         """Run until all is done, nothing more can be, or it was stopped and what runs has ended."""

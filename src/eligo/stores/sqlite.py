@@ -10,9 +10,11 @@ import sqlite3
 import threading
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from eligo.errors import InputError
 
@@ -102,6 +104,10 @@ class Store:
         for row in self._database.execute("SELECT * FROM attempt ORDER BY number"):
             yield Attempt._make(row)
 
+    def attempted(self) -> list[int]:
+        """The task of every attempt, by number."""
+        return [number for (number,) in self._database.execute("SELECT task FROM attempt")]
+
     def add(self, moves: Sequence[int], attempts: Sequence[Attempt] = ()) -> None:
         """Keep moves and attempts, soon; a disk that cannot is told by `error` and by `flush`."""
         with self._wanted:
@@ -160,6 +166,22 @@ class Store:
                 database.execute("INSERT INTO journal VALUES (?, ?)", (self._first, moves.tobytes()))
             database.executemany("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts)
         self._first += len(moves)
+
+
+def read_facts(path: str | Path) -> dict[str, str]:
+    """What is known of a run, whoever writes it now."""
+    with closing(reading(path)) as database:
+        return dict(database.execute("SELECT name, value FROM fact"))
+
+
+def reading(path: str | Path) -> sqlite3.Connection:
+    """A run that is only looked at."""
+    try:
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=MOST_BUSY, uri=True)
+        database.execute("SELECT count(*) FROM fact")
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: this is no run: {error}") from None
+    return database
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -1,0 +1,65 @@
+"""The verbs that do the work, and those that look at it."""
+
+from typing import Annotated
+
+import typer
+
+from eligo.cli.app import app
+from eligo.cli.completing import offered
+from eligo.cli.options import Args, Columns, Env, From, Json, Outside, Reverse
+
+__all__ = ["app"]
+
+Folder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run.")]
+
+
+@app.command()
+def run(
+    file: Annotated[str | None, typer.Argument(help="A workflow with commands, in any format.")] = None,
+    on: Annotated[str, typer.Option(help="Who runs the tasks: local.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="How many tasks run at a time: the cores of this machine.")
+    ] = None,
+    policy: Annotated[
+        str,
+        typer.Option(autocompletion=offered("order", "policy"), help="Which ready task goes next, or an order's file."),
+    ] = "finish",
+    folder: Annotated[str | None, typer.Option("--run", help="Where its state and logs go: FILE.run.")] = None,
+    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with this run; FILE is not needed.")] = None,
+    batch: Annotated[bool, typer.Option("--batch", help="Choose for all free workers together.")] = False,
+    fat: Annotated[int, typer.Option(help="How many tasks a worker gets at once.")] = 1,
+    retries: Annotated[int, typer.Option(help="How often a task that failed is tried again.")] = 2,
+    timeout: Annotated[float | None, typer.Option(help="How many seconds a task may take.")] = None,
+    max_failures: Annotated[int | None, typer.Option(help="Begin nothing more once so many tasks failed.")] = None,
+    skip_done: Annotated[
+        bool, typer.Option("--skip-done", help="Leave out what is newer than what it is made from, as make does.")
+    ] = False,
+    directory: Annotated[str | None, typer.Option("--dir", help="Where tasks run: the folder of FILE.")] = None,
+    from_: From = None,
+    allow_outside: Outside = False,
+    reverse: Reverse = False,
+    args: Args = None,
+    env: Env = False,
+    columns: Columns = None,
+    json: Json = False,
+) -> int:
+    """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
+    from eligo.cli.plans import read_told
+    from eligo.cli.running import RunRequest, answer, flow_of_run
+
+    request = RunRequest(
+        folder=folder or resume,
+        on=on,
+        workers=workers,
+        policy="batch-optimal" if batch else policy,
+        fat=fat,
+        retries=retries,
+        timeout=timeout,
+        max_failures=max_failures,
+        skip_done=skip_done,
+        directory=directory,
+        json=json,
+    )
+    if file is None:
+        return answer(flow_of_run(resume), request)
+    return answer(read_told(file, from_, allow_outside, reverse, (args, env, columns)), request)

@@ -1,0 +1,181 @@
+"""A run as people see it: what goes on, what came of it, and how it goes on."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from eligo.cli.finishes import lasting
+from eligo.cli.plans import tell
+from eligo.cli.printing import print_json, print_lines
+from eligo.cli.watching import watching
+from eligo.errors import InputError, shorten
+from eligo.running import Result, Resumed, Retries, RunFolder, Runner, Settings, begun, carried_out
+from eligo.workflow import Workflow
+
+FAILED, INTERRUPTED = 1, 130
+MOST_SHOWN = 5  # failures that are told one by one
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What is asked of `eligo run`."""
+
+    folder: str | None
+    on: str
+    workers: int | None
+    policy: str
+    fat: int
+    retries: int
+    timeout: float | None
+    max_failures: int | None
+    skip_done: bool
+    directory: str | None
+    json: bool
+
+    def settings(self) -> Settings:
+        """The same in the library's words."""
+        return Settings(
+            workers=self.workers,
+            policy=self.policy,
+            size=self.fat,
+            retries=Retries(most=self.retries),
+            timeout=self.timeout,
+            most_failures=float("inf") if self.max_failures is None else self.max_failures,
+            skip_done=self.skip_done,
+            directory=self.directory,
+        )
+
+
+def flow_of_run(folder: str | None) -> Workflow:
+    """The workflow that a run was begun with."""
+    from eligo.formats import read
+    from eligo.running.folder import kept_workflow
+
+    if folder is None:
+        raise InputError("name a workflow to run, or with --resume the folder of a run")
+    facts, path = kept_workflow(folder)
+    file = facts.get("file", "")
+    return read(file if os.path.isfile(file) else path)
+
+
+def answer(flow: Workflow, request: RunRequest) -> int:
+    """Run it, and say what came of it; the exit code."""
+    from eligo.formats.dagman.running import runnable
+
+    if flow.origin and flow.origin.format == "dagman":
+        flow = runnable(flow)
+    place = request.folder or default_folder(flow)
+    with closing(RunFolder(place)) as folder:
+        folder.describe(flow)
+        runner, resumed = begun(flow, request.on, request.settings(), folder)
+        tell(_resumed(resumed, place))
+        with watching(runner, sys.stderr), interruptible(runner):
+            result = carried_out(runner)
+    return _told(flow, runner, result, place, request)
+
+
+def default_folder(flow: Workflow) -> str:
+    """FILE.run, beside the file."""
+    path = flow.origin.path if flow.origin else None
+    if not path or path == "-":
+        raise InputError("a run needs a folder for its state: --run FOLDER names it")
+    return f"{path}.run"
+
+
+@contextmanager
+def interruptible(runner: Runner) -> Iterator[None]:
+    """The first Ctrl-C begins nothing more, the second stops what runs; so does the request to end."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if runner.stopping or number == signal.SIGTERM:
+            tell(["stopping what runs"])
+            runner.abort()
+            return
+        count = len(runner.running)
+        tell(
+            [
+                f"nothing more is begun; {count} running task{'' if count == 1 else 's'} may end; press again to stop them"
+            ]
+        )
+        runner.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _resumed(resumed: Resumed, place: str) -> list[str]:
+    """What is told where a run goes on."""
+    parts = [
+        f"{count:,} {what}"
+        for count, what in (
+            (resumed.kept, "done before"),
+            (resumed.changed, "done before but changed since, to be done again"),
+            (resumed.new, "new"),
+            (resumed.gone, "gone"),
+        )
+        if count and (what != "new" or resumed.kept or resumed.changed or resumed.gone)
+    ]
+    return [f"going on with {place}: tasks {', '.join(parts)}"] if parts else []
+
+
+def _told(flow: Workflow, runner: Runner, result: Result, place: str, request: RunRequest) -> int:
+    """Say how it ended."""
+    game = result.execution
+    left = len(game.dag) - len(game.executed) - len(result.failed) - len(game.futile)
+    if request.json:
+        print_json(document(result, place, request))
+    else:
+        print_lines([_sentence(result, place), *_failures(flow, runner, result)])
+    if runner.store is not None and runner.store.error is not None:
+        raise InputError(f"{runner.store.path}: cannot be written, so nothing more was begun: {runner.store.error}")
+    if left and runner.stopping:
+        tell([f"eligo run --resume {place} goes on"])
+        return INTERRUPTED if len(result.failed) < runner.most_failures else FAILED
+    return 0 if result.ok else FAILED
+
+
+def document(result: Result, place: str, request: RunRequest) -> dict[str, Any]:
+    """What JSON says of a run."""
+    game = result.execution
+    return {
+        "tasks": len(game.dag),
+        "done": len(game.executed),
+        "failed": {str(task): str(why) for task, why in result.failed.items()},
+        "futile": [str(task) for task in game.futile],
+        "seconds": result.seconds,
+        "makespan": result.seconds,
+        "run": place,
+        "policy": request.policy,
+    }
+
+
+def _sentence(result: Result, place: str) -> str:
+    game = result.execution
+    done = (
+        f"{len(game.executed):,} of {len(game.dag):,} tasks done"
+        if not result.ok
+        else f"All {len(game.dag):,} tasks done"
+    )
+    bad = f", {len(result.failed):,} failed" if result.failed else ""
+    futile = f", {len(game.futile):,} wait for these" if game.futile else ""
+    return f"{done}{bad}{futile}, in {lasting(result.seconds)}; logs are in {place}/logs."
+
+
+def _failures(flow: Workflow, runner: Runner, result: Result) -> list[str]:
+    told = []
+    for task, why in list(result.failed.items())[:MOST_SHOWN]:
+        work = runner.work(task, runner.tries[task])
+        log = getattr(work, "err", "")
+        where = f" ({os.path.relpath(log)})" if log and os.path.exists(log) else ""
+        told.append(f"{shorten(task)}: {why}, {runner.tries[task]} tries{where}")
+    more = len(result.failed) - MOST_SHOWN
+    return told + ([f"... and {more:,} more"] if more > 0 else [])
