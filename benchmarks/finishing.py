@@ -14,12 +14,13 @@ import numpy as np
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families
 from eligo.estimating import estimate, kind_of, with_history, without_seconds
-from eligo.finishing import window_bound
+from eligo.finishing import heads_and_tails, window_bound
 from eligo.formats import read
 from eligo.planning import plan
 from eligo.policies import Floats, Policy, fifo, policy
 from eligo.pools import Pool
-from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of, to_and_fro
+from eligo.rows import places
+from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of
 from eligo.simulation.steady import Steady
 from eligo.simulation.volatile import Clients, volatile
 from eligo.theory.eligibility import Order
@@ -190,15 +191,15 @@ def _over_bound(terms: Terms, rules: dict[str, Policy]) -> dict[str, float]:
 
 def _searched(terms: Terms, best: Schedule, bound: float) -> Schedule:
     """The best schedule from many orders that are nearly this one's, or that of the longest paths, improved each."""
-    rng, back, left = np.random.default_rng(0), terms.dual(), SEARCHED
-    paths = np.argsort(terms.by_path).astype(np.float64) / max(1, len(terms.dag))
+    rng, left = np.random.default_rng(0), SEARCHED
+    remaining = heads_and_tails(terms.dag, terms.seconds)[1] + terms.seconds
+    paths = places(len(terms.dag), np.argsort(-remaining, kind="stable").astype(np.int32)) / max(1, len(terms.dag))
     while left > 0 and best.makespan > bound * (1 + CLOSED / 2):
         near = best.begin / best.makespan if rng.random() < 0.5 else paths
         key = near + rng.choice([0.01, 0.03, 0.1, 0.3]) * rng.standard_normal(len(near))
         begun = terms.listed(np.argsort(key, kind="stable").astype(np.int32))
-        found, looked = to_and_fro(terms, back, begun, 20)
-        best = min(best, found, key=lambda schedule: schedule.makespan)
-        left -= (looked + 1) * len(near) + 500
+        best = min(best, improved_schedule(terms, begun), key=lambda schedule: schedule.makespan)
+        left -= 4 * len(near) + 500
     return best
 
 
