@@ -49,6 +49,8 @@ class Job:
     memory: int = 0
     #: how many seconds each task may take; None: as long as it likes
     timeout: float | None = None
+    #: when it was handed to the engine, by the clock on the wall
+    since: float = 0.0
 
 
 class Ending(NamedTuple):

@@ -1,5 +1,6 @@
 """The one loop: whoever is free asks, the allocator decides, the engine runs, the execution learns, the store keeps."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,8 @@ from eligo.stores import Attempt, Store
 
 #: at most so long is waited at a time, so that whoever watches sees the clock go on
 TICK = 0.25
+#: what runs just now is told to the store so often, and so soon after a failure
+TELLING, SOON = 1.0, 0.2
 
 
 @dataclass(eq=False)
@@ -47,6 +50,8 @@ class Runner:
     values: dict[Name, Any] = field(default_factory=dict)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
+    #: how many seconds those took that are done
+    took: dict[Name, float] = field(default_factory=dict)
     #: the jobs that are under way, by number
     running: dict[int, Job] = field(default_factory=dict)
     stopping: bool = False
@@ -59,6 +64,7 @@ class Runner:
         self._later: list[tuple[float, int, Name]] = []  # when what failed is tried again
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
+        self._told = 0.0  # when the present is told to the store next, by the monotonic clock
         if self.store is not None:
             names = self.execution.dag.tasks
             self.tries.update(names[v] for v in self.store.attempted() if v < len(names))
@@ -73,7 +79,18 @@ class Runner:
             self._keep()
             self.watch(self)
         if self.store is not None:
+            self.store.note("present", self.present())
             self.store.flush()
+
+    def present(self) -> str:
+        """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
+        number, ahead = self.execution.dag.number, time.time() - time.monotonic()
+        running = [
+            [str(job.client), round(job.since, 3), [[number(task), self.tries[task]] for task in job.tasks]]
+            for job in self.running.values()
+        ]
+        again = [[number(task), round(due + ahead, 1)] for due, _, task in self._later]
+        return json.dumps({"running": running, "again": again}, separators=(",", ":"))
 
     def stop(self) -> None:
         """Begin nothing more; what runs may end."""
@@ -113,7 +130,8 @@ class Runner:
         works = tuple(self.work(task, self.tries[task]) for task in grant.tasks)
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
         first = self.priority.get(grant.tasks[0], 0)
-        job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout)
+        now = time.time()
+        job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout, now)
         self.running[job.number] = job
         self.engine.start(job)
 
@@ -132,7 +150,7 @@ class Runner:
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        self.values[task] = ending.value
+        self.values[task], self.took[task] = ending.value, ending.ended - ending.began
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
             self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
@@ -153,6 +171,7 @@ class Runner:
             game.give_up(task)
             return
         game.fail(task)
+        self._told = min(self._told, time.monotonic() + SOON)
         if counted[task] <= most:
             due = time.monotonic() + self.retries.wait(counted[task], self._random)
             heappush(self._later, (due, self._attempts, task))
@@ -183,7 +202,12 @@ class Runner:
 
     def _keep(self) -> None:
         """Hand new moves and attempts to the store; where it cannot write, nothing more is begun."""
-        if self.store is None or (self._kept == len(self.execution.journal) and not self._notes):
+        if self.store is None:
+            return
+        if time.monotonic() >= self._told:
+            self._told = time.monotonic() + TELLING
+            self.store.note("present", self.present())
+        if self._kept == len(self.execution.journal) and not self._notes:
             return
         self.store.add(self.execution.since(self._kept), self._notes)
         self._kept, self._notes = len(self.execution.journal), []
