@@ -22,7 +22,7 @@ from eligo.plotting.anatomy import NEUTRAL, Anatomy
 from eligo.plotting.bends import with_bends
 from eligo.plotting.grouping import MIXED, Limits, grouped
 from eligo.plotting.layout import Layout, count_crossings, layered
-from eligo.plotting.profiles import thinned
+from eligo.plotting.profiles import _thinned
 from eligo.plotting.sketches import BLOCK_LIMITS, SHORTCUT, sketch_of_blocks, sketch_of_dag, sketch_of_tasks
 from eligo.workflow import Workflow
 
@@ -231,10 +231,10 @@ def test_first_come_first_served_is_what_the_pebble_game_says() -> None:
         assert list(plotting.fifo_profile(dag)) == counts
 
 
-def test_a_long_profile_isthinned_without_losing_its_extremes() -> None:
+def test_a_long_profile_is_thinned_without_losing_its_extremes() -> None:
     curve = np.random.default_rng(0).integers(0, 1000, 100_000)
     curve[54_321] = 5000
-    steps = thinned([curve, curve + 1])
+    steps = _thinned([curve, curve + 1])
     assert len(steps) < 5000
     assert {0, 54_321, 99_999} <= {*steps.tolist()}
 

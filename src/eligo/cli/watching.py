@@ -158,8 +158,12 @@ def bar(counts: dict[str, int], width: int) -> dict[str, int]:
 def pace(progress: Progress) -> str:
     """How fast it goes and how long it still takes, in words."""
     rate = progress.rate
-    speed = f"{rate:,.3g} a second" if rate >= 1 or not rate else f"{60 * rate:,.3g} a minute"
+    speed = f"{_figures(rate)} a second" if rate >= 1 or not rate else f"{_figures(60 * rate)} a minute"
     return f"{lasting(round(progress.seconds))} so far, {speed}, {time_left(progress.left)}"
+
+
+def _figures(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def time_left(left: Left | None) -> str:

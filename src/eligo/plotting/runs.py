@@ -14,7 +14,7 @@ from eligo.plotting.labels import counted, legible
 from eligo.plotting.profiles import CEILING
 from eligo.plotting.report import PAGE, write_picture
 from eligo.plotting.timelines import Lasting, Times, busy_lines, busy_share, times_of, workers_chart
-from eligo.plotting.vectors import Line, chart, colours, text_of
+from eligo.plotting.vectors import Line, chart, colours, is_dense, text_of, ticks, time_ticks
 from eligo.running.findings import Cause, causes, deciding_chain, recovered
 from eligo.running.seen import BAD, DONE, FUTILE, Seen
 from eligo.theory.eligibility import eligible_counts
@@ -52,6 +52,7 @@ svg .mid { text-anchor: middle; } svg .end { text-anchor: end; }
 svg .grid, svg .tick { stroke: var(--rule); fill: none; }
 svg .bed { fill: var(--bed); }
 svg path.line { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
+svg path.band { stroke: none; fill-opacity: 0.16; }
 svg path.seen { stroke-width: 2.4; } svg path.fifo { stroke-dasharray: 5 3; } svg path.bound { stroke-width: 4; }
 table.grid { font-size: 0.9rem; margin: 0.5rem 0 1rem; }
 table.grid th, table.grid td { padding: 0.15rem 1.2rem 0.15rem 0; border-bottom: 1px solid var(--rule); text-align: left;
@@ -171,8 +172,13 @@ def _ready(seen: Seen) -> list[str]:
         "<h2>Tasks that could run</h2>",
         f"<p>{text_of(', '.join(told))}. Those that ran are counted too; those that had failed are not.</p>",
         *([f'<p class="soft">{text_of(remark)}</p>'] if remark else []),
-        chart(lines, "tasks done", "tasks that could run", lambda value: f"{value:,.0f}"),
+        *_dense(lines),
+        chart(lines, "tasks done", "tasks that could run", lambda value: f"{value:,.0f}", ticks(len(seen.flow), 7)),
     ]
+
+
+def _dense(lines: Iterable[Line]) -> list[str]:
+    return ['<p class="soft">A line is the mean of a stretch, the area around it goes from the least to the most.</p>'] * is_dense(lines)
 
 
 def _planned(seen: Seen) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None, str]:
@@ -192,9 +198,11 @@ def _over_time(seen: Seen, times: Times, lasting: Lasting) -> list[str]:
     if not len(times.task):
         return []
     drawing, said = workers_chart(seen, times, lasting)
+    lines = busy_lines(seen, times)
     return [
         "<h2>Over time</h2>",
-        chart(busy_lines(seen, times), "time since it began", "tasks", lasting),
+        *_dense(lines),
+        chart(lines, "time since it began", "tasks", lasting, time_ticks(max(float(line.x[-1]) for line in lines))),
         "<h2>What each worker did</h2>",
         *([f'<p class="soft">{text_of(said)}</p>'] if said else []),
         drawing,
@@ -208,9 +216,9 @@ def _chain(seen: Seen, lasting: Lasting) -> list[str]:
     inside = sum(link.attempt.ended - link.attempt.began for link in links)
     waits = sum(link.after == "worker" for link in links)
     told = f"{counted(len(links), 'task')}, one after the other, decided when the last one ended: {lasting(inside)} of {lasting(seen.seconds)}."
-    why = f" {counted(waits, 'time')} a task was ready and waited for a worker: more workers would have helped." if waits else (
-        " None of them waited for a worker: only shorter tasks would have helped."
-    )
+    few = " a little" if 2 * waits < len(links) else ""
+    why = f" {counted(waits, 'time')} a task was ready and waited for a worker: more workers would have helped{few}."
+    why = why if waits else " None of them waited for a worker: only shorter tasks would have helped."
     after = {"parent": "the task above, which it needs", "worker": "its worker, busy with the task above", "": "nothing"}
     began = seen.moment(link.attempt.began for link in links).tolist()
     rows = [

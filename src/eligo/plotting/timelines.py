@@ -90,14 +90,14 @@ def workers_chart(seen: Seen, times: Times, lasting: Lasting) -> tuple[str, str]
         styles, legend = _kind_styles(seen, times)
         return gantt(names, _each(seen, times, rows, styles, lasting), seen.seconds, legend, lasting), ""
     merged = -(-len(names) // MOST_ROWS)
-    labels = names if merged == 1 else [f"{part[0]} and {len(part) - 1:,} more" for part in _chunks(names, merged)]
+    labels = names if merged == 1 else [f"{part[0]} + {len(part) - 1:,}" for part in _chunks(names, merged)]
     bars = _cells(seen, times, rows // merged, np.bincount(np.arange(len(names)) // merged))
     what = f"a row stands for {counted(merged, 'worker')}" if merged > 1 else "a row is a worker"
     said = (
         f"{counted(len(times.task), 'attempt')} by {counted(len(names), 'worker')} are too many to be drawn one by one:"
-        f" {what}, the darker the busier; orange where tasks failed."
+        f" {what}, the stronger its colour the busier it was."
     )
-    legend = [("busy", "seen"), ("tasks failed", FAILED)]
+    legend = [("busy", "seen"), *([] if times.good.all() else [("tasks failed", FAILED)])]
     return gantt(labels, bars, seen.seconds, legend, lasting), said
 
 

@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.plotting.labels import elided, legible
-from eligo.plotting.profiles import thinned
 
 Floats = NDArray[np.float64]
 
-WIDTH, LEFT, RIGHT, TOP, BELOW = 800.0, 46.0, 14.0, 10.0, 38.0
+WIDTH, LEFT, RIGHT, TOP, BELOW = 800.0, 58.0, 26.0, 10.0, 38.0
 HIGH = 210.0  # of the axes of a chart
 ROW, GAP, NAMES = 15.0, 4.0, 92.0  # of a worker in a Gantt chart, between two, and for its name
 LEAST = 0.7  # so wide is what takes no time
 SEAM = 0.6  # between two bars of a row
 TICKS = 6
+DENSE, STRETCHES = 2_400, 400  # of more points than these, the mean and the range of so many stretches are drawn
+#: round lengths of time, in seconds
+TIMES = (*(m * 10.0**e for e in (-3, -2, -1, 0) for m in (1, 2, 5)), 10, 15, 30, 60, 120, 300, 600, 900, 1800,
+         3600, 7200, 10800, 21600, 43200, 86400)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,34 +41,61 @@ def text_of(text: str) -> str:
     return escape(legible(text))
 
 
-def chart(lines: Sequence[Line], across: str, up: str, show: Callable[[float], str]) -> str:
-    """Curves from 0 on both axes, and what they mean above them; *show* writes the numbers along the bottom."""
+def chart(lines: Sequence[Line], across: str, up: str, show: Callable[[float], str], along: Sequence[float]) -> str:
+    """Curves from 0 on both axes, and what they mean above them; *show* writes the numbers *along* the bottom."""
     right = max((float(line.x[-1]) for line in lines if len(line.x)), default=0.0) or 1.0
     top = max((float(line.y.max(initial=0.0)) for line in lines), default=0.0) or 1.0
     inner, height = WIDTH - LEFT - RIGHT, TOP + HIGH + BELOW
-    parts = [*_grid(right, top, show, across, up)]
+    parts = [*_grid(right, top, show, (across, up), along)]
     for line in lines:
         x, y = LEFT + inner * line.x / right, TOP + HIGH - HIGH * line.y / top
-        parts.append(f'<path class="line {line.style}" d="{_path(x, y, line.steps)}"/>')
+        parts += _band(x, y, line.style) if len(x) > DENSE else []
+        x, y, steps = (*_means(x, y)[:2], False) if len(x) > DENSE else (x, y, line.steps)
+        parts.append(f'<path class="line {line.style}" d="{_path(x, y, steps)}"/>')
     return _figure(height, parts, [(line.label, line.style) for line in lines], f"{up} over {across}")
 
 
+def is_dense(lines: Iterable[Line]) -> bool:
+    """Whether there are so many points that means and ranges are drawn."""
+    return any(len(line.x) > DENSE for line in lines)
+
+
 def _path(x: Floats, y: Floats, steps: bool) -> str:
-    """The points as a path, thinned where there are more than can be seen."""
-    kept = thinned([np.round(y * 16).astype(np.int64)]) if len(x) else np.array([], np.int64)
-    pairs = zip(x[kept].round(1).tolist(), y[kept].round(1).tolist(), strict=True)
+    pairs = zip(x.round(1).tolist(), y.round(1).tolist(), strict=True)
     if not steps:
         return "".join(f"{'L' if place else 'M'}{a:g},{b:g}" for place, (a, b) in enumerate(pairs))
     return "".join(f"H{a:g}V{b:g}" if place else f"M{a:g},{b:g}" for place, (a, b) in enumerate(pairs))
 
 
-def _grid(right: float, top: float, show: Callable[[float], str], across: str, up: str) -> Iterator[str]:
-    inner = WIDTH - LEFT - RIGHT
-    for value in ticks(top, TICKS - 1, whole=True):
+def _band(x: Floats, y: Floats, style: str) -> list[str]:
+    """From the least to the most of each stretch, as an area."""
+    middles, _, least, most = _means(x, y)
+    there = _path(middles, least, False)
+    back = _path(middles[::-1], most[::-1], False).replace("M", "L", 1)
+    return [f'<path class="band {style}" d="{there}{back}Z"/>']
+
+
+def _means(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of equal stretches of a curve that stays until its next point: where they are, and their mean, least and most."""
+    edges = np.linspace(float(x[0]), float(x[-1]), STRETCHES + 1)
+    area = np.concatenate([[0.0], np.cumsum(y[:-1] * np.diff(x))])
+    at = np.searchsorted(x, edges, side="right") - 1
+    whole = area[at] + y[at] * (edges - x[at])
+    pairs = np.stack([at[:-1], np.minimum(at[1:], len(x) - 1) + 1], axis=1).ravel()
+    padded = np.append(y, y[-1])  # the last stretch ends behind the last point
+    least, most = (function.reduceat(padded, pairs)[::2] for function in (np.minimum, np.maximum))
+    return (edges[1:] + edges[:-1]) / 2, np.diff(whole) / np.diff(edges), least, most
+
+
+def _grid(
+    right: float, top: float, show: Callable[[float], str], named: tuple[str, str], along: Sequence[float]
+) -> Iterator[str]:
+    inner, (across, up) = WIDTH - LEFT - RIGHT, named
+    for value in ticks(top):
         y = TOP + HIGH - HIGH * value / top
         yield f'<path class="grid" d="M{LEFT:g},{y:.1f}h{inner:g}"/>'
         yield f'<text class="end" x="{LEFT - 6:g}" y="{y + 3.5:.1f}">{value:,.0f}</text>'
-    for value in ticks(right, TICKS + 1, whole=right >= TICKS):
+    for value in along:
         x = LEFT + inner * value / right
         yield f'<path class="tick" d="M{x:.1f},{TOP + HIGH:g}v4"/>'
         yield f'<text class="mid" x="{x:.1f}" y="{TOP + HIGH + 16:g}">{text_of(show(value))}</text>'
@@ -74,17 +104,26 @@ def _grid(right: float, top: float, show: Callable[[float], str], across: str, u
     yield f'<text class="mid" transform="translate(11,{middle:g}) rotate(-90)">{text_of(up)}</text>'
 
 
-def ticks(top: float, count: int, whole: bool = False) -> list[float]:
-    """Round numbers from 0 up to *top*, about so many.
+def ticks(top: float, count: int = TICKS - 1) -> list[float]:
+    """Round whole numbers from 0 up to *top*, about so many.
 
-    >>> ticks(10, 5, whole=True), ticks(1.2, 5), ticks(0.5, 4, whole=True)
-    ([0, 2, 4, 6, 8, 10], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2], [0])
+    >>> ticks(10), ticks(1234, 7), ticks(0.5)
+    ([0, 2, 4, 6, 8, 10], [0, 200, 400, 600, 800, 1000, 1200], [0])
     """
-    rough = top / max(1, count)
-    size = 10.0 ** math.floor(math.log10(rough))
+    rough = max(1.0, top / count)
+    size = 10 ** math.floor(math.log10(rough))
     step = next(size * times for times in (1, 2, 5, 10) if size * times >= rough * 0.999)
-    step = max(1, round(step)) if whole else step
-    return [round(step * place, 10) for place in range(int(top / step * 1.0001) + 1)]
+    return [step * place for place in range(int(top / step * 1.0001) + 1)]
+
+
+def time_ticks(end: float) -> list[float]:
+    """Round lengths of time from 0 up to *end*, a handful.
+
+    >>> time_ticks(4.2), time_ticks(671)
+    ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 120.0, 240.0, 360.0, 480.0, 600.0])
+    """
+    step = next((float(time) for time in TIMES if time * TICKS >= end), 86400.0 * math.ceil(end / TICKS / 86400))
+    return [round(step * place, 6) for place in range(int(end / step * 1.0001) + 1)]
 
 
 def _figure(height: float, parts: Iterable[str], legend: Sequence[tuple[str, str]], name: str) -> str:
@@ -117,7 +156,7 @@ def gantt(
         parts.append(f'<rect class="bed" x="{NAMES:g}" y="{y:g}" width="{inner:g}" height="{ROW:g}"/>')
         parts.append(f'<text class="end" x="{NAMES - 6:g}" y="{y + 11:g}">{text_of(elided(row, NAMES - 10, 11))}</text>')
     parts += [_bar(bar, inner / (end or 1.0)) for bar in bars]
-    for value in ticks(end or 1.0, TICKS + 1, whole=end >= TICKS):
+    for value in time_ticks(end or 1.0):
         x = NAMES + inner * value / (end or 1.0)
         parts.append(f'<path class="tick" d="M{x:.1f},{TOP + high:g}v4"/>')
         parts.append(f'<text class="mid" x="{x:.1f}" y="{TOP + high + 16:g}">{text_of(show(value))}</text>')
@@ -135,6 +174,6 @@ def _bar(bar: Bar, scale: float) -> str:
 def colours(named: Mapping[str, str]) -> str:
     """The part of a page's style that gives its colours to classes: of curves, of bars, and in what explains them."""
     return "\n".join(
-        f"path.{name} {{ stroke: {colour}; }} rect.{name} {{ fill: {colour}; }} i.{name} {{ background: {colour}; }}"
+        f"path.{name} {{ stroke: {colour}; }} path.band.{name} {{ fill: {colour}; }} rect.{name} {{ fill: {colour}; }} i.{name} {{ background: {colour}; }}"
         for name, colour in named.items()
     )

@@ -44,13 +44,20 @@ def read_facts(path: str | Path) -> dict[str, str]:
 def read_run(path: str | Path) -> Kept:
     """All that is kept, as of one moment."""
     with closing(_reading(path)) as database:
-        database.execute("BEGIN")
-        facts = dict(database.execute("SELECT name, value FROM fact"))
-        tasks = tuple(name for (name,) in database.execute("SELECT name FROM task ORDER BY number"))
-        moves = unpacked_numbers(b"".join(row for (row,) in database.execute(MOVES_KEPT)))
-        attempts = [Attempt._make(row) for row in database.execute(ATTEMPTS_KEPT)]
-        sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
-        curves = {name: unpacked_numbers(points) for name, points in database.execute("SELECT * FROM curve")}
+        try:
+            return _all(database)
+        except sqlite3.Error as error:
+            raise InputError(f"{path}: this run cannot be read, or another eligo made it: {error}") from None
+
+
+def _all(database: sqlite3.Connection) -> Kept:
+    database.execute("BEGIN")
+    facts = dict(database.execute("SELECT name, value FROM fact"))
+    tasks = tuple(name for (name,) in database.execute("SELECT name FROM task ORDER BY number"))
+    moves = unpacked_numbers(b"".join(row for (row,) in database.execute(MOVES_KEPT)))
+    attempts = [Attempt._make(row) for row in database.execute(ATTEMPTS_KEPT)]
+    sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
+    curves = {name: unpacked_numbers(points) for name, points in database.execute("SELECT * FROM curve")}
     return Kept(facts, tasks, moves, attempts, sessions, curves)
 
 
