@@ -10,6 +10,10 @@ HERE = Path(__file__).parent
 OUT = HERE.parent / "out"
 ELIGO = str(Path(sys.executable).with_name("eligo"))
 STEPS = [
+    ("A workflow of 45 commands: twelve shots of a scene, put together into one picture. Which ready task next?",
+     "plan mosaic/mosaic.yaml"),
+    ("And the work itself, on this machine, in that order:", "run mosaic/mosaic.yaml"),
+    ("What was done stays done:", "run mosaic/mosaic.yaml"),
     ("Which ready task next? The plan of a small workflow, and how good it is:", "plan pie.yaml"),
     ("The same workflow with a priority for every task, for engines that heed them:", "plan pie.yaml -o prioritised.yaml"),
     ("A plan carries its proof; a separate checker rechecks it:", "plan pie.yaml --save plan.json"),
@@ -32,6 +36,7 @@ def main() -> None:
     """Run every step in out/ and print what it prints."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
+    shutil.copytree(HERE / "mosaic", OUT / "mosaic")
     for file in ("pie.yaml", "survey.dag", "plate.dag"):
         shutil.copy(HERE / file, OUT)
     for comment, words in STEPS:
@@ -42,7 +47,8 @@ def main() -> None:
     print("\n# Tasks handed out live, from Python, to clients of different speed:", flush=True)
     print("$ python examples/live.py", flush=True)
     subprocess.run([sys.executable, str(HERE / "live.py")], check=True)
-    print(f"\nLook at {OUT.name}/mesh.svg and {OUT.name}/layered.html, or plan a file of yours: eligo plan FILE")
+    pictures = "mosaic/mosaic.png, mesh.svg and layered.html"
+    print(f"\nLook at {pictures} in {OUT.name}, or plan a file of yours: eligo plan FILE")
 
 
 if __name__ == "__main__":
