@@ -116,10 +116,10 @@ def _legend(profile: Sequence[int], bound: Sequence[int], other: Sequence[int]) 
 
 
 def harmless(text: str) -> str:
-    """The text with what would move the cursor, change colours or turn letters round written out.
+    r"""The text with what would move the cursor, change colours or turn letters round written out.
 
-    >>> harmless("a\x1b[31mb\u202ec")
-    'a\\x1b[31mb\\u202ec'
+    >>> print(harmless("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
     """
     if text.isprintable():
         return text

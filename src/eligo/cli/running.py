@@ -15,6 +15,7 @@ from eligo.cli.printing import harmless, print_json, print_lines
 from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
 from eligo.errors import InputError, shorten
+from eligo.plotting.labels import counted
 from eligo.running import Result, Resumed, Retries, RunFolder, Runner, Settings, begun, carried_out
 from eligo.running.progress import Progress
 from eligo.workflow import Workflow
@@ -75,11 +76,14 @@ def answer(flow: Workflow, request: RunRequest) -> int:
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
         folder.describe(flow)
-        with working(f"planning {len(flow):,} tasks"):
+        with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = begun(flow, request.on, request.settings(), folder)
         tell(_resumed(resumed, place))
         progress = Progress(flow, runner, request.settings().slots)
-        with watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet), interruptible(runner):
+        with (
+            watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet),
+            interruptible(runner),
+        ):
             result = carried_out(runner)
     report = written_report(place)
     return _told(runner, result, place, request, report)

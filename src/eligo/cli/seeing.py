@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eligo.cli.finishes import lasting
-from eligo.cli.plans import tell
+from eligo.cli.plans import tell, working
 from eligo.cli.printing import harmless, print_facts, print_json, print_lines
 from eligo.cli.watching import time_left
 from eligo.errors import InputError, shorten
@@ -17,7 +17,7 @@ from eligo.running.findings import Cause, causes
 from eligo.running.folder import STATE
 from eligo.running.forecasting import Forecast, Left
 from eligo.running.reasons import Place, nearest, place_of, to_blame, waits_for
-from eligo.running.seen import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Seen
+from eligo.running.seen import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Seen, Trying
 from eligo.stores import Attempt
 
 REPORT = "report.html"
@@ -39,8 +39,9 @@ def written_report(place: str) -> str | None:
     """The report of a run that has ended, where it can be written: its path."""
     path = os.path.join(place, REPORT)
     try:
-        save_run(Seen(place), path, lasting)
-    except InputError as error:
+        with working("writing the report"):
+            save_run(Seen(place), path, lasting)
+    except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same
         tell([f"there is no report: {error}"])
         return None
     return path
@@ -84,10 +85,12 @@ def _status_facts(seen: Seen) -> list[tuple[str, object]]:
         facts.append(("now", "nobody is at it" if counts[DONE] < len(seen.flow) else "all is done"))
     for place, trying in enumerate(sorted(seen.trying.values(), key=lambda trying: trying.since)[:MOST_RUNNING]):
         again = f", attempt {trying.attempt}" if trying.attempt > 1 else ""
-        said = f"{_name(seen, trying.task)}, {trying.client}, for {lasting(max(0.0, seen.at - trying.since))}{again}"
+        said = f"{_name(seen, trying.task)}, {trying.client}, for {_since(seen, trying)}{again}"
         facts.append(("" if place else "running", harmless(said)))
     if len(seen.trying) > MOST_RUNNING:
-        facts.append(("", f"... and {len(seen.trying) - MOST_RUNNING:,} more; eligo status {seen.folder} --json has all"))
+        facts.append(
+            ("", f"... and {len(seen.trying) - MOST_RUNNING:,} more; eligo status {seen.folder} --json has all")
+        )
     if not seen.under_way and counts[DONE] < len(seen.flow):
         facts.append(("go on", f"eligo run --resume {seen.folder}"))
     if (seen.folder / REPORT).exists():
@@ -171,12 +174,17 @@ def _number(seen: Seen, task: str) -> int:
 def _state_told(seen: Seen, v: int) -> str:
     state, trying = seen.state(v), seen.trying.get(v)
     if state == RUNNING:
-        since = f" for {lasting(max(0.0, seen.at - trying.since))}, by {trying.client}" if trying else ""
+        since = f" for {_since(seen, trying)}, by {trying.client}" if trying else ""
         return f"it runs{since}."
     if state == AGAIN:
         return f"it failed, and is tried again in {lasting(max(0.0, round(seen.again[v] - seen.at)))}."
     ready = "it is ready, and waits for a worker." if seen.under_way else "it is ready, but nobody is at this run."
-    told = {DONE: "it is done.", READY: ready, WAITING: "it waits for others.", BAD: "it failed, and is not tried again."}
+    told = {
+        DONE: "it is done.",
+        READY: ready,
+        WAITING: "it waits for others.",
+        BAD: "it failed, and is not tried again.",
+    }
     return told.get(state, "it cannot run, since it needs what failed.")
 
 
@@ -209,7 +217,8 @@ def _place_told(seen: Seen, place: Place | None) -> list[str]:
     seconds = f", {lasting(place.seconds)}" if place.seconds is not None else ""
     most = "no path here is longer" if place.path == place.longest else f"the longest of all is {place.longest:,}"
     hangs = f"{place.children:,} task{' needs' if place.children == 1 else 's need'} it"
-    only = f", {place.releases:,} of them nothing else any more" if place.releases else ""
+    only = f", {'and' if place.releases == place.children else f'{place.releases:,} of them'} nothing else any more"
+    only = only if place.releases else ""
     return [
         f"Place {place.place:,} of {len(seen.flow):,} in the order by {place.policy}. The longest path from it to the end is"
         f" {length}{seconds} ({most}); {hangs if place.children else 'no task needs it'}{only}."
@@ -223,8 +232,8 @@ def _tries_told(seen: Seen, v: int) -> list[str]:
         what = "went well" if attempt.failure is None else attempt.failure
         logs = [path for err in (False, True) if os.path.exists(path := seen.log(v, number, err))]
         where = f"; {', '.join(logs)}" if logs else "; printed nothing"
-        took = lasting(attempt.ended - attempt.began)
-        told.append(f"Attempt {number}: {what}, {took}, after {lasting(began)}, by {attempt.client}{where}.")
+        took = lasting(round(attempt.ended - attempt.began, 2))
+        told.append(f"Attempt {number}: {what}, {took}, after {lasting(round(began, 2))}, by {attempt.client}{where}.")
     return told
 
 
@@ -279,7 +288,9 @@ def show_log(name: str, task: str, err: bool, attempt: int | None) -> int:
     number = last if attempt is None else attempt
     if not 1 <= number <= max(last, ended):
         tries = f"it was tried {ended:,} time{'' if ended == 1 else 's'}" if ended else "it has not begun"
-        raise InputError(f"{shorten(task)}: there is no attempt {number} at it: {tries}" if attempt else f"{shorten(task)}: {tries}")
+        raise InputError(
+            f"{shorten(task)}: there is no attempt {number} at it: {tries}" if attempt else f"{shorten(task)}: {tries}"
+        )
     data = _bytes(seen.log(v, number, err))
     if data:
         _write(data)
@@ -315,7 +326,11 @@ def _silence(seen: Seen, v: int, number: int, err: bool) -> str:
     said = f"{_name(seen, v)}, attempt {number}, printed nothing on standard {stream}{yet}"
     if not _bytes(seen.log(v, number, not err)):
         return f"{said}, nor on standard {other}"
-    return f"{said}, but on standard {other}: leave --err out" if err else f"{said}, but on standard {other}: --err shows it"
+    return (
+        f"{said}, but on standard {other}: leave --err out"
+        if err
+        else f"{said}, but on standard {other}: --err shows it"
+    )
 
 
 # eligo report
@@ -328,6 +343,10 @@ def write_report(name: str, output: str | None) -> int:
     save_run(Seen(folder), path, lasting)
     tell([f"wrote {path}"])
     return 0
+
+
+def _since(seen: Seen, trying: Trying) -> str:
+    return lasting(round(max(0.0, seen.at - trying.since), 1))
 
 
 def _name(seen: Seen, v: int) -> str:

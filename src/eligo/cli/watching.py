@@ -16,7 +16,11 @@ from eligo.running.progress import Progress
 if TYPE_CHECKING:
     from rich.text import Text
 
-OFTEN, FIRST, SELDOM = 0.25, 2.0, 30.0  # seconds between looks for people, before the first line of a log, and between lines
+OFTEN, FIRST, SELDOM = (
+    0.25,
+    2.0,
+    30.0,
+)  # seconds between looks for people, before the first line of a log, and between lines
 SHARE = 20  # showing it may take one part in so many of the time
 MOST_LINES, MOST_SHOWN = 20, 3  # failures that are told one by one in logs, and at once on a display
 #: of each state: its sign in the bar and its colour
@@ -158,8 +162,8 @@ def bar(counts: dict[str, int], width: int) -> dict[str, int]:
 def pace(progress: Progress) -> str:
     """How fast it goes and how long it still takes, in words."""
     rate = progress.rate
-    speed = f"{_figures(rate)} a second" if rate >= 1 or not rate else f"{_figures(60 * rate)} a minute"
-    return f"{lasting(round(progress.seconds))} so far, {speed}, {time_left(progress.left)}"
+    speed = f"{_figures(rate)} a second, " if rate >= 1 else f"{_figures(60 * rate)} a minute, " if rate else ""
+    return f"{lasting(round(progress.seconds))} so far, {speed}{time_left(progress.left)}"
 
 
 def _figures(number: float) -> str:
@@ -167,23 +171,26 @@ def _figures(number: float) -> str:
 
 
 def time_left(left: Left | None) -> str:
-    """A range of time as people say it.
+    """A range of time as people say it, the least rounded down and the most up.
 
     >>> time_left(None), time_left(Left(50, 63)), time_left(Left(100, 260))
     ('time left not known yet', '50 s to 1 min 3 s left', '1 min 40 s to 4 min 20 s left')
-    >>> time_left(Left(0.2, 0.7)), time_left(Left(3000.2, 6599))
-    ('about 1 s left', '50 min to 1 h 50 min left')
+    >>> time_left(Left(0.2, 0.7)), time_left(Left(3.0, 3.0)), time_left(Left(3000.2, 6599))
+    ('at most 1 s left', 'about 3 s left', '50 min to 1 h 50 min left')
     """
     if left is None:
         return "time left not known yet"
-    least, most = (lasting(_rounded(seconds)) for seconds in left)
-    return f"about {most} left" if least == most else f"{least} to {most} left"
+    least, most = (
+        sign * (sign * seconds // _unit(seconds)) * _unit(seconds) for sign, seconds in zip((1, -1), left, strict=True)
+    )
+    if least == most:
+        return f"about {lasting(most)} left"
+    return f"{lasting(least)} to {lasting(most)} left" if least else f"at most {lasting(most)} left"
 
 
-def _rounded(seconds: float) -> float:
-    """To seconds, ten seconds, minutes and so on, upward: nobody can promise more."""
-    unit = 1 if seconds < 120 else 10 if seconds < 600 else 60 if seconds < 7200 else 600
-    return -(-seconds // unit) * unit
+def _unit(seconds: float) -> int:
+    """Seconds, ten seconds, minutes and so on: nobody can promise more."""
+    return 1 if seconds < 120 else 10 if seconds < 600 else 60 if seconds < 7200 else 600
 
 
 def progress_line(progress: Progress) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,12 @@ from eligo.plotting.profiles import CEILING
 from eligo.plotting.report import PAGE, write_picture
 from eligo.plotting.timelines import Lasting, Times, busy_lines, busy_share, times_of, workers_chart
 from eligo.plotting.vectors import Line, chart, colours, is_dense, text_of, ticks, time_ticks
-from eligo.running.findings import Cause, causes, deciding_chain, recovered
+from eligo.running.findings import Cause, Link, causes, deciding_chain, recovered
 from eligo.running.seen import BAD, DONE, FUTILE, Seen
 from eligo.theory.eligibility import eligible_counts
 
 MOST_PLANNED = 20_000  # tasks for which a plan is made for the report alone, where none was kept
+LONG_GAP = 0.05  # seconds between two tasks of the chain that are told of
 MOST_LINKS = 100  # of the chain that decided the end, in its table
 MOST_NAMES = 200  # of the tasks that failed for one cause
 MOST_CAUSES = 50
@@ -37,71 +39,6 @@ COLOURS = {
     **{f"k{place}": colour for place, colour in enumerate((PALETTE[0], *PALETTE[2:]))},
 }
 
-STYLE = """<style>
-:root { color-scheme: light dark; --ink: #1f2933; --soft: #52606d; --page: #fff; --rule: #e3e9ef; --bed: #f1f4f7; }
-body { color: var(--ink); background: var(--page); }
-h1, h2 { line-height: 1.25; }
-th { color: var(--soft); vertical-align: top; }
-figure.drawn { margin: 0.8rem 0 1.2rem; max-width: 60rem; }
-figure.drawn .wide { overflow-x: auto; }
-figure.drawn svg { min-width: 620px; width: 100%; max-width: none; }
-figcaption { display: flex; flex-wrap: wrap; gap: 0.15rem 1.2rem; font-size: 0.85rem; color: var(--soft); margin-bottom: 0.4rem; }
-i.key { display: inline-block; width: 0.8rem; height: 0.8rem; border-radius: 2px; margin-right: 0.4rem; vertical-align: -0.08rem; }
-svg text { font: 11px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--soft); }
-svg .mid { text-anchor: middle; } svg .end { text-anchor: end; }
-svg .grid, svg .tick { stroke: var(--rule); fill: none; }
-svg .bed { fill: var(--bed); }
-svg path.line { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
-svg path.band { stroke: none; fill-opacity: 0.16; }
-svg path.seen { stroke-width: 2.4; } svg path.fifo { stroke-dasharray: 5 3; } svg path.bound { stroke-width: 4; }
-table.grid { font-size: 0.9rem; margin: 0.5rem 0 1rem; }
-table.grid th, table.grid td { padding: 0.15rem 1.2rem 0.15rem 0; border-bottom: 1px solid var(--rule); text-align: left;
-  vertical-align: top; overflow-wrap: break-word; }
-table.grid td:first-child { max-width: 24rem; }
-table.grid td.number, table.grid th.number { text-align: right; white-space: nowrap; }
-table.grid thead th { color: var(--ink); cursor: default; } #tasks thead th { cursor: pointer; white-space: nowrap; }
-.wide { overflow-x: auto; }
-pre { background: var(--bed); padding: 0.6rem 0.8rem; overflow-x: auto; font-size: 0.82rem; margin: 0.4rem 0; }
-.cause { border-left: 3px solid #D55E00; padding-left: 0.9rem; margin: 1rem 0; max-width: 60rem; }
-.soft { color: var(--soft); font-size: 0.9rem; }
-input { font: inherit; padding: 0.25rem 0.5rem; width: 20rem; max-width: 100%; box-sizing: border-box; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e8ec; --soft: #a3afbb; --page: #14181d; --rule: #2b333c; --bed: #1e252d; }
-  path.seen { stroke: #3D9BD1; } rect.seen { fill: #3D9BD1; } i.seen { background: #3D9BD1; }
-  path.bound { stroke: #4a5663; } i.bound { background: #4a5663; }
-}
-@media (max-width: 40rem) {
-  body { margin: 1rem auto; padding: 0 0.9rem; }
-  th { padding-right: 1rem; }
-}
-</style>"""
-
-SCRIPT = """<script>
-const rows = JSON.parse(document.getElementById("data").textContent), most = 500;
-const body = document.querySelector("#tasks tbody"), box = document.getElementById("find"), said = document.getElementById("said");
-let by = -1, down = false;
-function show() {
-  const words = box.value.toLowerCase().split(/\\s+/).filter(Boolean);
-  let found = rows.filter(row => words.every(word => row.some(cell => String(cell ?? "").toLowerCase().includes(word))));
-  if (by >= 0) found.sort((a, b) => (down ? -1 : 1) * (a[by] === b[by] ? 0 : a[by] === null ? 1 : b[by] === null ? -1 :
-    a[by] < b[by] ? -1 : 1));
-  body.textContent = "";
-  for (const row of found.slice(0, most)) {
-    const line = body.insertRow();
-    row.forEach((cell, place) => {
-      const at = line.insertCell();
-      at.textContent = cell === null ? "" : typeof cell === "number" ? cell.toLocaleString("en") : cell;
-      if (place > 2) at.className = "number";
-    });
-  }
-  said.textContent = found.length.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " tasks" +
-    (found.length > most ? ", of which the first " + most + " are shown: write something to find others" : "");
-}
-document.querySelectorAll("#tasks th").forEach((head, place) => head.onclick = () => { down = by === place && !down; by = place; show(); });
-box.oninput = show;
-show();
-</script>"""
-
 
 def save_run(seen: Seen, path: str | os.PathLike[str], lasting: Lasting) -> None:
     """Write the report of a run to a file."""
@@ -112,7 +49,7 @@ def run_page(seen: Seen, lasting: Lasting) -> str:
     """The report of a run as one HTML document; *lasting* writes lengths of time."""
     times = times_of(seen)
     body = [
-        STYLE.replace("<style>", f"<style>\n{colours(COLOURS)}"),
+        f"<style>\n{colours(COLOURS)}\n{_asset('run.css')}</style>",
         f"<h1>{text_of(seen.title)}</h1>",
         f'<p class="verdict">{text_of(headline(seen, lasting))}</p>',
         _pairs(_facts(seen, times, lasting)),
@@ -122,7 +59,9 @@ def run_page(seen: Seen, lasting: Lasting) -> str:
         *_chain(seen, lasting),
         *_tasks(seen),
     ]
-    return PAGE.format(title=text_of(f"{seen.title}: {seen.counts[DONE]:,} of {len(seen.flow):,} done"), body="\n".join(body))
+    return PAGE.format(
+        title=text_of(f"{seen.title}: {seen.counts[DONE]:,} of {len(seen.flow):,} done"), body="\n".join(body)
+    )
 
 
 def headline(seen: Seen, lasting: Lasting) -> str:
@@ -141,7 +80,10 @@ def _facts(seen: Seen, times: Times, lasting: Lasting) -> Iterable[tuple[str, st
     yield "begun", datetime.fromtimestamp(began).strftime("%Y-%m-%d %H:%M:%S")
     if len(seen.spans) > 1:
         whole = seen.spans[-1][1] - began
-        yield "gone on with", f"{counted(len(seen.spans) - 1, 'time')}; breaks, {lasting(whole - seen.seconds)} in all, are left out below"
+        yield (
+            "gone on with",
+            f"{counted(len(seen.spans) - 1, 'time')}; breaks, {lasting(whole - seen.seconds)} in all, are left out below",
+        )
     if last is not None:
         yield "order", f"by the policy {last.policy}"
         yield "workers", f"{last.workers:,} ({last.engine}), busy {100 * busy_share(seen, times):.0f} % of the time"
@@ -178,7 +120,9 @@ def _ready(seen: Seen) -> list[str]:
 
 
 def _dense(lines: Iterable[Line]) -> list[str]:
-    return ['<p class="soft">A line is the mean of a stretch, the area around it goes from the least to the most.</p>'] * is_dense(lines)
+    return [
+        '<p class="soft">A line is the mean of a stretch, the area around it goes from the least to the most.</p>'
+    ] * is_dense(lines)
 
 
 def _planned(seen: Seen) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None, str]:
@@ -210,29 +154,40 @@ def _over_time(seen: Seen, times: Times, lasting: Lasting) -> list[str]:
 
 
 def _chain(seen: Seen, lasting: Lasting) -> list[str]:
+    """The tasks that decided the end, in words and one by one."""
     links = deciding_chain(seen)
     if not links:
         return []
-    inside = sum(link.attempt.ended - link.attempt.began for link in links)
-    waits = sum(link.after == "worker" for link in links)
-    told = f"{counted(len(links), 'task')}, one after the other, decided when the last one ended: {lasting(inside)} of {lasting(seen.seconds)}."
-    few = " a little" if 2 * waits < len(links) else ""
-    why = f" {counted(waits, 'time')} a task was ready and waited for a worker: more workers would have helped{few}."
-    why = why if waits else " None of them waited for a worker: only shorter tasks would have helped."
-    after = {"parent": "the task above, which it needs", "worker": "its worker, busy with the task above", "": "nothing"}
-    began = seen.moment(link.attempt.began for link in links).tolist()
-    rows = [
-        (seen.labels[link.attempt.task], link.attempt.client, lasting(round(at, 2)),
-         lasting(round(link.attempt.ended - link.attempt.began, 2)),
-         after[link.after] + (f", and {lasting(round(link.gap, 2))} more" if link.gap >= 0.05 else ""))
-        for link, at in zip(links, began, strict=True)
-    ]  # fmt: skip
-    half = MOST_LINKS // 2
-    shown = rows if len(rows) <= MOST_LINKS else [
-        *rows[:half], (f"... {len(rows) - MOST_LINKS:,} more tasks are left out here ...", "", "", "", ""), *rows[-half:],
-    ]  # fmt: skip
+    rows, half = list(_links(seen, links, lasting)), MOST_LINKS // 2
+    if len(rows) > MOST_LINKS:
+        left_out = (f"... {len(rows) - MOST_LINKS:,} more tasks are left out here ...", "", "", "", "")
+        rows = [*rows[:half], left_out, *rows[-half:]]
     head = ("task", "worker", "began after", "took", "it had waited for")
-    return ["<h2>The longest path really taken</h2>", f"<p>{text_of(told + why)}</p>", _grid_of(head, shown)]
+    words = f"<p>{text_of(_chain_words(seen, links, lasting))}</p>"
+    return ["<h2>The longest path really taken</h2>", words, _grid_of(head, rows)]
+
+
+def _chain_words(seen: Seen, links: Sequence[Link], lasting: Lasting) -> str:
+    inside = sum(link.attempt.ended - link.attempt.began for link in links)
+    share = f"{lasting(inside)} of {lasting(seen.seconds)}"
+    told = f"{counted(len(links), 'task')}, one after the other, decided when the last one ended: {share}."
+    waits = sum(link.after == "worker" for link in links)
+    if not waits:
+        return f"{told} None of them waited for a worker: only shorter tasks would have helped."
+    few = " a little" if 2 * waits < len(links) else ""
+    return (
+        f"{told} {counted(waits, 'time')} one was ready and waited for a worker: more workers would have helped{few}."
+    )
+
+
+def _links(seen: Seen, links: Sequence[Link], lasting: Lasting) -> Iterable[tuple[str, ...]]:
+    after = {"parent": "the task above, which it needs", "worker": "its worker, busy with the task above"}
+    began = seen.moment(link.attempt.began for link in links).tolist()
+    for link, at in zip(links, began, strict=True):
+        attempt = link.attempt
+        took, gap = lasting(round(attempt.ended - attempt.began, 2)), lasting(round(link.gap, 2))
+        waited = after.get(link.after, "nothing") + (f", and {gap} more" if link.gap >= LONG_GAP else "")
+        yield seen.labels[attempt.task], attempt.client, lasting(round(at, 2)), took, waited
 
 
 # Failures
@@ -246,7 +201,11 @@ def _failures(seen: Seen) -> list[str]:
     return [
         f"<h2>{text_of(counted(len(seen.failed), 'task'))} failed, for {text_of(counted(len(found), 'cause'))}</h2>",
         *(_cause(seen, cause) for cause in found[:MOST_CAUSES]),
-        *([f"<p>... and {counted(more, 'cause')} more; the table of tasks below has all of them.</p>"] if more > 0 else []),
+        *(
+            [f"<p>... and {counted(more, 'cause')} more; the table of tasks below has all of them.</p>"]
+            if more > 0
+            else []
+        ),
     ]
 
 
@@ -254,7 +213,9 @@ def _cause(seen: Seen, cause: Cause) -> str:
     names = [seen.labels[v] for v in cause.tasks]
     more = f" and {len(names) - MOST_NAMES:,} more, in the table below" if len(names) > MOST_NAMES else ""
     listed = text_of(", ".join(names[:MOST_NAMES]) + more)
-    tasks = f"<p>{listed}</p>" if len(names) <= 5 else f"<details><summary>which ones</summary><p>{listed}</p></details>"
+    tasks = (
+        f"<p>{listed}</p>" if len(names) <= 5 else f"<details><summary>which ones</summary><p>{listed}</p></details>"
+    )
     lines = f"<pre>{text_of(chr(10).join(cause.lines))}</pre>" if cause.lines else "<p>It printed nothing.</p>"
     where = f'<p class="soft">last lines of {text_of(names[0])}: {text_of(cause.log)}</p>'
     said = f"<p><strong>{text_of(cause.failure)}</strong>: {counted(len(names), 'task')}</p>"
@@ -266,7 +227,7 @@ def _cause(seen: Seen, cause: Cause) -> str:
 
 def _tasks(seen: Seen) -> list[str]:
     head = ("task", "kind", "state", "began after, s", "took, s", "tries", "exit code", "memory, MB")
-    titles = "".join(f'<th{" class=number" if place > 2 else ""}>{word}</th>' for place, word in enumerate(head))
+    titles = "".join(f"<th{' class=number' if place > 2 else ''}>{word}</th>" for place, word in enumerate(head))
     rows = json.dumps(list(_rows(seen)), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return [
         "<h2>Tasks</h2>",
@@ -274,7 +235,7 @@ def _tasks(seen: Seen) -> list[str]:
         "this table needs JavaScript</span></p>",
         f'<div class="wide"><table id="tasks" class="grid"><thead><tr>{titles}</tr></thead><tbody></tbody></table></div>',
         f'<script type="application/json" id="data">{legible(rows)}</script>',
-        SCRIPT,
+        f"<script>\n{_asset('run.js')}</script>",
     ]
 
 
@@ -290,6 +251,10 @@ def _rows(seen: Seen) -> Iterable[list[object]]:
         memory = None if attempt.memory is None else round(attempt.memory / MEGABYTE, 1)
         took = round(attempt.ended - attempt.began, 3)
         yield [*known, next(began), took, len(seen.tried[v]), attempt.code, memory]
+
+
+def _asset(name: str) -> str:
+    return files("eligo.plotting").joinpath(name).read_text("utf-8")
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> str:

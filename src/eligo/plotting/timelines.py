@@ -36,7 +36,7 @@ def times_of(seen: Seen) -> Times:
     """The attempts that have ended, and those under way as far as they have come."""
     rows = [(a.task, a.began, a.ended, a.failure is None, a.client) for a in seen.attempts]
     rows += [(t.task, t.since, seen.at, True, t.client) for t in seen.trying.values()]
-    task, began, ended, good, clients = ([list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 5)
+    task, began, ended, good, clients = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 5
     columns = (np.array(task, np.int64), seen.moment(began), seen.moment(ended), np.array(good, np.bool_))
     return Times(*columns, clients)
 
@@ -77,7 +77,9 @@ def _count(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
 
 def busy_share(seen: Seen, times: Times) -> float:
     """Which share of their time workers were at tasks."""
-    given = sum(session.workers * (end - begin) for session, (begin, end) in zip(seen.sessions, seen.spans, strict=True))
+    given = sum(
+        session.workers * (end - begin) for session, (begin, end) in zip(seen.sessions, seen.spans, strict=True)
+    )
     return min(1.0, float((times.ended - times.began).sum()) / given) if given else 0.0
 
 

@@ -146,7 +146,11 @@ class Bar:
 
 
 def gantt(
-    rows: Sequence[str], bars: Iterable[Bar], end: float, legend: Sequence[tuple[str, str]], show: Callable[[float], str]
+    rows: Sequence[str],
+    bars: Iterable[Bar],
+    end: float,
+    legend: Sequence[tuple[str, str]],
+    show: Callable[[float], str],
 ) -> str:
     """What workers did: a row each, time to the right."""
     inner, high = WIDTH - NAMES - RIGHT, len(rows) * (ROW + GAP)
@@ -154,7 +158,9 @@ def gantt(
     for place, row in enumerate(rows):
         y = TOP + place * (ROW + GAP)
         parts.append(f'<rect class="bed" x="{NAMES:g}" y="{y:g}" width="{inner:g}" height="{ROW:g}"/>')
-        parts.append(f'<text class="end" x="{NAMES - 6:g}" y="{y + 11:g}">{text_of(elided(row, NAMES - 10, 11))}</text>')
+        parts.append(
+            f'<text class="end" x="{NAMES - 6:g}" y="{y + 11:g}">{text_of(elided(row, NAMES - 10, 11))}</text>'
+        )
     parts += [_bar(bar, inner / (end or 1.0)) for bar in bars]
     for value in time_ticks(end or 1.0):
         x = NAMES + inner * value / (end or 1.0)
@@ -174,6 +180,7 @@ def _bar(bar: Bar, scale: float) -> str:
 def colours(named: Mapping[str, str]) -> str:
     """The part of a page's style that gives its colours to classes: of curves, of bars, and in what explains them."""
     return "\n".join(
-        f"path.{name} {{ stroke: {colour}; }} path.band.{name} {{ fill: {colour}; }} rect.{name} {{ fill: {colour}; }} i.{name} {{ background: {colour}; }}"
+        f"path.{name} {{ stroke: {colour}; }} path.band.{name}, rect.{name} {{ fill: {colour}; }}"
+        f" i.{name} {{ background: {colour}; }}"
         for name, colour in named.items()
     )

@@ -11,6 +11,7 @@ from eligo.running.seen import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES,
 from eligo.workflow import Workflow
 
 RECENT = 30.0  # seconds over which the rate is taken
+SHORTEST = 0.5  # seconds that tell anything of a rate
 FRESH = 2.0  # seconds for which a forecast is good
 COLUMNS = 240  # in which the curve of ready tasks is kept
 SHARE = 20  # a forecast may take one part in so many of the time
@@ -56,9 +57,9 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Tasks done a second, of late."""
+        """Tasks done a second, of late; 0 where that is not known yet."""
         (first, before), (last, now) = self._rates[0], self._rates[-1]
-        return (now - before) / (last - first) if last > first else 0.0
+        return (now - before) / (last - first) if last - first >= SHORTEST else 0.0
 
     @property
     def left(self) -> Left | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,23 +93,24 @@ class Seen:
         return found
 
     @cached_property
-    def _present(self) -> dict[str, list[list[object]]]:
-        return json.loads(self.facts.get("present", "{}")) if self.under_way else {}
+    def _present(self) -> dict[str, list[list[Any]]]:
+        told: dict[str, list[list[Any]]] = json.loads(self.facts.get("present", "{}")) if self.under_way else {}
+        return told
 
     @cached_property
     def trying(self) -> dict[int, Trying]:
         """What runs just now, by task; nothing where nobody is at the run. A second may pass before it is seen here."""
         found = {}
         for client, since, tasks in self._present.get("running", ()):
-            for task, attempt in tasks:  # type: ignore[attr-defined]
+            for task, attempt in tasks:
                 if self.execution.codes[task] in {ALLOCATED, HELD}:
-                    found[task] = Trying(task, attempt, str(client), float(since))  # type: ignore[arg-type]
+                    found[task] = Trying(task, attempt, client, since)
         return found
 
     @cached_property
     def again(self) -> dict[int, float]:
         """The tasks that failed and are tried again, with the time when."""
-        return {task: due for task, due in self._present.get("again", ())}  # type: ignore[misc]
+        return {int(task): float(due) for task, due in self._present.get("again", ())}
 
     # Where tasks stand
 
@@ -179,27 +180,25 @@ class Seen:
 
     @cached_property
     def ready(self) -> Curve:
-        """After each task that is done so far, how many could run then: those that did, and those that waited for a worker."""
+        """After each task that is done so far, how many could run then: those that ran, and those that waited to."""
         dag, done = self.flow.dag, list(self.execution.numbers(EXECUTED))
         rest = np.setdiff1d(np.arange(len(dag)), done)
         rank = np.empty(len(dag), np.int64)
         rank[dag.order] = np.arange(len(dag))
         order = np.concatenate([np.array(done, np.int64), rest[np.argsort(rank[rest])]]).astype(np.int32)
-        return eligible_counts(dag, order)[: len(done) + 1] - self._set_aside(len(done))
+        return eligible_counts(dag, order)[: len(done) + 1] - self._set_aside()
 
-    def _set_aside(self, done: int) -> Curve:
-        """After each task that is done, how many had failed and were not to be tried just then."""
-        change, step, failed = np.zeros(done + 1, np.int64), 0, set[int]()
+    def _set_aside(self) -> Curve:
+        """Just after each task that was done, how many had failed and were not to be tried just then."""
+        found, failed = [0], set[int]()
         for kind, v in unpacked(self._kept.moves):
             if kind == COMPLETE:
-                step += 1
+                found.append(len(failed))
             elif kind == FAIL:
                 failed.add(v)
-                change[step] += 1
-            elif kind == RELEASE and v in failed:
-                failed.remove(v)
-                change[step] -= 1
-        return np.cumsum(change)
+            elif kind == RELEASE:
+                failed.discard(v)
+        return np.array(found, np.int64)
 
     def curve(self, name: str) -> Curve | None:
         """Of the plan: "plan", the tasks that it has ready after each step, or "bound", the most that there can be."""

@@ -145,6 +145,7 @@ def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, 
     flow = as_workflow(graph)
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
+            kept.describe(flow)
             return carried_out(begun(flow, on, settings, kept)[0])
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as kept:
         return carried_out(begun(flow, on, settings, kept)[0])
