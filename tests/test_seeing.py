@@ -288,6 +288,33 @@ def test_what_was_out_when_a_run_was_killed_is_ready_again(say: Words) -> None:
     assert "nobody is at this run" in say("why", "gated.yaml", "third")[1]
 
 
+def test_of_several_tasks_that_a_worker_got_at_once_only_one_runs(say: Words) -> None:
+    names = "abcd"
+    gate = "while [ ! -e go ]; do sleep 0.05; done"
+    tasks = [{"name": name, "run": f"echo {name}; {gate if name == 'b' else 'true'}"} for name in names]
+    Path("fat.json").write_text(json.dumps({"tasks": tasks}))
+    Path("order.txt").write_text("\n".join(names))
+    words = [sys.executable, "-m", "eligo", "run", "fat.json", "--workers", "1", "--fat", "4", "--policy", "order.txt"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            _once(lambda: Seen("fat.json.run"), lambda seen: [seen.labels[v] for v in seen.trying] == ["b"])
+            assert say("log", "fat.json", "b")[1] == "b\n"
+            assert "a worker has it" in say("why", "fat.json", "d")[1]
+            assert "it has not begun" in say("log", "fat.json", "d")[2]
+        finally:
+            Path("go").touch()
+            child.communicate(timeout=60)
+
+
+def test_what_a_failed_task_kept_from_beginning_was_not_tried(say: Words) -> None:
+    Path("order.txt").write_text("a\nb")
+    tasks = [{"name": "a", "run": "test -e once || { touch once; exit 1; }"}, {"name": "b", "run": "echo hi"}]
+    Path("fat.json").write_text(json.dumps({"tasks": tasks}))
+    assert say("run", "fat.json", "--workers", "1", "--fat", "2", "--policy", "order.txt", "-q")[0] == 0
+    assert say("log", "fat.json", "b")[1] == "hi\n"
+    assert {len(tried) for tried in Seen("fat.json.run").tried.values()} == {1, 2}
+
+
 # The verbs
 
 

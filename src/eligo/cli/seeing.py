@@ -174,8 +174,9 @@ def _number(seen: Seen, task: str) -> int:
 def _state_told(seen: Seen, v: int) -> str:
     state, trying = seen.state(v), seen.trying.get(v)
     if state == RUNNING:
-        since = f" for {_since(seen, trying)}, by {trying.client}" if trying else ""
-        return f"it runs{since}."
+        if trying is None:
+            return "a worker has it, and is only beginning it or at another one first."
+        return f"it runs for {_since(seen, trying)}, by {trying.client}."
     if state == AGAIN:
         return f"it failed, and is tried again in {lasting(max(0.0, round(seen.again[v] - seen.at)))}."
     ready = "it is ready, and waits for a worker." if seen.under_way else "it is ready, but nobody is at this run."

@@ -49,7 +49,8 @@ class Job:
     memory: int = 0
     #: how many seconds each task may take; None: as long as it likes
     timeout: float | None = None
-    #: when it was handed to the engine, by the clock on the wall
+    #: how many of its tasks have ended, and since when the next one is under way, by the clock on the wall
+    ended: int = 0
     since: float = 0.0
 
 

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from eligo.estimating import estimate, kind_of
 from eligo.kernels.windows import longest_after
-from eligo.workflow import Workflow
+from eligo.workflow import Task, Workflow
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 FEWEST = 3  # tasks that are done before anything is said where nothing was known
-#: by which share times may be off that are the tasks' own, or those of their kind, or those of all
-OWN, KIND, ANY = 0.1, 0.2, 0.5
+#: by which share times may be off that are the tasks' own, those of tasks of their kind and name, of their kind, or of all
+OWN, ALIKE, KIND, ANY = 0.1, 0.2, 0.4, 0.5
 LATE = 0.1  # of what a task took so far, where it takes longer than was believed: so much more at least
 
 
@@ -29,7 +30,6 @@ class Left(NamedTuple):
 class Forecast:
     """What is learned while a workflow is run.
 
-    >>> from eligo.workflow import Task
     >>> from eligo.dag import Dag
     >>> flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, seconds=10.0) for name in "ab"})
     >>> Forecast(flow).left([0, 1], {0: 4.0}, 2)
@@ -47,10 +47,13 @@ class Forecast:
         return np.where(known.own, known.seconds, np.nan)
 
     @cached_property
-    def _kinds(self) -> NDArray[np.int64]:
-        numbers: dict[str, int] = {}
-        kinds = (kind_of(self._flow.task(name)) for name in self._flow.dag.tasks)
-        return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int64)
+    def _groups(self) -> tuple[Ints, Ints]:
+        """For every task, the number of its kind and name without its own number, and that of its kind."""
+        alike, kinds = dict[tuple[str, str], int](), dict[str, int]()
+        found = [(kind_of(self._flow.task(name)), kind_of(Task(name=name))) for name in self._flow.dag.tasks]
+        numbers = [(alike.setdefault(pair, len(alike)), kinds.setdefault(pair[0], len(kinds))) for pair in found]
+        first, second = np.array(numbers, np.int64).reshape(-1, 2).T
+        return first, second
 
     def learn(self, took: Iterable[tuple[int, float]]) -> None:
         """These tasks, by number, took so many seconds."""
@@ -68,12 +71,14 @@ class Forecast:
         told = self._told
         known = ~np.isnan(told[done])
         pace = took[known].sum() / told[done][known].sum() if known.sum() >= FEWEST and told[done][known].any() else 1.0
-        count = np.bincount(self._kinds[done], minlength=int(self._kinds.max(initial=0)) + 1)
-        total = np.bincount(self._kinds[done], took, minlength=len(count))
         mean = took.mean() if len(took) >= FEWEST else np.nan
-        by_kind = np.where(count > 0, total / np.maximum(count, 1), np.nan)[self._kinds]
-        seconds = np.where(~np.isnan(told), told * pace, np.where(~np.isnan(by_kind), by_kind, mean))
-        off = np.where(~np.isnan(told), OWN, np.where(~np.isnan(by_kind), KIND, ANY))
+        ways = [
+            (told * pace, OWN),
+            *zip((_means(group, done, took) for group in self._groups), (ALIKE, KIND), strict=True),
+        ]
+        seconds, off = np.full(len(told), mean), np.full(len(told), ANY)
+        for times, share in reversed(ways):
+            seconds, off = np.where(np.isnan(times), seconds, times), np.where(np.isnan(times), off, share)
         return seconds, off
 
     def left(self, tasks: Iterable[int], running: Mapping[int, float], workers: int) -> Left | None:
@@ -95,3 +100,10 @@ class Forecast:
         error = float((off[rest] * seconds[rest]).sum() / seconds.sum()) if seconds.any() else ANY
         most = work + longest * (1 - 1 / workers)
         return Left(round(max(work, longest) * (1 - error), 3), round(min(most, float(seconds.sum())) * (1 + error), 3))
+
+
+def _means(group: Ints, done: Ints, took: Floats) -> Floats:
+    """For every task the mean time of those of its group that are done; not a number where none is."""
+    size = int(group.max(initial=-1)) + 1
+    count, total = np.bincount(group[done], minlength=size), np.bincount(group[done], took, minlength=size)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)[group]

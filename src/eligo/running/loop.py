@@ -86,8 +86,9 @@ class Runner:
         """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
         number, ahead = self.execution.dag.number, time.time() - time.monotonic()
         running = [
-            [str(job.client), round(job.since, 3), [[number(task), self.tries[task]] for task in job.tasks]]
+            [number(task), self.tries[task], str(job.client), round(job.since, 3)]
             for job in self.running.values()
+            for task in job.tasks[job.ended : job.ended + 1]
         ]
         again = [[number(task), round(due + ahead, 1)] for due, _, task in self._later]
         return json.dumps({"running": running, "again": again}, separators=(",", ":"))
@@ -130,13 +131,14 @@ class Runner:
         works = tuple(self.work(task, self.tries[task]) for task in grant.tasks)
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
         first = self.priority.get(grant.tasks[0], 0)
-        now = time.time()
-        job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout, now)
+        job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout)
+        job.since = time.time()
         self.running[job.number] = job
         self.engine.start(job)
 
     def _accept(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
+            ending.job.ended, ending.job.since = ending.place + 1, ending.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
             self._note(ending)
@@ -161,6 +163,7 @@ class Runner:
         """A task failed, or was lost: what else its job had comes back, and it may be tried again."""
         game, task = self.execution, ending.task
         rest = [other for other in ending.job.tasks[ending.place :] if other not in game.executed]
+        self.tries.subtract(ending.job.tasks[ending.place + 1 :])  # these were not begun
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return

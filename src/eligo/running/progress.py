@@ -1,10 +1,14 @@
 """Where a run stands while it goes on: counts, rate, time left and how many tasks were ready, for whoever shows it."""
 
+import math
 import time
 from collections import deque
 from itertools import islice
+from threading import Thread
 
-from eligo.execution import ALLOCATED, EXECUTED, HELD
+import numpy as np
+
+from eligo.execution import EXECUTED
 from eligo.running.forecasting import Forecast, Left
 from eligo.running.loop import Runner
 from eligo.running.seen import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES, WAITING, below
@@ -42,8 +46,8 @@ class Progress:
         column = done * self._parts // (self.size + 1)
         self._columns[column] = max(self._columns.get(column, 0), self.ready)
         if now >= self._due:
-            self._left, self._foreseen_at = self._foreseen(), now
-            self._due = time.monotonic() + max(FRESH, SHARE * (time.monotonic() - now))
+            self._due = math.inf  # until it is thought over
+            Thread(target=self._foresee, args=self._facts(), daemon=True).start()
 
     @property
     def ready(self) -> int:
@@ -102,23 +106,27 @@ class Progress:
         self._told += len(found)
         return found
 
-    def _foreseen(self) -> Left | None:
-        game, number = self._game, self._game.dag.number
+    def _facts(self) -> tuple[bytes, set[int], dict[int, float]]:
+        """What a forecast goes by, as of now: where tasks stand, those that are lost, and for how long others have run."""
+        number, now = self._game.dag.number, time.time()
         took = islice(self.runner.took.items(), self._forecast.learned, None)
         self._forecast.learn([(number(task), seconds) for task, seconds in took])
-        lost = {number(task) for task in self.runner.failures}
-        lost |= below(game, lost) if lost else set()
-        codes = game.codes
-        rest = [v for v in range(self.size) if codes[v] != EXECUTED and v not in lost]
-        now = time.time()
         running = {
-            v: now - job.since
+            number(task): now - job.since
             for job in self.runner.running.values()
-            for v in map(number, job.tasks[:1])
-            if codes[v] in {ALLOCATED, HELD}
+            for task in job.tasks[job.ended : job.ended + 1]
         }
-        found = self._forecast.left(rest, running, self._workers)
-        if found is None or not self.rate:
-            return found
-        by_rate = len(rest) / self.rate  # what lies between tasks takes time too, where they are short
-        return Left(found.least, max(found.most, by_rate)) if self._forecast.learned > 2 * self._workers else found
+        return bytes(self._game.codes), {number(task) for task in self.runner.failures}, running
+
+    def _foresee(self, codes: bytes, lost: set[int], running: dict[int, float]) -> None:
+        """How much longer it takes: in a thread of its own, since of many tasks this takes a while."""
+        began = time.monotonic()
+        gone = np.frombuffer(codes, np.uint8) == EXECUTED
+        gone[[*lost, *below(self._game, lost)]] = True
+        rest = np.flatnonzero(~gone).tolist()
+        found = self._forecast.left(rest, {v: spent for v, spent in running.items() if not gone[v]}, self._workers)
+        if found is not None and self.rate and self._forecast.learned > 2 * self._workers:
+            # what lies between tasks takes time too, where they are short
+            found = Left(found.least, max(found.most, len(rest) / self.rate))
+        self._left, self._foreseen_at = found, began
+        self._due = time.monotonic() + max(FRESH, SHARE * (time.monotonic() - began))

@@ -100,12 +100,8 @@ class Seen:
     @cached_property
     def trying(self) -> dict[int, Trying]:
         """What runs just now, by task; nothing where nobody is at the run. A second may pass before it is seen here."""
-        found = {}
-        for client, since, tasks in self._present.get("running", ()):
-            for task, attempt in tasks:
-                if self.execution.codes[task] in {ALLOCATED, HELD}:
-                    found[task] = Trying(task, attempt, client, since)
-        return found
+        told = (Trying(*row) for row in self._present.get("running", ()))
+        return {trying.task: trying for trying in told if self.execution.codes[trying.task] in {ALLOCATED, HELD}}
 
     @cached_property
     def again(self) -> dict[int, float]:
