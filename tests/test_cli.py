@@ -81,7 +81,7 @@ def test_help_names_every_verb(eligo: Command) -> None:
 def test_plan_begins_with_a_plain_sentence(eligo: Command, mesh: str) -> None:
     result = eligo("plan", mesh)
     assert result.code == 0
-    assert result.out.splitlines()[0].strip() == "No order can have more tasks ready at any moment."
+    assert result.out.splitlines()[0].strip() == "No order can have more tasks ready at any moment than `finish`."
 
 
 def test_plan_json_has_the_promised_keys(eligo: Command, mesh: str) -> None:

@@ -357,7 +357,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     write(tmp_path, mine="JOB a x\nJOB b x\nPARENT a CHILD b\nPRIORITY b 5\n")
     assert run(["plan", "mine.dag", "-o", "prio.dag"]) == 0
     out, err = capfd.readouterr()
-    assert out.startswith("No order can have more tasks ready at any moment.")
+    assert out.startswith("No order can have more tasks ready at any moment than `finish`.")
     assert "eligo: wrote prio.dag" in err
     assert "eligo:   condor_submit_dag -maxjobs N prio.dag\n" in err
     assert run(["plan", "mine.dag", "-o", "prio.dag", "--json"]) == 0

@@ -17,13 +17,17 @@ from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.finishing import FinishBound, earliest_finish, heads_and_tails, window_bound
+from eligo.pools import Pool
+from eligo.scheduling import Terms
 from eligo.simulation.steady import finish_on
 from eligo.verifying.finishes import finish_holds
 from eligo.workflow import Task, Workflow
 
 
-def timed(dag: Dag, seconds: "np.ndarray[Any, Any]") -> Workflow:
-    return Workflow(dag, {name: Task(name=name, seconds=float(s)) for name, s in zip(dag.tasks, seconds, strict=True)})
+def timed(dag: Dag, seconds: "np.ndarray[Any, Any]", cores: "np.ndarray[Any, Any] | None" = None) -> Workflow:
+    taken = [None] * len(dag) if cores is None else cores.tolist()
+    rows = zip(dag.tasks, seconds.tolist(), taken, strict=True)
+    return Workflow(dag, {name: Task(name=name, seconds=float(s), cores=c) for name, s, c in rows})
 
 
 def listed(dag: Dag, seconds: "np.ndarray[Any, Any]", speeds: list[float], rank: list[int]) -> float:
@@ -47,8 +51,9 @@ def listed(dag: Dag, seconds: "np.ndarray[Any, Any]", speeds: list[float], rank:
     return now
 
 
-def optimum(dag: Dag, seconds: list[int], workers: int) -> int:
-    """The least makespan, by constraint programming."""
+def optimum(dag: Dag, seconds: list[int], workers: int, cores: list[int] | None = None) -> int:
+    """The least makespan on so many workers, or cores, by constraint programming."""
+    cores = cores or [1] * len(dag)
     model, horizon = cp_model.CpModel(), sum(seconds)
     starts = [model.new_int_var(0, horizon, f"s{v}") for v in range(len(dag))]
     spans = [model.new_fixed_size_interval_var(starts[v], seconds[v], f"i{v}") for v in range(len(dag))]
@@ -57,8 +62,8 @@ def optimum(dag: Dag, seconds: list[int], workers: int) -> int:
         model.add(starts[v] >= starts[u] + seconds[u])
     for v in range(len(dag)):
         model.add(end >= starts[v] + seconds[v])
-    model.add_cumulative(spans, [1] * len(dag), workers)
-    model.add(workers * end >= sum(seconds))
+    model.add_cumulative(spans, cores, workers)
+    model.add(workers * end >= sum(s * c for s, c in zip(seconds, cores, strict=True)))
     model.minimize(end)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
@@ -77,6 +82,37 @@ def test_the_bound_is_never_above_the_optimum_and_mostly_equal() -> None:
         assert bound.seconds <= best
         met += bound.seconds >= best * (1 - 1e-6)
     assert met > 150
+
+
+def test_with_cores_the_bound_is_never_above_the_optimum_and_mostly_equal() -> None:
+    rng = np.random.default_rng(21)
+    met = 0
+    for _ in range(300):
+        dag = random_small_dag(rng, 9)
+        seconds, room = rng.integers(1, 10, len(dag)), int(rng.integers(4, 12))
+        cores = rng.choice(rng.integers(1, min(room, 7) + 1, 3), len(dag))
+        flow = timed(dag, seconds, cores)
+        bound = earliest_finish(flow, Pool(cores=room))
+        best = optimum(dag, seconds.tolist(), room, cores.tolist())
+        assert bound.seconds <= best
+        assert best <= finish_on(flow, Pool(cores=room)).makespan
+        assert finish_holds(flow, bound.document())
+        met += bound.seconds >= best * (1 - 1e-6)
+    assert met > 200
+
+
+@pytest.mark.parametrize("case", range(20))
+def test_with_cores_the_bound_is_never_above_what_is_achieved(case: int) -> None:
+    """Random dags, times, cores, some of them parts of one or none; any order's schedule is an upper bound."""
+    rng = np.random.default_rng(500 + case)
+    for _ in range(150):
+        dag = random_small_dag(rng, 25)
+        seconds = np.round(rng.exponential(5.0, len(dag)), int(rng.integers(0, 4)))
+        room = int(rng.integers(1, 20))
+        cores = np.minimum(np.round(rng.exponential(rng.choice([0.5, 3.0]), len(dag)), int(rng.integers(0, 2))), room)
+        terms = Terms(dag, seconds, Pool(cores=room), cores)
+        bound = window_bound(dag, seconds, terms.pool, cores)
+        assert bound.seconds <= terms.listed(rng.permutation(len(dag)).astype(np.int32)).makespan
 
 
 @pytest.mark.parametrize("case", range(40))
@@ -107,6 +143,32 @@ def test_every_bound_passes_the_checker_and_a_larger_claim_does_not() -> None:
     assert rules == {"path", "work", "pigeonhole"}
 
 
+def test_with_cores_every_bound_passes_the_checker_and_a_larger_claim_does_not() -> None:
+    rng = np.random.default_rng(33)
+    seen = set()
+    for _ in range(300):
+        dag, room = random_small_dag(rng, 14), int(rng.integers(3, 12))
+        seconds = np.round(rng.uniform(2.0, 3.0, len(dag)), 3)
+        flow = timed(dag, seconds, rng.choice([0.5, 1.0, 2.0, 3.0], len(dag), p=[0.1, 0.1, 0.4, 0.4]))
+        bound = earliest_finish(flow, f"{room} cores")
+        seen.add((bound.rule, bound.least > 0))
+        assert finish_holds(flow, bound.document())
+        assert not finish_holds(flow, bound.document() | {"seconds": bound.seconds * 1.00001})
+        assert str(bound)
+    assert seen == {("path", False), ("work", False), ("work", True), ("pigeonhole", True)}
+
+
+def test_words_say_why_with_cores() -> None:
+    wide = families.fork_join(9)
+    alike = earliest_finish(timed(wide, np.full(len(wide), 60.0), np.full(len(wide), 4.0)), "10 cores")
+    assert alike.why() == "9 tasks that take 4 cores or more, at most 2 at once: 5 of the longest run one after another"
+    chain = Dag.from_arcs([("a", "b")])
+    assert earliest_finish(timed(chain, np.ones(2)), "4 cores").why().endswith("more cores do not help")
+    mixed = Dag.from_arcs([], tasks=range(40))
+    seconds, cores = np.linspace(1, 2, 40), np.tile([1.0, 2.0], 20)
+    assert earliest_finish(timed(mixed, seconds, cores), "8 cores").why().startswith("40 tasks, 90.2564 s of core time")
+
+
 def slow_window(dag: Dag, seconds: "np.ndarray[Any, Any]", workers: int) -> Fraction:
     """The work rule by its definition: every pair of thresholds."""
     heads, tails = (list(map(Fraction, each.tolist())) for each in heads_and_tails(dag, seconds))
@@ -122,13 +184,13 @@ def slow_window(dag: Dag, seconds: "np.ndarray[Any, Any]", workers: int) -> Frac
 
 
 def test_the_sweep_finds_the_best_window() -> None:
-    from eligo.finishing import _work
+    from eligo.finishing import Meant, _work
 
     rng = np.random.default_rng(5)
     for _ in range(200):
         dag = random_small_dag(rng, 15)
         seconds, workers = rng.integers(0, 9, len(dag)).astype(np.float64), int(rng.integers(1, 5))
-        found = _work(*heads_and_tails(dag, seconds), seconds, (1.0,) * workers)
+        found = _work(Meant(*heads_and_tails(dag, seconds), seconds, seconds, Pool.of(workers)))
         assert found.seconds == pytest.approx(float(slow_window(dag, seconds, workers)), rel=1e-7)
 
 
@@ -184,7 +246,18 @@ def test_nothing_to_do_and_no_time_to_do_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"rule": "magic"}, {"workers": []}, {"workers": [0.0]}, {"t": None}, {"j": -1}, {"seconds": "x"}]
+    "wrong",
+    [
+        {"rule": "magic"},
+        {"workers": []},
+        {"workers": [0.0]},
+        {"t": None},
+        {"j": -1},
+        {"seconds": "x"},
+        {"cores": 0},
+        {"least": -1},
+        {"cores": "x"},
+    ],
 )
 def test_what_is_no_bound_is_refused(wrong: dict[str, Any]) -> None:
     flow = timed(Dag.from_arcs([("a", "b")]), np.ones(2))
@@ -198,6 +271,9 @@ def test_a_bound_about_nothing_proves_nothing() -> None:
     forged = FinishBound(100.0, (1.0,), "work", 60.0, 60.0, 0, 0, 0.0)
     assert not finish_holds(flow, forged.document())
     assert not finish_holds(flow, forged._replace(rule="pigeonhole").document())
+    of_cores = forged._replace(workers=(), cores=2, t=0.0, u=0.0)
+    for wrong in (of_cores._replace(rule="pigeonhole"), of_cores._replace(least=3.0), of_cores):
+        assert not finish_holds(flow, wrong.document())
 
 
 # On a steady pool, and as people see it
@@ -216,9 +292,9 @@ def test_the_finish_is_that_of_a_list_schedule_and_within_its_bound() -> None:
         assert finish_on(flow, 1).makespan == sum(seconds)
 
 
-@pytest.mark.parametrize("workers", [0, -1, 2.5, True, None, "2"])
+@pytest.mark.parametrize("workers", [0, -1, 2.5, True, None, "2.5"])
 def test_pools_that_are_none(workers: Any) -> None:
-    with pytest.raises(InputError, match="at least one worker"):
+    with pytest.raises(InputError, match=r"from 1 to|is neither|is no pool"):
         finish_on(timed(Dag.from_arcs([("a", "b")]), np.ones(2)), workers)
 
 
@@ -254,3 +330,10 @@ def test_the_command_refuses_before_it_plans(
     path.write_text('{"tasks": [{"name": "a"}, {"name": "b"}]}')
     assert run(["plan", str(path), *words]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_what_is_no_reason_is_not_told() -> None:
+    even = Workflow(Dag.from_arcs([], tasks="abcd"), {name: Task(name=name, seconds=3.0) for name in "abcd"})
+    assert earliest_finish(even, 2)._replace(rule="work").why().endswith("12 s of work in all")
+    told = earliest_finish(even, 2)._replace(rule="work", u=2.0).why()
+    assert told.endswith("12 s of work, have 2 s after them")

@@ -461,7 +461,7 @@ def test_kinds_alone_never_print_a_time(say: Words) -> None:
     code, out, err = say("plan", "flow.arcs", "--workers", "2", "--history", "kinds.csv")
     assert code == 0
     assert err == "eligo: kinds.csv: 3 tasks by kind (a, b), 1 not at all: the mean of the kinds\n"
-    assert "2 workers: no time is promised, for of 4 tasks the own run time is not known" in out
+    assert "2 workers: no time is promised, for the own run time of 4 tasks is not known" in out
     assert "about" not in out.partition("2 workers")[2]
     assert "No order can have more" in out
     document = json.loads(say("plan", "flow.arcs", "--workers", "2", "--history", "kinds.csv", "--json")[1])
@@ -511,7 +511,7 @@ def test_a_file_that_says_it_of_some_tasks_makes_an_order_and_no_time(say: Words
     Path("some.json").write_text('{"tasks": [{"name": "a", "seconds": 2}, {"name": "b", "after": ["a"]}]}')
     code, out, err = say("plan", "some.json", "--workers", "3")
     assert (code, err) == (0, "")
-    assert "3 workers: no time is promised, for of 1 task the own run time is not known" in out
+    assert "3 workers: no time is promised, for the own run time of 1 task is not known" in out
 
 
 def test_a_plan_of_a_program_without_workers_or_history_is_still_verified(say: Words) -> None:

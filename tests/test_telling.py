@@ -165,7 +165,7 @@ def test_plain_letters_stand_in(settings: dict[str, str]) -> None:
     done = outside("plan", "pie.yaml", "-v", **settings)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"|>-linear composition" in done.stdout
-    assert b"# this plan  - first come" in done.stdout
+    assert b"# finish  - first come" in done.stdout
     document = json.loads(outside("plan", "pie.yaml", "--json", **settings).stdout)
     assert document["method"] == "▷-linear composition"
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from eligo.finishing import FinishBound, earliest_finish
     from eligo.formats import History, read, read_history, write
     from eligo.planning import Judgement, Plan, judge, plan
+    from eligo.pools import Pool
     from eligo.prioritising import priorities
     from eligo.running import Result, Retries, run
     from eligo.simulation import Dealing, deal
@@ -75,6 +76,7 @@ _HOMES = {
     "eligo.formats": ("History", "read", "read_history", "write"),
     "eligo.border": ("as_workflow", "with_history"),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
+    "eligo.pools": ("Pool",),
     "eligo.prioritising": ("priorities",),
     "eligo.running": ("Result", "Retries", "run"),
     "eligo.simulation": ("Dealing", "deal"),
@@ -115,6 +117,7 @@ __all__ = [
     "NotSelfContainedError",
     "Origin",
     "Plan",
+    "Pool",
     "Prudent",
     "Result",
     "Retries",

@@ -9,36 +9,41 @@ q(v) >= u. On N workers of speed 1 the last task ends at T, and:
 * *pigeonhole*: where S has more than j N tasks, T >= t + u + the j + 1 shortest among its j N + 1 longest, for one worker
   runs j + 1 of these one after another between t and T - u.
 
-Where workers differ, the paths and the pigeonhole go by the fastest, the work by the sum of their speeds. The thresholds are
-rounded down, so that what is claimed holds in exact arithmetic: `eligo.verifying.finishes` recomputes it so.
+Where workers differ, the paths and the pigeonhole go by the fastest, the work by the sum of their speeds. Where tasks share
+C cores, the work is that of their cores, over C; and of tasks that take c cores or more, at most N = floor(C / c) run at
+once, so that the rules hold of these alone. The thresholds are rounded down, so that what is claimed holds in exact
+arithmetic: `eligo.verifying.finishes` recomputes it so.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.border import as_workflow
 from eligo.dag import Dag
-from eligo.errors import InputError, is_amount, shorten
+from eligo.errors import InputError, shorten
 from eligo.estimating import estimate
 from eligo.kernels import windows
+from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints
 from eligo.workflow import Workflow
 
-Floats = NDArray[np.float64]
-
-QUANTILES = 8  # of heads, and of tails, at which pigeonholes are looked for
+QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
+FEW_QUANTILES, MANY_TASKS = 8, 4_000  # and how many of so many tasks
 ROUNDING = 1e-9  # as a share: far more than sums of seconds can be off
+MOST_LEAST = 8  # numbers of cores from which on tasks are looked at alone
+LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
 
 
 class FinishBound(NamedTuple):
-    """No order can finish before `seconds` on these workers; the rest says why, and is what a checker needs."""
+    """No order can finish before `seconds` on these workers or cores; the rest says why, and is what a checker needs."""
 
     seconds: float
-    #: the speeds of the workers
+    #: the speeds of the workers, none where cores count
     workers: tuple[float, ...]
     #: "path", "work" or "pigeonhole"
     rule: str
@@ -47,42 +52,66 @@ class FinishBound(NamedTuple):
     u: float
     #: one worker runs j + 1 of them, where the rule is "pigeonhole"
     j: int
-    #: how many tasks are meant, and how many seconds they take together
+    #: how many tasks are meant, and how many seconds they take together, or core-seconds where `least` is 0
     tasks: int
     work: float
+    #: how many cores there are; and only tasks that take so many or more are meant, each as one
+    cores: int | None = None
+    least: float = 0.0
 
     def __str__(self) -> str:
         return f"no order can finish before {self.seconds:,.6g} s: {self.why()}"
 
     def why(self, told: Callable[[float], str] = "{:,.6g} s".format) -> str:
         """The reason in words; *told* says lengths of time."""
+        tasks = f"{self.tasks:,} task{'' if self.tasks == 1 else 's'}"
+        if self.least > 1:
+            tasks += f" that take {self.least:g} cores or more"
+        if self.least:
+            tasks += f", at most {_at_once(self):,} at once"
         match self.rule:
             case "path":
-                return "the longest chain of tasks takes so long; more workers do not help"
+                more = "workers" if self.cores is None else "cores"
+                return f"the longest chain of tasks takes so long; more {more} do not help"
             case "work":
-                meant = f"{self.tasks:,} tasks, {told(self.work)} of work"
-                return f"{meant}, cannot begin before {told(self.t)} and have {told(self.u)} after them"
+                what = "work" if self.cores is None or self.least else "core time"
+                late = [f"cannot begin before {told(self.t)}"] if self.t else []
+                early = [f"have {told(self.u)} after them"] if self.u else []
+                between = f", {' and '.join(late + early)}" if late + early else " in all"
+                return f"{tasks}, {told(self.work)} of {what}{between}"
             case _:
-                workers = f"{len(self.workers):,} worker{'' if len(self.workers) == 1 else 's'}"
-                return f"{self.tasks:,} tasks on {workers}: one worker gets {self.j + 1} of the longest"
+                if self.least:
+                    return f"{tasks}: {self.j + 1} of the longest run one after another"
+                return f"{tasks} on {self.pool.head}: one worker gets {self.j + 1} of the longest"
+
+    @property
+    def pool(self) -> Pool:
+        """The workers or cores that it is about."""
+        return Pool(self.workers, self.cores)
 
     def document(self) -> dict[str, Any]:
         """The bound as plain data, fit for JSON."""
         return self._asdict()
 
 
-def earliest_finish(flow: object, workers: int | Sequence[float]) -> FinishBound:
-    """How early a workflow whose tasks' seconds are known can end at best, on so many workers or workers of these speeds.
+def _at_once(bound: FinishBound) -> int:
+    return int((bound.cores or 0) // bound.least) if bound.least else len(bound.workers)
+
+
+def earliest_finish(flow: object, workers: int | Sequence[float] | str | Pool) -> FinishBound:
+    """How early a workflow whose tasks' seconds are known can end at best, on so many workers or those of a pool.
 
     >>> from eligo.workflow import Task, Workflow
     >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})
-    >>> timed = Workflow(fork, {name: Task(name=name, seconds=3.0) for name in "abcd"})
+    >>> timed = Workflow(fork, {name: Task(name=name, seconds=3.0, cores=2) for name in "abcd"})
     >>> bound = earliest_finish(timed, 2)
     >>> round(bound.seconds, 6), bound.rule, bound.j
     (9.0, 'pigeonhole', 1)
+    >>> round(earliest_finish(timed, "3 cores").seconds, 6)
+    12.0
     """
-    known, speeds = as_workflow(flow), checked_workers(workers)
-    return window_bound(known.dag, own_seconds(known), speeds)
+    known, pool = as_workflow(flow), Pool.of(workers)
+    return window_bound(known.dag, own_seconds(known), pool, cores_of(known, pool))
 
 
 def own_seconds(flow: Workflow) -> Floats:
@@ -95,29 +124,18 @@ def own_seconds(flow: Workflow) -> Floats:
     return found.seconds
 
 
-def checked_workers(workers: int | Sequence[float]) -> tuple[float, ...]:
-    """The speeds of workers, from their number or as given."""
-    if isinstance(workers, int) and not isinstance(workers, bool):
-        workers = (1.0,) * min(workers, MOST_WORKERS + 1)
-    try:
-        speeds = tuple(workers)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(f"workers are a number, or a speed for each, and {workers!r} is neither") from None
-    if not speeds or len(speeds) > MOST_WORKERS or not all(is_amount(speed) and speed for speed in speeds):
-        raise InputError(f"there must be from 1 to {MOST_WORKERS:,} workers, each of a speed above 0")
-    return tuple(map(float, speeds))
-
-
-MOST_WORKERS = 1_000_000
-
-
-def window_bound(dag: Dag, seconds: Floats, speeds: tuple[float, ...]) -> FinishBound:
-    """The best of the three rules."""
+def window_bound(
+    dag: Dag, seconds: Floats, workers: Sequence[float] | Pool, cores: Floats | None = None
+) -> FinishBound:
+    """The best of the three rules; *cores* are those of every task, where the pool is of cores."""
+    pool = Pool.of(workers)
     if not len(dag):
-        return FinishBound(0.0, speeds, "path", 0.0, 0.0, 0, 0, 0.0)
+        return FinishBound(0.0, pool.speeds, "path", 0.0, 0.0, 0, 0, 0.0, pool.cores)
     heads, tails = heads_and_tails(dag, seconds)
-    rules = (_path, _work, _pigeonhole)
-    return max((rule(heads, tails, seconds, speeds) for rule in rules), key=lambda bound: bound.seconds)
+    best = _path(heads, tails, seconds, pool)
+    for rule, meant in _meant(Meant(heads, tails, seconds, seconds, pool), cores):
+        best = max(best, rule(meant, best.seconds), key=lambda bound: bound.seconds)
+    return best
 
 
 def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
@@ -128,59 +146,135 @@ def heads_and_tails(dag: Dag, seconds: Floats) -> tuple[Floats, Floats]:
     return heads, tails
 
 
+@dataclass(frozen=True, eq=False)
+class Meant:
+    """Tasks that a rule is about, all of them or those that take at least so many cores; *loads* are their work."""
+
+    heads: Floats
+    tails: Floats
+    seconds: Floats
+    loads: Floats
+    pool: Pool
+    least: float = 0.0
+
+    @cached_property
+    def at_once(self) -> int:
+        """How many run at once at most, where cores are not counted task by task."""
+        return self.pool.size if self.pool.cores is None else int(self.pool.size // self.least)
+
+    @cached_property
+    def total(self) -> float:
+        """How much of the loads is done in a second at most."""
+        return self.at_once if self.least else math.fsum(self.pool.speeds) or self.pool.size
+
+    def taking(self, least: float, cores: Floats) -> "Meant":
+        """Those of them that take at least so many cores."""
+        inside = cores >= least
+        seconds = self.seconds[inside]
+        return Meant(self.heads[inside], self.tails[inside], seconds, seconds, self.pool, least)
+
+    def nothing(self, rule: str) -> FinishBound:
+        """What a rule says of them before it finds anything."""
+        return FinishBound(0.0, self.pool.speeds, rule, 0.0, 0.0, 0, 0, 0.0, self.pool.cores, self.least)
+
+
+Rule = Callable[[Meant, float], FinishBound]
+
+
+def _meant(whole: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
+    """Which rules to try, on which tasks."""
+    if cores is None:
+        yield from ((_work, whole), (_pigeonhole, whole))
+        return
+    different = np.unique(cores[cores > 0])
+    at_once = (whole.pool.size // different).astype(np.int64)
+    leasts = different[np.unique(at_once, return_index=True)[1]] if len(different) else different
+    alike = len(different) == 1 and cores.all()
+    if not alike:
+        yield _work, Meant(whole.heads, whole.tails, whole.seconds, whole.seconds * cores, whole.pool)
+    for least in leasts[-MOST_LEAST if len(cores) <= LARGE else -1 :].tolist():
+        alone = whole.taking(least, cores)
+        if alike or len(cores) <= LARGE:
+            yield _work, alone
+        yield _pigeonhole, alone
+
+
 def _lowered(value: float) -> float:
     return max(0.0, value * (1 - ROUNDING))
 
 
-def _path(heads: Floats, tails: Floats, seconds: Floats, speeds: tuple[float, ...]) -> FinishBound:
+def _path(heads: Floats, tails: Floats, seconds: Floats, pool: Pool) -> FinishBound:
     longest = _lowered(float((heads + seconds + tails).max()))
-    return FinishBound(longest / max(speeds) * (1 - ROUNDING), speeds, "path", 0.0, 0.0, 0, len(heads), longest)
+    value = longest / pool.fastest * (1 - ROUNDING)
+    return FinishBound(value, pool.speeds, "path", 0.0, 0.0, 0, len(heads), longest, pool.cores)
 
 
-def _work(heads: Floats, tails: Floats, seconds: Floats, speeds: tuple[float, ...]) -> FinishBound:
+def _work(meant: Meant, known: float = 0.0) -> FinishBound:
     """By falling head, a tree over the tails: the best of all windows in O(n log n)."""
-    fastest, total = max(speeds), math.fsum(speeds)
+    fastest, total, heads, tails = meant.pool.fastest, meant.total, meant.heads, meant.tails
     different, which = np.unique(tails, return_inverse=True)
     order = np.argsort(-heads, kind="stable")
     leaves = 1 << max(0, (len(different) - 1).bit_length())
     tree, sums, found = np.empty(2 * leaves), np.empty(2 * leaves), np.empty(3)
     places: Ints = which[order].astype(np.int32)
     scaled = different / fastest
-    windows.best_window(heads[order] / fastest, places, seconds[order] / total, scaled, tree, sums, found)
+    windows.best_window(heads[order] / fastest, places, meant.loads[order] / total, scaled, tree, sums, found)
     t, u = _lowered(float(found[1]) * fastest), _lowered(float(found[2]) * fastest)
     inside = (heads >= t) & (tails >= u)
-    work = math.fsum(seconds[inside])
+    work = math.fsum(meant.loads[inside])
     value = ((t + u) / fastest + work / total) * (1 - ROUNDING)
-    return FinishBound(value, speeds, "work", t, u, 0, int(inside.sum()), work)
+    return meant.nothing("work")._replace(seconds=value, t=t, u=u, tasks=int(inside.sum()), work=work)
 
 
-def _pigeonhole(heads: Floats, tails: Floats, seconds: Floats, speeds: tuple[float, ...]) -> FinishBound:
-    """At some thresholds of heads and tails, the worker that must run several of the longest tasks."""
-    n, fastest = len(speeds), max(speeds)
-    order = np.argsort(-seconds, kind="stable")
-    heads, tails, seconds = heads[order], tails[order], seconds[order]
-    best = FinishBound(0.0, speeds, "pigeonhole", 0.0, 0.0, 0, 0, 0.0)
-    for t in _quantiles(heads):
-        late = heads >= t
-        for u in _quantiles(tails[late]) if len(seconds) > n else ():
-            inside = seconds[late & (tails >= u)]
-            rounds = (len(inside) - 1) // n
-            if rounds < 1:
+def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
+    """At some thresholds of heads and tails, the worker that must run several of the longest tasks; best above *known*.
+
+    It is never above what the work of these tasks says by more than the longest of them takes: most thresholds are passed
+    over by that.
+    """
+    n, fastest = meant.at_once, meant.pool.fastest
+    best = meant.nothing("pigeonhole")
+    if len(meant.seconds) <= n:
+        return best
+    for t in _quantiles(meant.heads):
+        late = meant.heads >= t
+        tails, seconds = meant.tails[late], meant.seconds[late]
+        starts, longest = _quantiles(tails), float(seconds.max())
+        for u, work in zip(starts, _work_from(starts, tails, seconds), strict=True):
+            if (t + u + work / n + longest) / fastest <= max(best.seconds, known):
                 continue
-            j = np.arange(1, rounds + 1)
-            total = np.concatenate([[0.0], np.cumsum(inside)])
-            together = total[j * n + 1] - total[j * n - j]
-            k = int(together.argmax())
-            value = (t + u + float(together[k])) / fastest * (1 - 2 * ROUNDING)
-            if value > best.seconds:
-                best = FinishBound(value, speeds, "pigeonhole", t, u, k + 1, len(inside), float(total[-1]))
+            inside = np.sort(seconds[tails >= u])[::-1]
+            j, together = _most_together(inside, n)
+            value = (t + u + together) / fastest * (1 - 2 * ROUNDING)
+            if j and value > best.seconds:
+                best = best._replace(seconds=value, t=t, u=u, j=j, tasks=len(inside), work=float(inside.sum()))
     return best
+
+
+def _work_from(starts: list[float], tails: Floats, seconds: Floats) -> list[float]:
+    """How long the tasks take together whose tails are at least each of the starts, which rise."""
+    parts = np.bincount(np.searchsorted(starts, tails, side="right"), seconds, minlength=len(starts) + 1)
+    found: list[float] = parts[::-1].cumsum()[::-1][1:].tolist()
+    return found
+
+
+def _most_together(seconds: Floats, n: int) -> tuple[int, float]:
+    """The j, and the sum, for which the j + 1 shortest of the first j n + 1 seconds, which fall, are the most; or 0."""
+    rounds = (len(seconds) - 1) // n
+    if rounds < 1:
+        return 0, 0.0
+    j = np.arange(1, rounds + 1)
+    total = np.concatenate([[0.0], np.cumsum(seconds)])
+    together = total[j * n + 1] - total[j * n - j]
+    k = int(together.argmax())
+    return k + 1, float(together[k])
 
 
 def _quantiles(values: Floats) -> list[float]:
     """Some values, spread evenly over all of them, the least among them, each rounded down."""
     if not len(values):
         return []
-    ranked = np.sort(values)
-    chosen = ranked[np.linspace(0, len(ranked) - 1, QUANTILES).astype(np.int64)]
+    count = QUANTILES if len(values) <= MANY_TASKS else FEW_QUANTILES
+    ranks = np.linspace(0, len(values) - 1, count).astype(np.int64)
+    chosen = np.partition(values, ranks)[ranks]
     return [_lowered(float(value)) for value in np.unique(chosen)]

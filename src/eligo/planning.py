@@ -134,15 +134,16 @@ class Plan:
         }
 
 
-def sentence(plan: Plan) -> str:
-    """The verdict for someone who never heard of the theory."""
+def sentence(plan: Plan, name: str = "") -> str:
+    """The verdict for someone who never heard of the theory; *name* is the plan's where other orders stand beside it."""
     tenths = math.ceil(1000 * (plan.area_bound - plan.area) / max(1, plan.area_bound))
-    average = f"this one is within {tenths / 10:g} % of the largest possible average"
+    this = name or "this one"
+    average = f"{this} is within {tenths / 10:g} % of the largest possible average"
     if plan.area == plan.area_bound:
-        average = "this one has the largest possible average"
+        average = f"{this} has the largest{'' if name else ' possible'} average"
     match plan.verdict:
         case "optimal":
-            return "No order can have more tasks ready at any moment."
+            return f"No order can have more tasks ready at any moment{name and ' than '}{name}."
         case "impossible":
             return f"No single order is best at every moment; {average}."
         case _:
@@ -155,12 +156,20 @@ def gain_sentence(plan: Plan) -> str:
     >>> gain_sentence(plan(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")])))
     'On average 2.20 tasks are ready, 10 % more than first come, first served.'
     """
-    share = abs(plan.gain)
+    return f"On average {plan.average:,.2f} tasks are ready, {gained(plan.area, sum(plan.first_come))}."
+
+
+def gained(area: int, usual: int) -> str:
+    """What an order gains on first come, first served, of which *usual* is the area.
+
+    >>> gained(11, 9), gained(9, 9)
+    ('22 % more than first come, first served', 'as many as under first come, first served')
+    """
+    if area == usual:
+        return "as many as under first come, first served"
+    share = abs(area / max(1, usual) - 1)
     amount = f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
-    than = f"{amount} {'more' if plan.gain > 0 else 'fewer'} than first come, first served"
-    if plan.area == sum(plan.first_come):
-        than = "as many as under first come, first served"
-    return f"On average {plan.average:,.2f} tasks are ready, {than}."
+    return f"{amount} {'more' if area > usual else 'fewer'} than first come, first served"
 
 
 def percent(part: int, whole: int) -> str:

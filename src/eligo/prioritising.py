@@ -2,8 +2,9 @@
 
 | order | what it is |
 |---|---|
-| `finish` | the default: what ends soonest, as far as is known: the policy of that name, played once |
+| `finish` | the default: what ends soonest, as far as is known: the policy of that name, played once, or made for a pool |
 | `ready` | the plan's own: the most tasks ready, proved |
+| `fifo` | first come, first served, and of those that come together the first in the workflow |
 | a policy's name | that policy, played once |
 | a file, or a list of tasks | itself |
 """
@@ -13,18 +14,23 @@ from os.path import isfile
 
 from eligo.border import as_workflow
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
-from eligo.policies import POLICIES, policy
+from eligo.policies import POLICIES, Policy, policy
+from eligo.pools import Pool
+from eligo.scheduling import improved_schedule, terms_of
 from eligo.theory.eligibility import check_schedule
-from eligo.workflow import priority_numbers
+from eligo.workflow import Workflow, priority_numbers
 
 #: the orders that eligo chooses between by itself, by the policies that they are; `finish` is the default
 ORDERS = {"finish": "finish", "ready": "plan"}
 
 
-def priorities(flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None) -> dict[Name, int]:
+def priorities(
+    flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None, pool: Pool | None = None
+) -> dict[Name, int]:
     """A priority for every task, the larger the sooner: n, n - 1, ..., 1 along the order.
 
     >>> priorities({"a": [], "b": [], "c": ["b"], "d": ["b"]})
@@ -32,11 +38,15 @@ def priorities(flow: object, order: str | Sequence[Name] = "finish", plan: Plan 
     >>> priorities({1: [], 2: [1]}, order=[1, 2])
     {1: 2, 2: 1}
     """
-    return priority_numbers(order_to_follow(flow, order, plan))
+    return priority_numbers(order_to_follow(flow, order, plan, pool))
 
 
-def order_to_follow(flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None) -> tuple[Name, ...]:
+def order_to_follow(
+    flow: object, order: str | Sequence[Name] = "finish", plan: Plan | None = None, pool: Pool | None = None
+) -> tuple[Name, ...]:
     """The order of that name, in that file, or as given, which must be a schedule; *plan* is the workflow's, where known.
+
+    With a *pool*, and where it is known how long every task runs, "finish" is the order made for that pool.
 
     >>> order_to_follow({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "ready")
     ('b', 'a', 'c', 'd')
@@ -48,8 +58,19 @@ def order_to_follow(flow: object, order: str | Sequence[Name] = "finish", plan: 
     check_order(order)
     if order == "ready":
         return (make_plan(known) if plan is None else plan).order
+    if order == "fifo":
+        return known.dag.named(known.dag.order)
     rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
-    return known.dag.named(rule.order())
+    return order_on(known, rule, pool) if pool is not None and order == "finish" else known.dag.named(rule.order())
+
+
+def order_on(flow: Workflow, rule: Policy, pool: Pool) -> tuple[Name, ...]:
+    """The order in which a pool begins the tasks under a rule, improved; without their seconds, that of the rule itself."""
+    found = estimate(flow)
+    if found.level != "seconds":
+        return flow.dag.named(rule.order())
+    terms = terms_of(flow, found.seconds, pool)
+    return flow.dag.named(improved_schedule(terms, terms.played(rule.board())).sequence)
 
 
 def check_order(name: str) -> None:

@@ -8,6 +8,7 @@ from eligo.cli.completing import offered
 from eligo.cli.options import (
     Args,
     Columns,
+    Cores,
     EffortOption,
     Env,
     File,
@@ -28,7 +29,6 @@ from eligo.cli.options import (
 )
 from eligo.cli.printing import print_facts, print_json
 from eligo.cli.versions import version_line
-from eligo.errors import InputError
 
 app = typer.Typer(
     help="Which ready task of a workflow to hand out next, and how good that choice is.",
@@ -92,6 +92,7 @@ def plan(
         str | None, typer.Option("--save", help="Write the plan with its proof here, for `verify`.")
     ] = None,
     workers: Workers = None,
+    cores: Cores = None,
     history: Histories = None,
     effort: EffortOption = "normal",
     prefer: Prefer = "path",
@@ -105,51 +106,30 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
-    from eligo.cli.exporting import export, next_steps, text_to_write
-    from eligo.cli.finishes import check_workers, finish_told, print_finish
-    from eligo.cli.places import check_place
-    from eligo.cli.plans import (
-        plan_document,
-        print_details,
-        print_gain,
-        print_plan,
-        read_told,
-        save_plan,
-        stoppable,
-        tell,
-        working,
-    )
+    from eligo.cli.planning import PlanRequest, answer
+    from eligo.cli.plans import read_told
     from eligo.cli.recalling import recall
-    from eligo.planning import plan as make_plan
-    from eligo.prioritising import check_order
 
-    if in_place and output is not None:
-        raise InputError("--in-place writes FILE itself: leave -o out")
-    to, output = ("names", output or "-") if names else (to, output)
-    if [output, save, "-" if json else None].count("-") > 1:
-        raise InputError("only one of -o -, --save - and --json can go to standard output")
-    check_order(order)
-    flow, known = recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history)
-    check_workers(flow, workers)
-    writing = in_place or output is not None
-    text = text_to_write(flow, file, output, to) if writing else None
-    for place in (output, save):
-        check_place(flow, place, force)
-    with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
-        found = make_plan(flow, effort, prefer, clock)
-    told = export(flow, found, order, output, text, override, to, priority_base) if writing else []
-    if json:
-        ends = {} if workers is None else finish_told(flow, found, workers, order, known)
-        print_json(plan_document(found) | (known.document() if history or workers else {}) | ends)
-    elif output != "-" and save != "-":
-        print_gain(flow, found) if writing or save else print_plan(flow, found, next_steps(flow, file))
-        if workers is not None:
-            print_finish(flow, found, workers, order, known)
-        if verbose:
-            print_details(found, prefer)
-    if save is not None:
-        save_plan(found, save)
-    tell(told)
+    request = PlanRequest(
+        file=file,
+        output=output,
+        names=names,
+        in_place=in_place,
+        order=order,
+        priority_base=priority_base,
+        force=force,
+        override=override,
+        to=to,
+        save=save,
+        workers=workers,
+        cores=cores,
+        histories=history or [],
+        effort=effort,
+        prefer=prefer,
+        verbose=verbose,
+        json=json,
+    )
+    answer(*recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history), request)
 
 
 @app.command()
@@ -196,15 +176,18 @@ def verify(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    history: Histories = None,
     json: Json = False,
 ) -> int:
     """Is ORDER a schedule, how far is it from the best, and does its proof hold? Exit code 1 says no."""
-    from eligo.cli.plans import check_order, check_plan, read_told
+    from eligo.cli.plans import read_told
+    from eligo.cli.recalling import recall
+    from eligo.cli.verifying import check_order, check_plan
     from eligo.formats import read_claim
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow, _ = recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history)
     claim = read_claim(order)
-    return check_plan(flow, claim, json) if isinstance(claim, dict) else check_order(flow, claim, json)
+    return check_plan(flow, claim, json, bool(history)) if isinstance(claim, dict) else check_order(flow, claim, json)
 
 
 @app.command()
@@ -391,6 +374,9 @@ def compare(
     ] = "finish,plan,critical-path,greedy,fifo,lifo",
     order: Annotated[list[str] | None, typer.Option(help="A file with an order of yours; may be repeated.")] = None,
     rates: Annotated[str, typer.Option(help="How many clients ask at once, on average.")] = "2,4,8,16,32,64,128,256",
+    workers: Annotated[
+        str | None, typer.Option(help="How many steady workers, where every task's run time is known: 4,16,64.")
+    ] = None,
     clients: Annotated[int, typer.Option(help="How many clients come and go, for the times.")] = 16,
     stay: Annotated[float, typer.Option(help="How long one stays on average, in mean task times; inf: always.")] = 10.0,
     away: Annotated[float, typer.Option(help="How long one is away on average, likewise.")] = 10.0,
@@ -416,6 +402,7 @@ def compare(
         schedulers=schedulers,
         orders=order or [],
         rates=rates,
+        workers=workers,
         clients=clients,
         stay=stay,
         away=away,

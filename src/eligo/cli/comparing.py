@@ -21,6 +21,7 @@ from eligo.simulation.experiments import Progress, run, with_absolute_paths
 from eligo.simulation.reports import Finding, Report, Table
 from eligo.simulation.settings import (
     RULES,
+    WORKERS,
     Experiment,
     Game,
     Size,
@@ -28,6 +29,7 @@ from eligo.simulation.settings import (
     batched_games,
     is_experiment,
     read_experiment,
+    steady_games,
     volatile_game,
 )
 from eligo.simulation.tables import Record
@@ -47,6 +49,7 @@ class CompareRequest:
     schedulers: str
     orders: Sequence[str]
     rates: str
+    workers: str | None
     clients: int
     stay: float
     away: float
@@ -69,6 +72,7 @@ def experiment_of(request: CompareRequest) -> Experiment:
         raise InputError("what is to be compared? Give a workflow, an experiment, or --family")
     lengths = {"stay": request.stay, "away": request.away}
     others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
+    pools = WORKERS if request.workers is None else tuple(map(_whole, _words(request.workers)))
     crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
     return Experiment(
         sources=(
@@ -76,7 +80,7 @@ def experiment_of(request: CompareRequest) -> Experiment:
             *(_family(words, request.seed) for words in request.families),
         ),
         schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *request.orders))),
-        games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds),
+        games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds, *steady_games(pools)),
         runs=request.runs,
         seeds=(request.seed,),
     )
@@ -117,6 +121,12 @@ def _number(word: str) -> float:
         raise InputError(f"a rate is a number, and {word!r} is none") from None
 
 
+def _whole(word: str) -> int:
+    if not word.isdecimal():
+        raise InputError(f"workers are a whole number, and {word!r} is none")
+    return int(word)
+
+
 def results_file(request: CompareRequest, given: str | None) -> str | None:
     """Where finished cells are kept: as given, or for an experiment in a file beside it."""
     if given is None and request.files and is_experiment(request.files[0]):
@@ -150,6 +160,8 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
     print_report(report, legend=report.words)
     if any(record.endless for record in records):
         tell(["--stay (in an experiment: stay) says how many mean task times clients stay"])
+    if request.workers is not None and not any(record.game == "steady" for record in records):
+        tell(["how long every task runs is not known, so nothing is said of steady workers"])
     tell([f"wrote {path}" for path in (file, output) if path is not None])
 
 
@@ -178,6 +190,10 @@ def document(records: Sequence[Record], known: Mapping[str, Knowledge]) -> dict[
             "ties": {
                 f"{column.rate:g}": [name for name in contest.ranking if not contest.worse(name, column)]
                 for column in contest.rates
+            },
+            "steady": {
+                f"{column.workers}": {name: float(contest.compared[column][name].mean()) for name in contest.ranking}
+                for column in contest.pools
             },
             **(known[contest.dag].document() if contest.dag in known else {}),
         }

@@ -1,7 +1,4 @@
-"""What `plan` writes: the workflow with priorities, the order as names, or a priority for every rule of a Snakefile.
-
-Which order that is is told beside what the others give, so that nothing is given up silently.
-"""
+"""What `plan` writes: the workflow with priorities, the order as names, or a priority for every rule of a Snakefile."""
 
 import os
 from collections.abc import Sequence
@@ -10,12 +7,10 @@ from statistics import fmean
 import numpy as np
 
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.formats import format_for_priorities, module, orders, write_priorities
 from eligo.formats.shared.files import plain_name, save
-from eligo.planning import Plan
 from eligo.policies import Policy, rank_of
-from eligo.prioritising import ORDERS, order_to_follow
-from eligo.simulation.figures import order_figures
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
@@ -42,41 +37,23 @@ def text_to_write(flow: Workflow, file: str, output: str | None, to: str | None)
 
 def export(  # noqa: PLR0913, PLR0917 - what the command's options say
     flow: Workflow,
-    plan: Plan,
-    wanted: str,
+    order: Sequence[str],
     output: str | None,
     text: str | None,
     override: bool,
     to: str | None,
     first: int | None,
 ) -> list[str]:
-    """Write the order of that name as priorities, or as one of the texts; what to tell of it."""
-    order, told = order_to_export(flow, plan, wanted)
+    """Write an order as priorities, or as one of the texts; what to tell of it."""
     if text is None:
-        return told + write_priorities(flow, order, output, override, to, first=first)
+        return write_priorities(flow, order, output, override, to, first=first)
     lines, more = (orders.generate(order), []) if text == "names" else snakemake_rules(flow, order)
     save(lines, output or "-")
-    return told + more + ([] if output == "-" else [f"wrote {output}"])
+    return more + ([] if output == "-" else [f"wrote {output}"])
 
 
-def order_to_export(flow: Workflow, plan: Plan, wanted: str) -> tuple[tuple[str, ...], list[str]]:
-    """The order of that name, and what to tell of it and of the other ones."""
-    written = order_to_follow(flow, wanted, plan)
-    told = [f"order written: {wanted}, with {_figures(flow, written)}"]
-    for other in ORDERS:
-        if other != wanted:
-            told.append(f"  instead, --order {other} has {_figures(flow, order_to_follow(flow, other, plan))}")
-    return written, told
-
-
-def _figures(flow: Workflow, order: tuple[str, ...]) -> str:
-    ready, polls = order_figures(flow.dag, order)
-    shown = ", ".join(f"{mean:,.1f}" for mean in polls)
-    return f"{ready:,.2f} tasks ready on average and {shown} polls of about 4, 16, 64 requests"
-
-
-def next_steps(flow: Workflow, file: str) -> list[tuple[str, str]]:
-    """What somebody can do with a plan, as commands, each with what it does; by what the workflow came from."""
+def next_steps(flow: Workflow, file: str, timed: bool = False) -> list[tuple[str, str]]:
+    """What somebody can do with a plan, as commands, each with what it does; *timed* where it is known when it ends."""
     suffix = os.path.splitext(plain_name(file))[1]
     file = file if len(file) <= LONGEST_FILE else "FILE"
     match _engine(flow):
@@ -89,10 +66,11 @@ def next_steps(flow: Workflow, file: str) -> list[tuple[str, str]]:
         case format:
             kept = suffix if format and module(format).PRIORITIES else ".json"
             writes = [(f"-o OUT{kept}", "writes priorities")]
-    steps = [*writes, ("--names", "prints the order written")]
+    steps = [*writes, ("--names", "prints the whole order")]
+    if not timed and len(flow) and estimate(flow).level == "seconds":
+        steps.append(("--workers 16", "says when it ends"))
     return [
         *((f"eligo plan {file} {option}", what) for option, what in steps),
-        ("... --order ready", "writes this order instead"),
         (f"eligo explain {file}", "says why, draws it with -o"),
     ]
 

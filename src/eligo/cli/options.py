@@ -9,7 +9,13 @@ from eligo.cli.completing import offered
 File = Annotated[str, typer.Argument(help="A workflow in any format that eligo reads; - reads standard input.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that eligo did not write.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", help="Also say when it ends on so many workers, where run times are known.")
+    str | None,
+    typer.Option(
+        "--workers", help="Say when it ends on so many workers, or on 4x1.0,2x0.5 of some speeds; order for them."
+    ),
+]
+Cores = Annotated[
+    int | None, typer.Option("--cores", help="The same for so many cores in all, which tasks share as they need.")
 ]
 Histories = Annotated[
     list[str] | None,
@@ -59,7 +65,7 @@ OrderWritten = Annotated[
     str,
     typer.Option(
         autocompletion=offered("order", "policy"),
-        help="What is written: finish (ends sooner), ready (the plan's), a policy or a file.",
+        help="The order used and written: finish (ends sooner), ready (most ready), fifo, a policy or a file.",
     ),
 ]
 TextTo = Annotated[

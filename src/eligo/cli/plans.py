@@ -1,4 +1,4 @@
-"""Plans, explanations and verifications as people see them."""
+"""Plans and explanations as people see them."""
 
 import os
 import signal
@@ -9,12 +9,11 @@ from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.printing import chart, json_text, print_facts, print_json, print_lines, sparkline, width
+from eligo.cli.printing import chart, print_facts, print_lines, width
 from eligo.deciding.clock import Clock
-from eligo.errors import InputError, ScheduleError, UnknownTaskError
+from eligo.errors import InputError, UnknownTaskError
 from eligo.formats.shared.drawing import ALL_DONE
-from eligo.formats.shared.files import save
-from eligo.planning import VERDICTS, Plan, gain_sentence, judge, percent
+from eligo.planning import VERDICTS, Plan, percent
 from eligo.plotting.labels import without_shared_path
 from eligo.workflow import Workflow
 
@@ -128,15 +127,6 @@ def stoppable() -> Iterator[Clock]:
         signal.signal(signal.SIGINT, before)
 
 
-def save_plan(plan: Plan, path: str) -> None:
-    """Write a plan with its proof as JSON."""
-    if path == "-":
-        print_json(plan_document(plan))
-        return
-    save(json_text(plan_document(plan)), path)
-    tell([f"wrote {path}"])
-
-
 def plan_document(plan: Plan) -> dict[str, Any]:
     """The plan as plain data, with the numbers that people are told."""
     usual = sum(plan.first_come) / max(1, len(plan))
@@ -147,34 +137,19 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 PREFERRED = {"path": "longest remaining path first", "finish": "begun branches first"}
 
 
-def print_plan(flow: Workflow, plan: Plan, next_steps: Sequence[tuple[str, str]]) -> None:
-    """What it means and what is gained, then ready tasks over time, then what to do next."""
-    print_gain(flow, plan)
-    picture = chart(plan.profile, plan.upper_bound, plan.first_come, height=8)
-    sys.stdout.write(f"\n{picture}\n\nthis order: {_first_tasks(plan.order)}\n")
-    column = max((len(command) for command, _ in next_steps), default=0) + 2
-    for number, (command, what) in enumerate(next_steps):
-        sys.stdout.write(f"{'' if number else 'what next:':12}{command:{column}}{what}".rstrip() + "\n")
-
-
-def print_gain(flow: Workflow, plan: Plan) -> None:
-    """The two sentences that say what the plan means, or that nothing is left to plan."""
-    first = headline(flow, str(plan))
-    print_lines([first] if first != str(plan) else [first, gain_sentence(plan)])
-
-
 def print_details(plan: Plan, prefer: str) -> None:
     """What the plan rests on, in the words of the theory."""
     shortcuts = f", {plan.shortcuts:,} of them shortcuts" if plan.shortcuts else ""
+    sys.stdout.write("\n")
     print_facts(
-        "",
+        "What is proved of `ready`, and how:",
         [
             ("verdict", f"{VERDICTS[plan.verdict]} ({plan.method})"),
             ("tasks", len(plan)),
             ("arcs", f"{plan.dag.arc_count:,}{shortcuts}"),
             ("blocks", plan.blocks),
             ("first come, first served", f"{sum(plan.first_come) / max(1, len(plan)):,.2f} ready on average"),
-            ("largest possible average", _average_share(plan.area, plan.area_bound)),
+            ("largest possible average", average_share(plan.area, plan.area_bound)),
             ("bound at each step", f"attained at {plan.tight_steps:,} of {len(plan):,} steps"),
             ("among equals", f"{PREFERRED[prefer]}; it costs no ready task"),
             ("seconds", f"{plan.seconds:.3f}"),
@@ -182,12 +157,13 @@ def print_details(plan: Plan, prefer: str) -> None:
     )
 
 
-def _average_share(area: int, area_bound: int) -> str:
+def average_share(area: int, area_bound: int) -> str:
+    """How much of the largest possible average is attained, in words."""
     share = percent(area, area_bound)
     return "attained" if share == "100 %" else f"at least {share} of it"
 
 
-def _first_tasks(order: Sequence[str]) -> str:
+def first_tasks(order: Sequence[str]) -> str:
     """The first names, without what all names begin with, on few lines."""
     names = without_shared_path([str(name) for name in order])
     shown = ", ".join(names[:FIRST_TASKS]) + (", ..." if len(names) > FIRST_TASKS else "")
@@ -199,55 +175,3 @@ def print_explanation(plan: Plan, words: Sequence[str]) -> None:
     """The words, then the chart."""
     print_lines(words)
     sys.stdout.write(f"\n{chart(plan.profile, plan.upper_bound, plan.first_come)}\n")
-
-
-def check_order(flow: Workflow, order: Sequence[str], as_json: bool) -> int:
-    """Judge an order without a proof."""
-    try:
-        found = judge(flow, order)
-    except ScheduleError as error:
-        return _no(str(error), {"task": error.task, "parent": error.parent}, as_json)
-    if as_json:
-        print_json({"valid": True, **vars(found), "average": found.area / max(1, len(flow))})
-        return 0
-    answers = {
-        "optimal": "Yes, a schedule, and no order can have more tasks ready at any moment.",
-        "not optimal": "Yes, a schedule, but not the best at every moment.",
-        "undecided": "Yes, a schedule; whether it is the best at every moment is not decided.",
-    }
-    print_facts(answers[found.verdict], _figures(found.profile, found.upper_bound, found.area, found.area_bound))
-    return 0
-
-
-def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool) -> int:
-    """Recheck a plan with its proof."""
-    from eligo.verifying import verify
-
-    found = verify(flow, document)
-    if not found.holds:
-        return _no(f"the proof does not hold: {found.reason}", {}, as_json)
-    if as_json:
-        print_json({"valid": True, **vars(found), "average": (found.area or 0) / max(1, len(flow))})
-        return 0
-    figures = _figures(found.profile or (), found.upper_bound or (), found.area or 0, found.area_bound or 0)
-    print_facts(f"Yes, the proof holds: {VERDICTS[str(found.verdict)]}.", figures)
-    return 0
-
-
-def _no(why: str, witness: Mapping[str, Any], as_json: bool) -> int:
-    if as_json:
-        print_json({"valid": False, "why": why, **witness})
-    else:
-        sys.stdout.write(f"No: {why}.\n")
-    return 1
-
-
-def _figures(profile: Sequence[int], bound: Sequence[int], area: int, area_bound: int) -> Iterator[tuple[str, object]]:
-    gaps = [(t, u - e) for t, (e, u) in enumerate(zip(profile, bound, strict=True)) if e < u]
-    yield "tasks", len(profile) - 1
-    yield "largest possible average", _average_share(area, area_bound)
-    if gaps:
-        step, widest = max(gaps, key=lambda gap: gap[1])
-        yield "first gap", f"after step {gaps[0][0]}: {profile[gaps[0][0]]} ready, at most {bound[gaps[0][0]]} possible"
-        yield "widest gap", f"after step {step}: {widest} fewer than possible, as far as is proved"
-    yield "ready tasks", sparkline(profile)

@@ -69,8 +69,15 @@ def sparkline(values: Sequence[int], width: int = 60, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
-def chart(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], width: int = 58, height: int = 12) -> str:
-    """Ready tasks over time, as text: bars for the plan, dots for the bound above it, a dash for first come, first served.
+def chart(  # noqa: PLR0913, PLR0917 - three curves, what the first is called, and the size
+    profile: Sequence[int],
+    bound: Sequence[int],
+    other: Sequence[int],
+    width: int = 58,
+    height: int = 12,
+    name: str = "this plan",
+) -> str:
+    """Ready tasks over time, as text: bars for an order, dots for the bound above it, a dash for first come, first served.
 
     >>> print(chart([1, 2, 3, 0], [1, 3, 3, 0], [1, 1, 3, 0], width=8, height=3))
       tasks ready
@@ -96,7 +103,7 @@ def chart(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], wi
     rows += [
         f"{0:>8} └{'─' * wide}",
         f"{'':10}0{last:>{wide - 1}} tasks done",
-        f"{'':10}{_legend(profile, bound, other)}",
+        f"{'':10}{_legend(profile, bound, other, name)}",
     ]
     return "\n".join(rows)
 
@@ -109,8 +116,8 @@ def _mark(value: int, bound: int, other: int, row: int, scale: float) -> str:
     return "█" if own >= row else "·" if most >= row else " "
 
 
-def _legend(profile: Sequence[int], bound: Sequence[int], other: Sequence[int]) -> str:
-    shown = ["█ this plan" if profile != other else "█ this plan, as first come, first served"]
+def _legend(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], name: str) -> str:
+    shown = [f"█ {name}" if profile != other else f"█ {name}, as first come, first served"]
     shown += ["─ first come, first served"] if profile != other else []
     return "  ".join([*shown, *(["· bound at each step"] if profile != bound else [])])
 

@@ -27,6 +27,11 @@ class Knowledge:
         return estimate(self.flow)
 
     @property
+    def whole(self) -> bool:
+        """Whether the own time of every task is known, so that one can be promised."""
+        return bool(self.estimate.own.all())
+
+    @property
     def sources(self) -> list[str]:
         """Where run times are from."""
         said = int(self.estimate.own.sum()) > self.estimate.recalled

@@ -5,6 +5,7 @@
 | one task at a time | `play`, `orders`, `profiles` | orders and E(0..n) |
 | r requests at a time | `batched`; one told poll by poll: `trace` | polls |
 | clients that come and go | `volatile` | makespan, utilisation, stalls, waste |
+| workers who stay, or cores that tasks share | `finish_on` | makespan, and a bound on it |
 | clients of different sizes, fat tasks | `deal` | what is sent, makespan |
 
 `scheduler` makes a player from a name or a file: a policy, which is played compiled, or another allocator. Every run depends
@@ -15,12 +16,14 @@ from eligo.simulation.batched import Trace, batched, drawn_requests, trace
 from eligo.simulation.dealing import Dealing, deal
 from eligo.simulation.pebble import orders, play, profiles
 from eligo.simulation.players import SCHEDULERS, Live, Player, scheduler
+from eligo.simulation.steady import Finish, finish_on
 from eligo.simulation.volatile import Clients, Played, volatile
 
 __all__ = [
     "SCHEDULERS",
     "Clients",
     "Dealing",
+    "Finish",
     "Live",
     "Played",
     "Player",
@@ -28,6 +31,7 @@ __all__ = [
     "batched",
     "deal",
     "drawn_requests",
+    "finish_on",
     "orders",
     "play",
     "profiles",

@@ -150,7 +150,7 @@ def _section(contest: Contest) -> Section:
         title=f"{contest.title}, {_counted(contest.runs, 'run')}",
         answer=_capital(answer(contest)),
         words=sentences(contest),
-        tables=[_table(contest)],
+        tables=_tables(contest),
         details=[_means(contest)],
     )
 
@@ -162,7 +162,7 @@ def _all_together(contests: Sequence[Contest]) -> Section:
         title=f"{whole.dag}, each as important as any other",
         answer=f"Over all of them {found}" if found else "",
         words=[_worst(contests, whole.winner), *sentences(whole)] if found else (),
-        tables=[_table(whole)],
+        tables=_tables(whole),
     )
 
 
@@ -180,6 +180,33 @@ def _worst(contests: Sequence[Contest], scheduler: str) -> str:
     return (
         f"{name_of(scheduler)} is worse than the best by at most {_more(most).removeprefix('+')}, with {contest.title}."
     )
+
+
+STEADY = (
+    "When all is done on so many workers, over what no order can beat (1 is best), if tasks take as long as the file says; "
+    "no failures, no transfers"
+)
+
+
+def _tables(contest: Contest) -> list[Table]:
+    """All games but the steady one in one table, that one in another, where each was played."""
+    return [*([_table(contest)] if _heads(contest) else []), *([_steady(contest)] if contest.pools else [])]
+
+
+def _steady(contest: Contest) -> Table:
+    """How far above the bound each ends on steady workers; the best in each column are marked."""
+    best = {(i, j) for i, n in enumerate(contest.ranking) for j, c in enumerate(contest.pools) if contest.alike(n, c)}
+    rows = [
+        [f" {name_of(name)}", *(_over(contest, name, column, (i, j) in best) for j, column in enumerate(contest.pools))]
+        for i, name in enumerate(contest.ranking)
+    ]
+    counts = [column.workers or 0 for column in contest.pools]
+    head = ["", *(f"{count:,} worker{'s'[: count != 1]}" for count in counts)]
+    return Table(title=STEADY, head=head, rows=rows, marked=frozenset((i, j + 1) for i, j in best))
+
+
+def _over(contest: Contest, name: str, column: Column, best: bool) -> str:
+    return f"{BEST if best else ''}{contest.compared[column][name].mean():.3f}"
 
 
 def _table(contest: Contest) -> Table:

@@ -18,7 +18,12 @@ from eligo.simulation.statistics import Floats, Mean, ratio_of
 from eligo.simulation.tables import Record
 
 #: the measure that a game is about, and whether more of it is better
-MAIN = {"pebble": ("share", True), "batched": ("polls", False), "volatile": ("makespan", False)}
+MAIN = {
+    "pebble": ("share", True),
+    "batched": ("polls", False),
+    "volatile": ("makespan", False),
+    "steady": ("over", False),
+}
 ALIKE = 0.005  # two orders within this share of one another serve equally well
 
 
@@ -40,6 +45,8 @@ class Column(NamedTuple):
                 return "area / bound"
             case "batched":
                 return f"polls, ρ = {self.setting.removeprefix('rate=')}"
+            case "steady":
+                return f"finish / bound, {self.workers} workers"
             case _:
                 words = (word for word in self.setting.split() if word != "rules=none")
                 shown = (f"{word[6:]} clients" if word.startswith("count=") else word for word in words)
@@ -49,6 +56,11 @@ class Column(NamedTuple):
     def rate(self) -> float | None:
         """The mean number of requests a poll, in the batched game."""
         return float(self.setting.removeprefix("rate=")) if self.game == "batched" else None
+
+    @property
+    def workers(self) -> int | None:
+        """How many work, in the steady game."""
+        return int(self.setting.removeprefix("workers=")) if self.game == "steady" else None
 
     @property
     def crowd(self) -> str:
@@ -86,6 +98,11 @@ class Contest:
     def rates(self) -> list[Column]:
         """Those of the batched game, by rate."""
         return sorted((column for column in self.columns if column.rate is not None), key=lambda c: c.rate or 0.0)
+
+    @cached_property
+    def pools(self) -> list[Column]:
+        """Those of the steady game, by the number of workers."""
+        return sorted((column for column in self.columns if column.workers is not None), key=lambda c: c.workers or 0)
 
     @property
     def decisive(self) -> list[Column]:
@@ -229,7 +246,7 @@ def together(contests: Sequence[Contest]) -> Contest:
 
 def _scale(contest: Contest, column: Column) -> float:
     """What a value of this column is like on this dag, the same with rules and without; shares are alike everywhere."""
-    if column.game == "pebble":
+    if column.game in {"pebble", "steady"}:
         return 1.0
     alike = [c for c in contest.columns if (c.game, c.crowd) == (column.game, column.crowd)]
     known = [values for c in alike for values in contest.compared[c].values()]

@@ -18,12 +18,14 @@ from eligo.allocating import PRUDENT, informed
 from eligo.dag import Dag
 from eligo.errors import EligoError, InputError
 from eligo.estimating import estimate, without_seconds
+from eligo.finishing import earliest_finish, own_seconds
 from eligo.formats import read_order
 from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
+from eligo.simulation.steady import makespans
 from eligo.simulation.tables import CellKey, Record, Results, record_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow
@@ -33,6 +35,7 @@ MEASURES = {
     "pebble": ("share", "area"),
     "batched": ("polls",),
     "volatile": ("makespan", "utilisation", "stalled", "wasted"),
+    "steady": ("over", "makespan"),
 }
 MOST_COUNTS = 20_000_000  # eligible tasks that are counted at once
 ROWS = {game: len(measures) for game, measures in MEASURES.items()}
@@ -73,7 +76,9 @@ def run(
     """
     kept = Results(results, ROWS)
     marks = _Marks()
-    keys = {cell: marks.key(cell) for cell in experiment.cells()}
+    keys = {cell: marks.key(cell) for cell in experiment.cells() if marks.played(cell)}
+    if not keys:
+        raise InputError("how long tasks run is not known, so there is nothing to play on steady workers")
     open_cells = [cell for cell, key in keys.items() if key not in kept.cells]
     done = len(keys) - len(open_cells)
     progress(done, len(keys))
@@ -95,6 +100,7 @@ class _Marks:
     def __init__(self) -> None:
         self._dags: dict[Source, Dag] = {}
         self._pasts: dict[Source, str] = {}
+        self._timed: set[Source] = set()
         self._orders: dict[tuple[Source, str], str] = {}
 
     def dag(self, source: Source) -> str:
@@ -102,9 +108,15 @@ class _Marks:
         if source not in self._dags:
             flow = source.load()
             self._dags[source], self._pasts[source] = flow.dag, repr(flow.history) if flow.history else ""
+            self._timed |= {source} if estimate(flow).level == "seconds" else set()
             if not len(self._dags[source]):
                 raise InputError(f"{source.label}: there are no tasks to play with")
         return _short(self._dags[source].fingerprint() + self._pasts[source])
+
+    def played(self, cell: Cell) -> bool:
+        """Whether a cell can be played: on steady workers, where it is known how long every task runs."""
+        self.dag(cell.source)
+        return cell.game.name != "steady" or cell.source in self._timed
 
     def key(self, cell: Cell) -> CellKey:
         """What a cell is known by."""
@@ -154,13 +166,18 @@ def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
             return {"share": area / max(1, planned.area_bound), "area": area}
         case "batched":
             return {"polls": np.asarray(batched(player, game.rate, cell.runs, cell.seed), np.float64)}
+        case "steady":
+            bound, seconds = earliest_finish(flow, game.workers).seconds, own_seconds(flow)
+            ends = makespans(player, game.workers, seconds, cell.runs, cell.seed)
+            return {"over": ends / bound, "makespan": ends}
         case _:
             return _volatile(player, flow, cell)
 
 
 def _in_seconds(cell: Cell) -> bool:
     """Whether tasks take the seconds that are known of them: elsewhere it would mislead to go by these."""
-    return cell.game.name == "volatile" and crowd_of(cell.game)[2] == "recorded"
+    game = cell.game
+    return game.name == "steady" or (game.name == "volatile" and crowd_of(game)[2] == "recorded")
 
 
 def _volatile(player: Player, flow: Workflow, cell: Cell) -> dict[str, Values]:

@@ -1,32 +1,32 @@
 """What an order comes to, in a few numbers that people understand."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from eligo.dag import Dag
-from eligo.names import Name
 from eligo.policies import from_order
 from eligo.simulation.batched import batched
-from eligo.theory.eligibility import eligible_counts
+from eligo.theory.eligibility import Order, eligible_counts
 
 REQUESTS = (4.0, 16.0, 64.0)
 MOST_RUNS, MOST_PLAYED = 30, 300_000  # games, and tasks in all of them: a tenth of a second
 
 
 class OrderFigures(NamedTuple):
-    """Ready tasks on average, and polls where about 4, 16 or 64 ask at a time."""
+    """Ready tasks on average, and polls where about 4, 16 or 64 ask at a time; of a large dag there are no polls."""
 
     ready: float
     polls: tuple[float, ...]
 
 
-def order_figures(dag: Dag, order: Sequence[Name]) -> OrderFigures:
+def order_figures(dag: Dag, order: Order) -> OrderFigures:
     """The figures of an order.
 
     >>> order_figures(Dag.from_arcs([("a", "b"), ("a", "c")]), "abc").ready
     1.3333333333333333
     """
     ready = float(eligible_counts(dag, order).sum()) / max(1, len(dag))
-    runs = max(1, min(MOST_RUNS, MOST_PLAYED // max(1, len(dag))))
+    runs = min(MOST_RUNS, MOST_PLAYED // max(1, len(dag)))
+    if not runs:
+        return OrderFigures(ready, ())
     policy = from_order(dag, order)
     return OrderFigures(ready, tuple(float(batched(policy, mean, runs).mean()) for mean in REQUESTS))

@@ -10,6 +10,7 @@
       pebble: {}
       batched: {rates: [2, 8, 32, 128]}
       volatile: {count: 16, rules: prudent}
+      steady: {workers: [4, 16]}
     runs: 50
     seeds: [0]
 
@@ -17,7 +18,7 @@ Files are found beside the experiment's own. A family has a dag for each of its 
 several. A scheduler is one of `eligo.simulation.SCHEDULERS` or a file with an order. `rates` are mean numbers of requests a
 poll. The settings of `volatile` are the fields of `eligo.simulation.Clients`; `rules`, none or prudent (what eligo's server
 does about slow clients); and `times`, recorded, drawn (around the recorded ones) or equal. A list of settings is played one
-by one.
+by one. `steady` are so many equal workers who stay, played where the seconds of every task are known.
 """
 
 import inspect
@@ -37,6 +38,7 @@ from eligo.formats import read
 from eligo.formats.shared.document import MisfitError, kind, misfits_in
 from eligo.formats.shared.files import load
 from eligo.formats.shared.yaml_text import load as load_yaml
+from eligo.pools import MOST_WORKERS
 from eligo.simulation import SCHEDULERS, Clients
 from eligo.workflow import Workflow
 
@@ -45,8 +47,9 @@ DAG_KEYS = ("file", "family", "sizes", "seed")
 RULES = {"none": Rules(), "prudent": PRUDENT}
 TIMES = ("recorded", "drawn", "equal")
 CLIENTS = tuple(field.name for field in fields(Clients))
-GAMES = ("pebble", "batched", "volatile")
+GAMES = ("pebble", "batched", "volatile", "steady")
 RATES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+WORKERS = (4, 16, 64)
 RUNS = 50  # what the comparison paper has
 MOST_RUNS = 1_000_000
 MOST_CELLS = 1_000_000
@@ -120,6 +123,11 @@ class Game(NamedTuple):
         """Of the batched game, the mean number of requests a poll."""
         return float(dict(self.setting)["rate"])
 
+    @property
+    def workers(self) -> int:
+        """Of the steady game, how many work."""
+        return int(dict(self.setting)["workers"])
+
 
 class Cell(NamedTuple):
     """One entry of an experiment: so many runs of a game on a dag under a scheduler."""
@@ -183,6 +191,20 @@ def batched_games(rates: Iterable[float]) -> tuple[Game, ...]:
         if not 0 < game.rate < math.inf:
             raise InputError(f"a rate is a number of requests above 0 and finite, and {game.rate:g} is not")
     return found
+
+
+def steady_games(workers: Iterable[object]) -> tuple[Game, ...]:
+    """The game with so many equal workers who stay, for each of these numbers.
+
+    >>> [game.label for game in steady_games([4, 16])]
+    ['workers=4', 'workers=16']
+    """
+    found = []
+    for count in workers:
+        if type(count) is not int or not 1 <= count <= MOST_WORKERS:
+            raise InputError(f"workers are a whole number from 1 to {MOST_WORKERS:,}, and {shorten(str(count))} is not")
+        found.append(Game("steady", (("workers", count),)))
+    return tuple(found)
 
 
 def volatile_game(**settings: Any) -> Game:
@@ -314,7 +336,9 @@ def _game(name: str, settings: object) -> Sequence[Game]:
     if name == "volatile":
         several = settings if isinstance(settings, list) else [settings]
         return [volatile_game(**_mapping(each, name, (*CLIENTS, "rules", "times"))) for each in several]
-    known = _mapping(settings, name, ("rates",) if name == "batched" else ())
+    known = _mapping(settings, name, {"batched": ("rates",), "steady": ("workers",)}.get(name, ()))
+    if name == "steady":
+        return steady_games(_list(known, "workers") if "workers" in known else WORKERS)
     if name == "pebble":
         return [Game("pebble")]
     rates = _list(known, "rates") if "rates" in known else list(RATES)

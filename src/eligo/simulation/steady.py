@@ -1,45 +1,101 @@
-"""A steady pool: so many equal workers who stay, and tasks that take as long as is known. When is all done?"""
+"""A steady pool: workers who stay, or cores that tasks share, and tasks that take as long as is known. When is all done?"""
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from eligo.border import as_workflow
-from eligo.errors import InputError
-from eligo.finishing import FinishBound, earliest_finish, own_seconds
+from eligo.finishing import FinishBound, own_seconds, window_bound
 from eligo.planning import Plan
-from eligo.policies import policy
+from eligo.policies import Policy, from_order, policy
+from eligo.pools import Floats, Pool
 from eligo.prioritising import ORDERS
+from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of
+from eligo.simulation.pebble import run_seeds
+from eligo.simulation.players import Player
 from eligo.simulation.volatile import Clients, volatile
+from eligo.theory.eligibility import Order
+from eligo.workflow import Workflow
 
 
 class Finish(NamedTuple):
-    """When all is done on equal workers if tasks take as long as is known, and before when no order can be done."""
+    """When all is done on a pool if tasks take as long as is known, and before when no order can be done."""
 
     makespan: float
     bound: FinishBound
 
     @property
     def gap(self) -> float:
-        """By which share the finish is above the bound."""
+        """How much later than the bound it ends, as a share of the bound."""
         return self.makespan / self.bound.seconds - 1 if self.bound.seconds else 0.0
 
 
-def finish_on(flow: object, workers: int, order: str = "finish", plan: Plan | None = None) -> Finish:
-    """When a workflow is done on so many workers, each of whom gets the ready task that the order or policy says.
+@dataclass(frozen=True, eq=False)
+class Steady:
+    """A workflow and the order that it follows, on any pool; *improve* where that order is to be bettered for each."""
+
+    flow: Workflow
+    seconds: Floats
+    rule: Policy
+    improve: bool = False
+
+    @classmethod
+    def following(
+        cls, flow: object, order: str | Order = "finish", plan: Plan | None = None, improve: bool | None = None
+    ) -> Self:
+        """The workflow under the order or policy of that name, or in the order given.
+
+        "finish" is improved for each pool unless told otherwise, the others only where that is wanted.
+        """
+        known = as_workflow(flow)
+        seconds = own_seconds(known)
+        better = isinstance(order, str) and order == "finish" if improve is None else improve
+        if not isinstance(order, str):
+            return cls(known, seconds, from_order(known.dag, order), better)
+        rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
+        return cls(known, seconds, rule, better)
+
+    def schedule(self, workers: object) -> Schedule:
+        """Who runs what from when to when."""
+        return self._schedule(terms_of(self.flow, self.seconds, workers))
+
+    def finish(self, workers: object) -> Finish:
+        """When all is done, and before when it cannot be."""
+        terms = terms_of(self.flow, self.seconds, workers)
+        bound = window_bound(terms.dag, terms.seconds, terms.pool, terms.cores)
+        return Finish(self._schedule(terms).makespan, bound)
+
+    def _schedule(self, terms: Terms) -> Schedule:
+        played = terms.played(self.rule.board(), run_seeds(1, 0)[0])
+        return improved_schedule(terms, played) if self.improve else played
+
+
+def finish_on(
+    flow: object, workers: object, order: str | Order = "finish", plan: Plan | None = None, improve: bool | None = None
+) -> Finish:
+    """When a workflow is done on a pool, whose workers get the ready task that the order or policy says.
+
+    *workers* is their number, their speeds, or whatever else `Pool.of` takes; *order* is a name, or the tasks themselves, of
+    which each worker gets the first that is ready. With *improve* the order is bettered forward and backward for this pool;
+    that is the default of the order "finish".
 
     >>> from eligo import Dag, Task, Workflow
     >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})
-    >>> found = finish_on(Workflow(fork, {name: Task(name=name, seconds=3.0) for name in "abcd"}), 2)
+    >>> flow = Workflow(fork, {name: Task(name=name, seconds=3.0, cores=2) for name in "abcd"})
+    >>> found = finish_on(flow, 2)
     >>> found.makespan, round(found.bound.seconds, 6)
     (9.0, 9.0)
+    >>> finish_on(flow, "2x1,2x0.5").makespan, finish_on(flow, Pool(cores=3)).makespan
+    (9.0, 12.0)
     """
-    if type(workers) is not int or workers < 1:
-        raise InputError(f"there is at least one worker, a whole number of them, and {workers!r} is none")
-    known = as_workflow(flow)
-    bound, seconds = earliest_finish(known, workers), own_seconds(known)
-    if not len(seconds) or not seconds.any():
-        return Finish(0.0, bound)
-    rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
+    pool = Pool.of(workers)
+    return Steady.following(flow, order, plan, improve).finish(pool)
+
+
+def makespans(player: Player, workers: int, seconds: Floats, runs: int = 1, seed: int = 0) -> Floats:
+    """When all is done on so many equal workers, run by run; played once where chance decides nothing."""
     pool = Clients(count=min(workers, len(seconds)), spread=1.0, stay=math.inf)
-    makespan = float(volatile(rule, pool, seconds=seconds).makespan[0])
-    return Finish(makespan, bound)
+    played = runs if isinstance(player, Policy) and player.drawn else 1
+    return np.resize(volatile(player, pool, played, seed, seconds).makespan, runs)

@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.border import dag_of
+from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
+from eligo.estimating import estimate
+from eligo.pools import Pool
 from eligo.rows import places
 from eligo.verifying import modules, positions, strings
 from eligo.verifying.blocks import (
@@ -35,6 +37,8 @@ from eligo.verifying.blocks import (
     convolved,
     sweepable,
 )
+from eligo.verifying.documents import PLAN, check_document
+from eligo.verifying.finishes import finish_holds
 from eligo.verifying.refuting import Refuted, require
 from eligo.verifying.shares import probed_bound, shares_bound
 from eligo.version import SCHEMA
@@ -84,12 +88,14 @@ def verify(flow: object, plan: object) -> Verification:
     dag, result = dag_of(flow).labelled(), Verification(holds=False)
     claim: Any = plan.document() if hasattr(plan, "document") else plan
     try:
-        _check(claim, PLAN, "the plan")
+        check_document(claim, PLAN, "the plan")
         require(claim["fingerprint"] == dag.fingerprint(), "this plan was made for another workflow", InputError)
         profile = _eligible(dag, order := dag.indices(claim["order"]))
         result = replace(result, profile=tuple(profile.tolist()), area=int(profile.sum()))
         _agree(claim, "order", profile=result.profile, area=result.area)
         _check_summary(claim, dag, int(profile.sum()))
+        _check_orders(claim, dag)
+        _check_finish(claim, flow)
         return _proved(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
@@ -127,6 +133,39 @@ def _check_summary(claim: Proof, dag: Dag, area: int) -> None:
     _agree(claim, "order", **{key: value for key, value in told.items() if key in claim})
 
 
+def _check_orders(claim: Proof, dag: Dag) -> None:
+    """Each order that a document carries: a schedule, with the averages that are claimed; the plan's own is `ready`."""
+    entries = claim.get("orders", ())
+    orders = {entry["name"]: entry["order"] for entry in entries}
+    require(len(orders) == len(entries), "two orders have the same name", InputError)
+    require(claim.get("used") in (orders or [None]), "the order used is not among the orders", InputError)
+    require(
+        tuple(orders.get("ready") or claim["order"]) == tuple(claim["order"]), "the order 'ready' is not the plan's"
+    )
+    for entry in entries:
+        area = int(_eligible(dag, dag.indices(entry["order"])).sum())
+        told = {"average": area / max(1, len(dag)), "share": area / max(1, claim["area_bound"])}
+        _agree(entry, f"order {shorten(entry['name'])!r}", **told)
+
+
+def _check_finish(claim: Proof, flow: object) -> None:
+    """The bound on the finish, where a document has one, and that no order is done before it."""
+    if claim.get("certificate") is None:
+        require(claim.get("bound") is None, "the bound on the finish has no certificate")
+        return
+    bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
+    whole = estimate(as_workflow(flow)).own.all()
+    why = "does not hold" if whole else "cannot be checked: how long every task runs is not known"
+    require(finish_holds(flow, bound), f"the bound on the finish {why}")
+    pool = Pool(tuple(bound["workers"]), bound.get("cores"))
+    require(Pool.of(claim.get("workers", pool)) == pool, "the workers are not those of the certificate")
+    require(claim.get("bound", bound["seconds"]) == bound["seconds"], "the bound is not that of the certificate")
+    used = ends.get(claim.get("used"), claim.get("makespan"))
+    require(claim.get("makespan") == used, "the makespan is not that of the order used")
+    soon = any(end is not None and end < bound["seconds"] for end in ends.values())
+    require(not soon, "an order is done before any can be")
+
+
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
     for key, value in found.items():
         claimed = tuple(claim[key]) if isinstance(value, tuple) else claim[key]
@@ -134,49 +173,6 @@ def _agree(claim: Proof, origin: str, **found: Any) -> None:
 
 
 # What a document is made of: [kind] is a list of any length, [kind, kind, ...] one of just these; "key?" may be missing
-PLAN: dict[str, Any] = {
-    "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
-    "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
-    "seconds": float, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
-}  # fmt: skip
-SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
-PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}
-ELIMINATION: dict[str, Any] = {"order": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
-RULES: dict[str, dict[str, Any]] = {
-    "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
-    "units": {"units": [int]}, "exact": {"conflict?": [int]},
-    "sum": {"parts": [{"rule": str, "order": [str]}], "modules?": {"rule": str}},
-    "bound": {"probes?": [PROBE], "area?": int},
-    "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int},
-    "modules": {
-        "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,
-        "probes?": [PROBE],
-    },
-}  # fmt: skip
-NOUNS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _check(value: Any, kind: Any, what: str) -> None:
-    if isinstance(kind, dict):
-        require(isinstance(value, Mapping), f"{what} must be an object", InputError)
-        rule = value.get("rule")
-        require("rule" not in kind or rule in list(RULES), f"{what} has no rule {shorten(repr(rule))}", InputError)
-        kind = kind | RULES[rule] if "rule" in kind else kind
-        kinds = {key.rstrip("?"): inner for key, inner in kind.items()}
-        for key in kinds:
-            require(key in value or key not in kind, f"{what} has no {key!r}", InputError)
-        for key, one in value.items():
-            require(key in kinds, f"{what} has an unknown key {shorten(repr(key))}", InputError)
-            _check(one, kinds[key], f"{key!r} in {what}")
-    elif isinstance(kind, list):
-        fits = isinstance(value, list | tuple) and len(kind) in {1, len(value)}
-        require(fits, f"{what} must be a list{f' of {len(kind)}' if len(kind) > 1 else ''}", InputError)
-        for one, inner in zip(value, kind * len(value), strict=False):
-            _check(one, inner, what)
-    elif not isinstance(value, int | float if kind is float else kind) or (type(value) is bool and kind is not bool):
-        raise InputError(f"{what} must be {NOUNS[kind]}")
-
-
 def _eligible(dag: Dag, order: Numbers) -> Profile:
     """E(0..n) of a schedule."""
     place, step = places(len(dag), order), np.zeros(len(dag), np.int64)

@@ -1,49 +1,120 @@
 """Whether a bound on the finish holds: recomputed in exact fractions, trusting nothing but the rules' own proofs."""
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from eligo.border import as_workflow
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimating import estimate
+from eligo.workflow import Workflow
+
+READ = 1e-6  # as a share: how far off the work may be that people read of
+
+
+class Claim(NamedTuple):
+    """What a bound says, in exact numbers; *cores* is None where workers count."""
+
+    seconds: Fraction
+    t: Fraction
+    u: Fraction
+    least: Fraction
+    speeds: tuple[Fraction, ...]
+    cores: int | None
+    rule: str
+    j: int
+    tasks: float | None
+    work: float | None
 
 
 def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     """Whether no order can finish a workflow before the seconds that a bound claims, for the reason that it gives.
 
-    *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`.
+    *bound* has the keys `seconds`, `workers` (the speed of each), `rule`, `t`, `u` and `j`; for a pool of cores `workers` is
+    empty, `cores` says how many there are, and where `least` is above 0, only tasks that take so many or more are meant. For
+    the reader it has `tasks` and `work`, which must be right too.
     """
-    known = as_workflow(flow)
-    times = estimate(known)
+    known, claim = as_workflow(flow), _claim(bound)
+    seconds = _own_seconds(known)
+    heads, tails = _longest(known.dag, seconds, before=True), _longest(known.dag, seconds, before=False)
+    rows = zip(heads, tails, seconds, _cores(known, claim), strict=True)
+    inside = [(s, c) for r, q, s, c in rows if r >= claim.t and q >= claim.u and c >= claim.least]
+    if claim.rule == "path":
+        work = max((r + s + q for r, s, q in zip(heads, seconds, tails, strict=True)), default=Fraction(0))
+        return claim.seconds <= work / max(claim.speeds) and _reads(claim, len(inside), work)
+    most = (_by_work if claim.rule == "work" else _by_crowding)(claim, inside)
+    return bool(inside) and claim.seconds <= most and _reads(claim, len(inside), _work(claim, inside))
+
+
+def _own_seconds(flow: Workflow) -> list[Fraction]:
+    """How long every task runs: at least 0, where that is not known of itself."""
+    times = estimate(flow)
+    return [Fraction(time) if own else Fraction(0) for time, own in zip(times.seconds, times.own, strict=True)]
+
+
+def _reads(claim: Claim, tasks: int, work: Fraction) -> bool:
+    """Whether what people read of it is right, where it is there."""
+    counted = tasks if claim.tasks is None else claim.tasks
+    return counted == tasks and (claim.work is None or math.isclose(claim.work, work, rel_tol=READ))
+
+
+def _claim(bound: Mapping[str, Any]) -> Claim:
+    """What is claimed, refused where it makes no sense."""
     try:
-        claimed, t, u = (Fraction(float(bound[key])) for key in ("seconds", "t", "u"))
-        speeds, rule, j = [Fraction(float(speed)) for speed in bound["workers"]], bound["rule"], int(bound["j"])
-        seconds = [Fraction(time) if own else Fraction(0) for time, own in zip(times.seconds, times.own, strict=True)]
+        told = {"least": 0.0, "cores": None, "tasks": None, "work": None} | dict(bound)
+        seconds, t, u, least = (Fraction(float(told[key])) for key in ("seconds", "t", "u", "least"))
+        cores = None if told["cores"] is None else int(told["cores"])
+        speeds = tuple(Fraction(float(speed)) for speed in told["workers"]) if cores is None else (Fraction(1),)
+        read = tuple(None if told[key] is None else float(told[key]) for key in ("tasks", "work"))
+        claim = Claim(seconds, t, u, least, speeds, cores, told["rule"], int(told["j"]), *read)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no bound on a finish: {error}") from None
-    if not speeds or min(speeds) <= 0 or j < 0:
+    if min(claim.speeds, default=0) <= 0 or claim.j < 0 or claim.least < 0 or (cores is not None and cores < 1):
         raise InputError("this is no bound on a finish: there are no workers, or some do not work")
-    heads, tails = _longest(known.dag, seconds, before=True), _longest(known.dag, seconds, before=False)
-    inside = [s for r, q, s in zip(heads, tails, seconds, strict=True) if r >= t and q >= u]
-    match rule:
-        case "path":
-            whole = max((r + s + q for r, s, q in zip(heads, seconds, tails, strict=True)), default=Fraction(0))
-            return claimed <= whole / max(speeds)
-        case "work":
-            return bool(inside) and claimed <= (t + u) / max(speeds) + sum(inside) / sum(speeds)
-        case "pigeonhole":
-            return claimed <= _crowded(inside, len(speeds), j, t + u) / max(speeds)
-    raise InputError(f"this is no bound on a finish: there is no rule {rule!r}")
+    if claim.rule not in {"path", "work", "pigeonhole"}:
+        raise InputError(f"this is no bound on a finish: there is no rule {claim.rule!r}")
+    return claim
 
 
-def _crowded(inside: list[Fraction], workers: int, j: int, outside: Fraction) -> Fraction:
+def _cores(flow: Workflow, claim: Claim) -> list[Fraction]:
+    """How many cores every task takes: 1 where that is not known, or workers count."""
+    told = [flow.task(name).cores if claim.cores is not None else None for name in flow.dag.tasks]
+    return [Fraction(1 if cores is None else cores) for cores in told]
+
+
+def _at_once(claim: Claim) -> int:
+    """How many of the tasks meant run at once at most; 0 where nothing is said of that."""
+    if claim.cores is None:
+        return len(claim.speeds)
+    return int(claim.cores // claim.least) if claim.least else 0
+
+
+def _counted(claim: Claim) -> bool:
+    """Whether the work is that of cores, and not of tasks one by one."""
+    return claim.cores is not None and not claim.least and claim.rule == "work"
+
+
+def _work(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fraction:
+    """How much there is to do, in seconds or core-seconds."""
+    return sum((s * c if _counted(claim) else s for s, c in inside), Fraction(0))
+
+
+def _by_work(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fraction:
+    """How long their work takes, beside the time before and after them."""
+    outside = (claim.t + claim.u) / max(claim.speeds)
+    rate = sum(claim.speeds) if claim.cores is None else claim.cores if _counted(claim) else _at_once(claim)
+    return outside + _work(claim, inside) / rate if rate else Fraction(0)
+
+
+def _by_crowding(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fraction:
     """What one worker takes that must run j + 1 of these tasks, beside the time before and after them."""
-    if len(inside) <= j * workers:
+    first = claim.j * _at_once(claim) + 1
+    if first > len(inside) or not _at_once(claim):
         return Fraction(0)
-    longest = sorted(inside, reverse=True)[: j * workers + 1]
-    return outside + sum(longest[-(j + 1) :], Fraction(0))
+    longest = sorted((s for s, _ in inside), reverse=True)[:first]
+    return (claim.t + claim.u + sum(longest[-(claim.j + 1) :], Fraction(0))) / max(claim.speeds)
 
 
 def _longest(dag: Dag, seconds: list[Fraction], before: bool) -> list[Fraction]:

@@ -1,0 +1,28 @@
+cimport cython
+from eligo.kernels.games cimport Board, Heap
+
+@cython.final
+cdef class Crew:
+    cdef public Board board
+    cdef const double[::1] speeds
+    cdef const long long[::1] sizes
+    cdef const int[::1] sort, members
+    cdef long long room, free, asked
+    cdef Heap waiting, ends
+    cdef int[::1] task, local, first
+    cdef list queues
+    @cython.locals(k=cython.int, i=cython.int)
+    cpdef void part(self)
+    @cython.locals(now=cython.double, begun=cython.int, v=cython.int, c=cython.int)
+    cpdef double play(
+        self, unsigned long long seed, const double[::1] seconds, double[::1] begin, double[::1] end, int[::1] worker,
+        int[::1] order)
+    @cython.locals(k=cython.int, c=cython.int)
+    cpdef void reset(self, unsigned long long seed)
+    cpdef void ask(self, int c) noexcept
+    @cython.locals(k=cython.int, queue=Heap)
+    cpdef void take(self, int v)
+    @cython.locals(found=cython.int, k=cython.int, i=cython.int, v=cython.int, queue=Heap)
+    cpdef int next_task(self)
+    @cython.locals(best=Heap, v=cython.int, queue=Heap)
+    cpdef void part_ready(self)

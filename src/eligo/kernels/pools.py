@@ -1,0 +1,146 @@
+"""Workers who stay, and tasks that take as long as is known: list scheduling, event by event.
+
+Ends are seen one after another, and whoever is free is served after each. Times are sums of quotients: no product is ever
+added (see `games`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+from eligo.kernels.games import Board, Heap
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+
+class Crew:
+    """Workers playing on a board, one task at a time each; tasks may also need room, of which there is so much in all.
+
+    The free worker of the greatest speed is served first, among equals whoever waits longest. It gets the first ready task
+    that there is room for; those before it are passed over. A task needs what *sizes*, which rise, has for its sort; where
+    there is one sort, the board's own queue is used as it is, else the ready tasks of each sort queue by themselves, so
+    that nobody looks through all that do not fit. *members* are the tasks sort by sort, each sort by number.
+    """
+
+    def __init__(self, board: Board, speeds: Floats, room: int, sizes: Longs, sort: Ints, members: Ints) -> None:
+        n = board.n
+        self.board = board
+        self.speeds = speeds
+        self.room = room
+        self.sizes = sizes
+        self.sort = sort
+        self.members = members
+        self.free = room
+        self.asked = 0
+        self.waiting = Heap(speeds.shape[0])
+        self.ends = Heap(speeds.shape[0])
+        self.task = array("i", bytes(4 * speeds.shape[0]))
+        self.local = array("i", bytes(4 * n))  # the place of a task among those of its sort
+        self.first = array("i", bytes(4 * (sizes.shape[0] + 1)))  # where a sort begins among the members
+        self.queues: list[Heap] = []
+        if sizes.shape[0] > 1:
+            self.part()
+
+    def part(self) -> None:
+        """A queue for every sort."""
+        for k in range(self.sizes.shape[0]):
+            i = self.first[k]
+            while i < self.board.n and self.sort[self.members[i]] == k:
+                self.local[self.members[i]] = i - self.first[k]
+                i += 1
+            self.first[k + 1] = i
+            self.queues.append(Heap(i - self.first[k]))
+
+    def play(self, seed: int, seconds: Floats, begin: Floats, end: Floats, worker: Ints, order: Ints) -> float:
+        """Play until every task is executed: when each begins and ends, on which worker, and the order in which they begin.
+
+        Returns when the last one ends. A task that needs more room than there is, and all behind it, are never begun.
+        """
+        self.reset(seed)
+        now = 0.0
+        begun = 0
+        while True:
+            v = self.next_task()
+            while v >= 0:
+                c = self.waiting.top()
+                self.waiting.remove(c)
+                self.take(v)
+                self.task[c] = v
+                begin[v] = now
+                end[v] = now + seconds[v] / self.speeds[c]
+                worker[v] = c
+                order[begun] = v
+                begun += 1
+                self.ends.put(c, -end[v], 0)
+                v = self.next_task()
+            c = self.ends.top()
+            if c < 0:
+                return now
+            self.ends.remove(c)
+            v = self.task[c]
+            now = end[v]
+            self.free += self.sizes[self.sort[v]]
+            self.board.finish(v)
+            self.ask(c)
+
+    def reset(self, seed: int) -> None:
+        """Begin again: time 0, everybody free."""
+        self.board.reset(seed)
+        self.waiting.clear()
+        self.ends.clear()
+        for k in range(len(self.queues)):
+            self.queues[k].clear()
+        self.free = self.room
+        self.asked = 0
+        for c in range(self.speeds.shape[0]):
+            self.ask(c)
+
+    def ask(self, c: int) -> None:
+        """Worker c has nothing to do."""
+        self.asked += 1
+        self.waiting.put(c, self.speeds[c], self.asked)
+
+    def take(self, v: int) -> None:
+        """Task v begins."""
+        k = self.sort[v]
+        if self.sizes.shape[0] > 1:
+            queue = self.queues[k]
+            queue.remove(self.local[v])
+        self.board.take(v)
+        self.free -= self.sizes[k]
+
+    def next_task(self) -> int:
+        """The first ready task that there is room for and somebody free, or -1."""
+        if self.waiting.size == 0 or self.free < self.sizes[0]:
+            return -1
+        if self.sizes.shape[0] == 1:
+            return self.board.best.top()
+        self.part_ready()
+        found = -1
+        for k in range(self.sizes.shape[0]):
+            if self.sizes[k] > self.free:
+                break
+            queue = self.queues[k]
+            i = queue.top()
+            if i >= 0:
+                v = self.members[self.first[k] + i]
+                if found < 0 or self.board.best.before(v, found):
+                    found = v
+        return found
+
+    def part_ready(self) -> None:
+        """What became ready, or has another score, goes to the queue of its sort; the board still knows its key."""
+        best = self.board.best
+        v = best.top()
+        while v >= 0:
+            self.board.hide(v)
+            queue = self.queues[self.sort[v]]
+            queue.put(self.local[v], best.key[v], best.tie[v])
+            v = best.top()

@@ -1,0 +1,192 @@
+"""Schedules on steady pools: who runs what from when to when, by a list or a policy, and improved forward and backward.
+
+Whoever is free gets the first ready task, the fastest worker first; where tasks share cores, the first that there are enough
+for. Forward-backward improvement [1]_ lists the tasks anew by a schedule of the reversed dag, which lists them by when they
+ended before, and so on while that gains: a task with time to spare gives way to those without.
+
+.. [1] Li, Willis (1992): An iterative scheduling technique for resource-constrained project scheduling. EJOR 56.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.errors import InputError
+from eligo.kernels.games import Board
+from eligo.kernels.pools import Crew
+from eligo.kernels.windows import longest_after
+from eligo.names import Name
+from eligo.pools import Floats, Pool, cores_of
+from eligo.rows import Ints, places
+from eligo.theory.eligibility import Order, order_indices
+from eligo.workflow import Workflow, dag_of
+
+Longs = NDArray[np.int64]
+
+MOST_PLAYED = 41  # schedules that an improvement looks at
+MOST_TASKS = 4_000_000  # in all of them together
+BY_RANK = 0  # ties, as the kernel numbers them
+PARTS = 1_000  # of a core: a task's cores are counted in these, rounded up
+
+
+class Schedule(NamedTuple):
+    """When every task begins and ends, on which worker (0 is the fastest), and the sequence in which they begin."""
+
+    begin: Floats
+    end: Floats
+    worker: Ints
+    sequence: Ints
+
+    @property
+    def makespan(self) -> float:
+        """When the last task ends."""
+        return float(self.end.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What the tasks of a dag take, seconds and, on a pool of cores, cores, and what there is for them."""
+
+    dag: Dag
+    seconds: Floats
+    pool: Pool
+    cores: Floats | None = None
+
+    def __post_init__(self) -> None:
+        amounts = (self.seconds,) if self.cores is None else (self.seconds, self.cores)
+        for amount in amounts:
+            if len(amount) != len(self.dag) or not (np.isfinite(amount).all() and (amount >= 0).all()):
+                raise InputError(f"each of {len(self.dag):,} tasks takes some time, and cores where these count")
+        if (self.cores is None) != (self.pool.cores is None):
+            raise InputError(f"on {self.pool}, {'no ' if self.cores is not None else ''}cores of tasks are needed")
+        if self.cores is not None and self.cores.max(initial=0) > self.pool.size:
+            raise InputError(f"a task needs {self.cores.max():g} cores, and there are {self.pool.size:,}")
+
+    @cached_property
+    def _sorts(self) -> tuple[int, Longs, Ints, Ints]:
+        """The room that there is, what the sorts of tasks need of it, each task's sort, and the tasks sort by sort."""
+        if self.cores is None:
+            none = np.zeros(len(self.dag), np.int32)
+            return 0, np.zeros(1, np.int64), none, none
+        needs = np.ceil(self.cores * PARTS - 1e-6).astype(np.int64)
+        sizes, which = np.unique(needs, return_inverse=True)
+        members = np.argsort(which, kind="stable").astype(np.int32)
+        return self.pool.size * PARTS, sizes, which.astype(np.int32), members
+
+    @cached_property
+    def _speeds(self) -> Floats:
+        """Of all who can ever be busy at once."""
+        n, (room, sizes, _, _) = len(self.dag), self._sorts
+        if self.cores is None:
+            return np.array(self.pool.speeds[:n])
+        return np.ones(min(n, room // int(sizes[0])) if sizes[0] else n)
+
+    @cached_property
+    def _remaining(self) -> Floats:
+        """The longest path from every task on, itself included, in seconds."""
+        after, order = np.zeros(len(self.dag)), np.ascontiguousarray(self.dag.order[::-1])
+        longest_after(self.dag.child_ptr, self.dag.child, order, self.seconds, after)
+        return after + self.seconds
+
+    @property
+    def by_path(self) -> Ints:
+        """All tasks, those of the longest remaining path first."""
+        return np.argsort(-self._remaining, kind="stable").astype(np.int32)
+
+    @property
+    def longest_path(self) -> float:
+        """What nothing can end before, as far as the longest path says, on the fastest worker."""
+        return float(self._remaining.max(initial=0.0)) / self.pool.fastest
+
+    def crew(self, board: Board) -> Crew:
+        """The pool, ready to play on a board of the dag."""
+        room, sizes, sort, members = self._sorts
+        return Crew(board, self._speeds, room, sizes, sort, members)
+
+    def played(self, board: Board, seed: int = 0) -> Schedule:
+        """The schedule where whoever is free gets what the board, such as that of a policy, says."""
+        n = len(self.dag)
+        if board.n != n:
+            raise InputError(f"a board of {board.n:,} tasks is none of this dag, which has {n:,}")
+        found = Schedule(np.zeros(n), np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.int32))
+        if n:
+            self.crew(board).play(seed, self.seconds, *found)
+        return found
+
+    def dual(self) -> "Terms":
+        """The same on the dag whose arcs are turned round."""
+        return Terms(self.dag.dual(), self.seconds, self.pool, self.cores)
+
+    def listed(self, sequence: Ints) -> Schedule:
+        """The schedule where whoever is free gets the ready task that comes first in a sequence of all of them."""
+        return self.played(ranked_board(self.dag, places(len(self.dag), sequence)))
+
+
+def terms_of(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object) -> Terms:
+    """What a workflow's tasks take and what there is for them, with the cores that its tasks ask for."""
+    meant, dag = Pool.of(pool), dag_of(flow)
+    known = flow if isinstance(flow, Workflow) else Workflow(dag)
+    return Terms(dag, np.ascontiguousarray(seconds, np.float64), meant, cores_of(known, meant))
+
+
+def ranked_board(dag: Dag, rank: Ints) -> Board:
+    """A board on which the ready task of the smallest rank goes first."""
+    sources = np.flatnonzero(dag.indegree == 0).astype(np.int32)
+    rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, sources)
+    return Board(*rows, np.zeros(len(dag)), np.zeros(0), 0.0, BY_RANK, rank, False)
+
+
+def improved(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object, order: Order) -> tuple[Name, ...]:
+    """An order that ends no later than this one on a pool, and often sooner.
+
+    >>> dag = Dag.from_arcs([("a", "b"), ("b", "c")], tasks=["x", "y", "a", "b", "c"])
+    >>> improved(dag, [2.0, 2.0, 1.0, 1.0, 2.0], 2, ["x", "y", "a", "b", "c"])
+    ('a', 'x', 'b', 'y', 'c')
+    """
+    terms = terms_of(flow, seconds, pool)
+    begun = terms.listed(order_indices(terms.dag, order))
+    return terms.dag.named(improved_schedule(terms, begun).sequence)
+
+
+def improved_schedule(terms: Terms, begun: Schedule) -> Schedule:
+    """The best schedule found forward and backward, from one that is there already: that one where none is better.
+
+    It is begun again from the longest remaining paths, and from the longest paths before, while there are schedules left to
+    look at. Listed in the order in which its tasks begin the best comes out again, so that this order is as good.
+    """
+    left = min(MOST_PLAYED, max(3, MOST_TASKS // max(1, len(terms.dag)))) - 1
+    best, back = begun, terms.dual()
+    starts: tuple[Callable[[], Schedule], ...] = (
+        lambda: begun,
+        lambda: terms.listed(terms.by_path),
+        lambda: terms.listed(_latest_end_first(back.listed(back.by_path))),
+    )
+    for cost, start in enumerate(starts):
+        if left < cost + 2 or best.makespan <= terms.longest_path:
+            break
+        found, used = to_and_fro(terms, back, start(), left - cost)
+        best, left = min(best, found, key=lambda schedule: schedule.makespan), left - cost - used
+    return best
+
+
+def to_and_fro(terms: Terms, back: Terms, begun: Schedule, most: int) -> tuple[Schedule, int]:
+    """The best schedule from this one on, while each round gains, and how many more were looked at."""
+    best, looked = begun, 0
+    while looked + 2 <= most:
+        now = terms.listed(_latest_end_first(back.listed(_latest_end_first(best))))
+        looked += 2
+        if now.makespan >= best.makespan:
+            break
+        best = now
+    return best, looked
+
+
+def _latest_end_first(schedule: Schedule) -> Ints:
+    """For the dag the other way round: time runs backward there, and who ended last begins first."""
+    backward = schedule.sequence[::-1]
+    return backward[np.argsort(-schedule.end[backward], kind="stable")]

@@ -1,0 +1,71 @@
+"""What a plan's document is made of: the kind of every key, those with a question mark where they are there.
+
+A list has entries of one kind, or as many kinds as entries; a tuple names kinds of which one will do.
+"""
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any
+
+from eligo.errors import InputError, shorten
+from eligo.verifying.refuting import require
+
+PLAN: dict[str, Any] = {
+    "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
+    "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
+    "seconds": float, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
+    "orders?": [{"name": str, "order": [str], "average": float, "share": float, "polls?": [float], "makespan?": float}],
+    "used?": str, "workers?": (int, str), "makespan?": (float, NoneType), "bound?": (float, NoneType),
+    "certificate?": (dict, NoneType), "seconds_from?": (str, NoneType),
+    "known?": dict,
+}  # fmt: skip
+SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
+PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}
+ELIMINATION: dict[str, Any] = {"order": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
+RULES: dict[str, dict[str, Any]] = {
+    "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
+    "units": {"units": [int]}, "exact": {"conflict?": [int]},
+    "sum": {"parts": [{"rule": str, "order": [str]}], "modules?": {"rule": str}},
+    "bound": {"probes?": [PROBE], "area?": int},
+    "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int},
+    "modules": {
+        "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,
+        "probes?": [PROBE],
+    },
+}  # fmt: skip
+NOUNS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "an object",
+    NoneType: "null",
+}
+
+
+def check_document(value: Any, kind: Any, what: str) -> None:
+    """Refuse what is not of that kind: `PLAN`, or a part of it."""
+    if isinstance(kind, dict):
+        require(isinstance(value, Mapping), f"{what} must be an object", InputError)
+        rule = value.get("rule")
+        require("rule" not in kind or rule in list(RULES), f"{what} has no rule {shorten(repr(rule))}", InputError)
+        kind = kind | RULES[rule] if "rule" in kind else kind
+        kinds = {key.rstrip("?"): inner for key, inner in kind.items()}
+        for key in kinds:
+            require(key in value or key not in kind, f"{what} has no {key!r}", InputError)
+        for key, one in value.items():
+            require(key in kinds, f"{what} has an unknown key {shorten(repr(key))}", InputError)
+            check_document(one, kinds[key], f"{key!r} in {what}")
+    elif isinstance(kind, list):
+        fits = isinstance(value, list | tuple) and len(kind) in {1, len(value)}
+        require(fits, f"{what} must be a list{f' of {len(kind)}' if len(kind) > 1 else ''}", InputError)
+        for one, inner in zip(value, kind * len(value), strict=False):
+            check_document(one, inner, what)
+    else:
+        several = kind if isinstance(kind, tuple) else (kind,)
+        nouns = " or ".join(NOUNS[one] for one in several)
+        require(any(_is(value, one) for one in several), f"{what} must be {nouns}", InputError)
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, int | float if kind is float else kind) and (type(value) is not bool or kind is bool)

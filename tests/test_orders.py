@@ -1,0 +1,407 @@
+"""One plan, plainly told: which order is used and written, what the others would give, and all of it checked when saved."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eligo
+from eligo import families
+from eligo.cli import run
+from eligo.cli.finishes import lasting
+from eligo.cli.orders import candidates, table
+from eligo.planning import plan
+from eligo.pools import Pool
+from eligo.prioritising import order_to_follow
+from eligo.scheduling import improved_schedule
+from eligo.simulation import figures
+from eligo.simulation.figures import order_figures
+from eligo.simulation.steady import finish_on
+from eligo.workflow import Task, Workflow
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+Words = Callable[..., tuple[int, str, str]]
+#: one source that many wait for stands last, behind others that nobody waits for
+TIMED = [
+    *({"name": f"lone{i}", "seconds": 60} for i in range(6)),
+    {"name": "hub", "seconds": 600},
+    *({"name": f"leaf{i}", "after": ["hub"], "seconds": 300} for i in range(8)),
+]
+
+
+@pytest.fixture
+def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Words:
+    """The command, in a folder with some workflows: exit code, standard output, standard error."""
+    shutil.copy(EXAMPLES / "pie.yaml", tmp_path)
+    (tmp_path / "timed.json").write_text(json.dumps({"tasks": TIMED}))
+    (tmp_path / "torn.arcs").write_text("a x\nb x\na y\nb y\nc u\nd v\n")
+    (tmp_path / "chain.arcs").write_text("a b\nb c\n")
+    (tmp_path / "empty.json").write_text('{"tasks": []}')
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words: str) -> tuple[int, str, str]:
+        code = run(list(words))
+        return code, *capfd.readouterr()
+
+    return said
+
+
+def shown(out: str) -> dict[str, str]:
+    """The rows of the table by order, each from its mark on."""
+    rows = re.findall(r"^([* ] (?!order)\S+) {2,}(\d.*|not counted.*)$", out, re.M)
+    return {label[2:]: f"{label[0]} {rest}" for label, rest in rows}
+
+
+# The table
+
+
+def test_the_order_used_is_marked_shown_and_written(say: Words) -> None:
+    out = say("plan", "pie.yaml")[1]
+    rows = shown(out)
+    assert list(rows) == ["ready", "finish", "fifo"]
+    assert [name for name, row in rows.items() if row.startswith("*")] == ["finish"]
+    assert "You get `finish`: 1.83 tasks ready, 22 % more than first come, first served." in out
+    assert "█ finish" in out
+    assert rows["ready"].endswith("1.83  most possible (proved)  4.10  4.03  4.00")
+    assert "1.50  81.8 %" in rows["fifo"]
+    first = re.search(r"^this order: (.*)$", out, re.M)
+    assert first
+    assert first[1].split(", ") == say("plan", "pie.yaml", "--names")[1].split()
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"),
+    [("ready", "ready"), ("plan", "ready"), ("balanced", "balanced"), ("fifo", "fifo"), ("lifo", "lifo"), ("mine", "mine")],
+)  # fmt: skip
+def test_another_order_is_used_on_demand(say: Words, asked: str, used: str) -> None:
+    Path("mine").write_text("crust\napples\nsauce\nfill\nbake\nserve\n")
+    out = say("plan", "pie.yaml", "--order", asked)[1]
+    rows = shown(out)
+    assert [name for name, row in rows.items() if row.startswith("*")] == [used]
+    assert len(rows) == 3 + (used not in {"ready", "finish", "fifo"})
+    assert f"You get `{used}`" in out
+    order = say("plan", "pie.yaml", "--order", asked, "--names")[1].split()
+    assert f"this order: {', '.join(order)}" in out
+    document = json.loads(say("plan", "pie.yaml", "--order", asked, "--json")[1])
+    assert document["used"] == used
+    assert {entry["name"]: entry["order"] for entry in document["orders"]}[used] == order
+
+
+def test_first_come_first_served_is_the_one_that_gains_are_told_against(say: Words) -> None:
+    document = json.loads(say("plan", "pie.yaml", "--json")[1])
+    usual = {entry["name"]: entry for entry in document["orders"]}["fifo"]
+    assert usual["average"] == document["average_first_come"]
+    assert list(order_to_follow("pie.yaml", "fifo")) == usual["order"]
+
+
+def test_what_is_proved_is_said_of_the_order_that_it_is_proved_of(say: Words) -> None:
+    out = say("plan", "timed.json", "--order", "fifo")[1]
+    assert out.startswith("No order can have more tasks ready at any moment than `ready`.\nYou get `fifo`: ")
+    assert "· bound at each step" in out
+    assert say("plan", "timed.json", "--order", "ready")[1].startswith(
+        "No order can have more tasks ready at any moment than `ready`.\nYou get `ready`: "
+    )
+    assert "no single order is best at every moment; `" in say("plan", "torn.arcs")[1].lower()
+
+
+def test_where_nothing_is_gained_that_is_said(say: Words) -> None:
+    told = "nothing to gain here: first come, first served does as well"
+    assert told in say("plan", "chain.arcs")[1]
+    assert told not in say("plan", "chain.arcs", "--order", "fifo")[1]
+    assert told not in say("plan", "pie.yaml")[1]
+    assert told not in say("plan", "timed.json", "--workers", "2")[1]
+    pair = [{"name": "short", "seconds": 1}, {"name": "also", "seconds": 1}, {"name": "long", "seconds": 9}]
+    Path("pair.json").write_text(json.dumps({"tasks": pair}))
+    out = say("plan", "pair.json")[1]
+    assert told not in out
+    assert "does as well; --workers 16 says what time is gained" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert told in say("plan", "pair.json", "--workers", "16")[1]
+    Path("mine").write_text("crust\napples\nfill\nsauce\nbake\nserve\n")
+    out = say("plan", "pie.yaml", "--order", "mine")[1]
+    assert told not in out
+    assert "nothing is gained by `mine`: first come, first served does as well" in out
+
+
+def test_nothing_to_do_reads_well(say: Words) -> None:
+    assert say("plan", "empty.json")[1] == "There are no tasks, so there is nothing to put in order.\n"
+    document = json.loads(say("plan", "empty.json", "--json")[1])
+    assert [(entry["name"], entry["average"]) for entry in document["orders"]] == [
+        ("ready", 0.0), ("finish", 0.0), ("fifo", 0.0),
+    ]  # fmt: skip
+    say("plan", "empty.json", "--save", "plan.json")
+    assert say("verify", "empty.json", "plan.json")[0] == 0
+
+
+def test_a_share_is_at_least_so_much_where_the_bound_is_not_attained() -> None:
+    flow = Workflow(families.random_layered(5, 8, seed=2))
+    found = plan(flow, "quick")
+    assert found.area < found.area_bound
+    lines = list(table(candidates(flow, found, "finish", None, whole=True)))
+    assert "ready on average, of possible" in lines[0]
+    assert all("at least" in line for line in lines[1:])
+    assert "proved" not in "".join(lines)
+
+
+@pytest.mark.parametrize("dag", [families.FAMILIES["layered"](8, 60, seed=1), families.FAMILIES["layered"](50_000, 1)])
+def test_long_numbers_fit_on_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dag: eligo.Dag) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = "an-order-with-a-name-longer-than-any-screen-is-wide-is-not-what-anybody-wants.txt"
+    Path(mine).write_text("\n".join(dag.named(dag.order)))
+    flow = Workflow(dag, {name: Task(name=name, seconds=863.9) for name in dag.tasks})
+    found = plan(flow, "quick")
+    for used in ("finish", "critical-path-seconds", mine):
+        for pool in (None, Pool.of(16)):
+            lines = list(table(candidates(flow, found, used, pool, whole=True)))
+            assert max(map(len, lines)) <= 80
+            assert ("16 workers" in lines[0]) == (pool is not None)
+
+
+def test_next_steps_tell_of_workers_where_run_times_are_known(say: Words) -> None:
+    assert "eligo plan timed.json --workers 16  says when it ends" in say("plan", "timed.json")[1]
+    assert "--workers" not in say("plan", "pie.yaml")[1]
+    assert "says when it ends" not in say("plan", "timed.json", "--workers", "2")[1]
+
+
+def test_a_large_dag_is_not_played_in_passing(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eligo.cli.orders.MOST_PLAYED", 5)
+    monkeypatch.setattr(figures, "MOST_PLAYED", 5)
+    out = say("plan", "pie.yaml")[1]
+    assert "not counted: too many tasks" in shown(out)["finish"]
+    assert "rounds" not in out
+    assert "█ ready" in out
+    assert "--names prints it" in out
+    assert "You get `finish`" in " ".join(say("plan", "pie.yaml", "-o", "out.yaml")[1].split())
+    document = json.loads(say("plan", "pie.yaml", "--json")[1])
+    assert [(entry["name"], entry["polls"]) for entry in document["orders"]] == [
+        ("ready", []),
+        ("finish", []),
+        ("fifo", []),
+    ]
+
+
+def test_the_finish_of_every_order_is_shown_and_that_of_the_order_used_is_the_documents(say: Words) -> None:
+    out = say("plan", "timed.json", "--workers", "2")[1]
+    assert re.search(r"^  order .* 2 workers$", out, re.M)
+    assert shown(out)["fifo"].endswith("33 min")
+    assert shown(out)["finish"].endswith("30 min")
+    assert "2 workers: about 30 min" in out
+    document = json.loads(say("plan", "timed.json", "--workers", "2", "--json")[1])
+    assert {e["name"]: e["makespan"] for e in document["orders"]} == {"ready": 1800.0, "finish": 1800.0, "fifo": 1980.0}
+    assert document["makespan"] == 1800.0
+    assert json.loads(say("plan", "timed.json", "--workers", "2", "--json", "--order", "fifo")[1])["makespan"] == 1980.0
+    flow = eligo.read("timed.json")
+    assert finish_on(flow, 2, order_to_follow(flow, "fifo")).makespan == 1980.0
+
+
+def test_programs_are_told_what_people_are(say: Words) -> None:
+    document = json.loads(say("plan", "pie.yaml", "--json")[1])
+    flow = eligo.read("pie.yaml")
+    for entry in document["orders"]:
+        expected = order_figures(flow.dag, entry["order"])
+        assert (entry["average"], tuple(entry["polls"])) == (expected.ready, expected.polls)
+        assert entry["share"] == entry["average"] * 6 / document["area_bound"]
+    assert document["orders"][0]["order"] == document["order"]
+
+
+# Saved and checked
+
+
+@pytest.fixture
+def saved(say: Words) -> dict[str, Any]:
+    say("plan", "timed.json", "--order", "fifo", "--workers", "2", "--save", "plan.json")
+    document = json.loads(Path("plan.json").read_text())
+    assert [entry["name"] for entry in document["orders"]] == ["ready", "fifo"]
+    assert all("polls" not in entry for entry in document["orders"])
+    return dict(document)
+
+
+def test_a_saved_plan_carries_both_orders_and_both_certificates(say: Words, saved: dict[str, Any]) -> None:
+    code, out, _ = say("verify", "timed.json", "plan.json")
+    assert code == 0
+    assert "the proof holds" in out
+    assert re.search(r"^order ready +a schedule, 7\.\d+ ready, ends after 30 min$", out, re.M)
+    assert re.search(r"^order fifo, used +a schedule, .* ends after 33 min$", out, re.M)
+    assert "no order ends before 30 min on 2 workers" in out
+    assert saved["certificate"]["seconds"] == saved["bound"]
+
+
+def swapped(order: list[str]) -> list[str]:
+    return [order[-1], *order[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d.update(area=d["area"] + 1), "the area is not what follows from the order"),
+        (lambda d: d.update(used="lifo"), "the order used is not among the orders"),
+        (lambda d: d["orders"][0].update(order=d["orders"][1]["order"]), "the order 'ready' is not the plan's"),
+        (lambda d: d["orders"][1].update(order=swapped(d["orders"][1]["order"])), "'leaf7' comes before 'hub'"),
+        (lambda d: d["orders"][1].update(order=d["orders"][1]["order"][1:]), "'lone0'"),
+        (lambda d: d["orders"][1].update(average=d["orders"][1]["average"] + 1), "the average is not what follows"),
+        (lambda d: d["orders"][0].update(share=0.5), "the share is not what follows from the order 'ready'"),
+        (lambda d: d["orders"][1].update(makespan=1860.0), "the makespan is not that of the order used"),
+        (lambda d: d["orders"][0].update(makespan=1860.0), "'ready' is said to end after 31 min, and ends after 30 min"),
+        (lambda d: d["orders"][0].update(makespan=60.0), "an order is done before any can be"),
+        (lambda d: d.update(makespan=1860.0), "the makespan is not that of the order used"),
+        (lambda d: d.update(workers=3), "the workers are not those of the certificate"),
+        (lambda d: d.update(bound=1700.0), "the bound is not that of the certificate"),
+        (lambda d: d["certificate"].update(seconds=1801.0), "the bound on the finish does not hold"),
+        (lambda d: d["certificate"].update(workers=[1.0]*3), "the bound on the finish does not hold"),
+        (lambda d: d["certificate"].update(t=700.0), "the bound on the finish does not hold"),
+        (lambda d: d["certificate"].update(tasks=3), "the bound on the finish does not hold"),
+        (lambda d: d["certificate"].update(work=3.0), "the bound on the finish does not hold"),
+    ],
+)  # fmt: skip
+def test_whatever_is_changed_is_noticed(
+    say: Words, saved: dict[str, Any], change: Callable[[dict[str, Any]], None], told: str
+) -> None:
+    change(saved)
+    Path("plan.json").write_text(json.dumps(saved))
+    code, out, err = say("verify", "timed.json", "plan.json")
+    assert code != 0
+    assert told in out + err
+
+
+def test_seconds_that_changed_are_noticed(say: Words, saved: dict[str, Any]) -> None:
+    slower = [task | {"seconds": 10} for task in TIMED]
+    Path("timed.json").write_text(json.dumps({"tasks": slower}))
+    assert say("verify", "timed.json", "plan.json")[0] == 1
+
+
+def test_plans_of_before_and_documents_of_the_command_hold(say: Words, saved: dict[str, Any]) -> None:
+    new = ("orders", "used", "workers", "makespan", "bound", "certificate", "seconds_from")
+    Path("old.json").write_text(json.dumps({key: value for key, value in saved.items() if key not in new}))
+    assert say("verify", "timed.json", "old.json")[0] == 0
+    Path("whole.json").write_text(say("plan", "timed.json", "--workers", "2", "--json")[1])
+    assert say("verify", "timed.json", "whole.json")[0] == 0
+    Path("wrong.json").write_text(json.dumps(saved | {"certificate": 3}))
+    assert "'certificate' in the plan must be an object" in say("verify", "timed.json", "wrong.json")[2]
+
+
+# Next steps
+
+
+def test_next_steps_are_true(say: Words) -> None:
+    out = say("plan", "pie.yaml")[1]
+    assert "eligo plan pie.yaml --names      prints the whole order" in out
+    assert "instead" not in out
+    err = say("plan", "pie.yaml", "-o", "out.yaml")[2]
+    assert err == "eligo: order written: finish\neligo: wrote out.yaml\n"
+
+
+# Compared on steady workers
+
+
+def test_a_comparison_has_the_finish_on_steady_workers(say: Words) -> None:
+    words = ("compare", "timed.json", "--runs", "4", "--rates", "2", "--schedulers", "plan,fifo")
+    code, out, _ = say(*words, "--workers", "1,2", "--results", "r.csv", "-o", "page.html")
+    told = "if tasks take as long as the file says; no failures, no transfers"
+    assert code == 0
+    assert told in " ".join(out.split())
+    assert re.search(r"^ +1 worker +2 workers *$", out, re.M)
+    assert re.search(r"^ plan +\*1\.000 +\*1\.000 *$", out, re.M)
+    assert told in Path("page.html").read_text("utf-8")
+    assert '<td class="marked">*1.000</td>' in Path("page.html").read_text("utf-8")
+    assert ",plan,steady,workers=2,0,4,makespan,1800.0," in Path("r.csv").read_text()
+    document = json.loads(say(*words, "--json")[1])["best"]["timed.json"]["steady"]
+    assert list(document) == ["4", "16", "64"]
+    flow = eligo.read("timed.json")
+    for count, ratios in document.items():
+        assert ratios["plan"] == pytest.approx(1 + finish_on(flow, int(count), "plan").gap)
+
+
+def test_without_seconds_there_is_no_such_table(say: Words) -> None:
+    words = ("compare", "pie.yaml", "timed.json", "--runs", "2", "--rates", "2")
+    out = say(*words)[1]
+    assert out.count("no transfers") == 1
+    assert (
+        "nothing is said of steady workers"
+        in say("compare", "pie.yaml", "--runs", "2", "--rates", "2", "--workers", "4")[2]
+    )
+    for wrong in ("0", "four", "-1"):
+        code, _, err = say(*words, "--workers", wrong)
+        assert code == 2
+        assert "whole number" in err
+
+
+def test_an_experiment_can_be_about_steady_workers_alone(say: Words) -> None:
+    experiment = "dags: [{}]\nschedulers: [plan, mine.txt]\ngames: {{steady: {{workers: [2]}}}}\nruns: 3\n"
+    Path("mine.txt").write_text("\n".join(str(task["name"]) for task in TIMED))
+    Path("e.yaml").write_text(experiment.format("timed.json"))
+    out = say("compare", "e.yaml")[1]
+    assert "plan serves best, or within half a per cent of it, in this game." in out
+    Path("f.yaml").write_text(experiment.format("pie.yaml"))
+    assert "how long tasks run is not known" in say("compare", "f.yaml")[2]
+    Path("g.yaml").write_text(experiment.format("timed.json").replace("[2]", "[0]"))
+    assert "workers are a whole number from 1" in say("compare", "g.yaml")[2]
+
+
+# On pools, with what is known
+
+
+def test_a_saved_plan_for_any_pool_is_checked(say: Words) -> None:
+    for asked, pool in (("2", 2), ("2x1.0,1x0.5", "2x1.0,1x0.5"), ("1x0.001", "1x0.001"), ("3 cores", "3 cores")):
+        assert say("plan", "timed.json", "--workers", asked, "--save", "plan.json")[0] == 0
+        saved = json.loads(Path("plan.json").read_text())
+        assert saved["workers"] == pool
+        assert {entry["name"]: entry["makespan"] for entry in saved["orders"]}["finish"] == saved["makespan"]
+        code, out, _ = say("verify", "timed.json", "plan.json")
+        assert (code, out[:3]) == (0, "Yes")
+        assert "earliest finish" in out
+        for wrong in (7, "2x1.0,1x0.25", "4 cores"):
+            Path("wrong.json").write_text(json.dumps(saved | {"workers": wrong}))
+            assert "the workers are not those of the certificate" in say("verify", "timed.json", "wrong.json")[1]
+    Path("wrong.json").write_text(json.dumps(saved | {"workers": "many"}))
+    assert say("verify", "timed.json", "wrong.json")[0] == 2
+    Path("wrong.json").write_text(json.dumps(saved | {"certificate": None}))
+    assert "has no certificate" in say("verify", "timed.json", "wrong.json")[1]
+    Path("wrong.json").write_text(json.dumps(saved | {"certificate": saved["certificate"] | {"work": "much"}}))
+    assert "this is no bound on a finish" in say("verify", "timed.json", "wrong.json")[2]
+
+
+def test_an_order_is_made_for_the_pool_once(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(terms: Any, begun: Any) -> Any:
+        made.append(str(terms.pool))
+        return improved_schedule(terms, begun)
+
+    monkeypatch.setattr("eligo.prioritising.improved_schedule", counted)
+    monkeypatch.setattr("eligo.simulation.steady.improved_schedule", counted)
+    words = ("plan", "timed.json", "--workers", "2x1,1x0.5", "-o", "order.txt", "--save", "plan.json")
+    _, out, err = say(*words)
+    assert len(made) == 1
+    assert "order written: finish for 3 workers" in err
+    saved = json.loads(Path("plan.json").read_text())
+    written = Path("order.txt").read_text().split()
+    assert written == next(entry["order"] for entry in saved["orders"] if entry["name"] == "finish")
+    ended = finish_on("timed.json", "2x1,1x0.5", written).makespan
+    assert (ended, f"all done after {lasting(ended)}" in " ".join(out.split())) == (saved["makespan"], True)
+
+
+def test_a_finish_by_a_history_is_checked_with_that_history(say: Words) -> None:
+    names = ["apples", "crust", "fill", "bake", "sauce", "serve"]
+    rows = [f"{name},{60 * place}" for place, name in enumerate(names, 1)]
+    Path("runs.csv").write_text("\n".join(["task,seconds", *rows]))
+    Path("less.csv").write_text("\n".join(["task,seconds", *rows[1:]]))
+    _, out, _ = say("plan", "pie.yaml", "--history", "runs.csv", "--workers", "2", "--save", "plan.json")
+    assert "if tasks take as long as runs.csv says" in out
+    code, _, err = say("verify", "pie.yaml", "plan.json")
+    assert code == 2
+    assert "rests on run times from runs.csv, which are needed again: eligo verify FILE PLAN --history FILE" in err
+    assert say("verify", "pie.yaml", "plan.json", "--history", "runs.csv")[0] == 0
+    code, out, _ = say("verify", "pie.yaml", "plan.json", "--history", "less.csv")
+    assert (code, "how long every task runs is not known" in out) == (1, True)
+    Path("kinds.csv").write_text("kind,seconds\nbake,600\n")
+    for words in (("--save", "plan.json"), ("--save", "plan.json", "--cores", "4")):
+        _, out, _ = say("plan", "pie.yaml", "--history", "kinds.csv", *words)
+        assert say("verify", "pie.yaml", "plan.json")[0] == 0
+    assert "4 cores: no time is promised, for the own run time of 6 tasks is not known" in " ".join(out.split())
+    assert re.search(r"^  order .*at a time$", out, re.M)
+    saved = json.loads(Path("plan.json").read_text())
+    assert (saved["workers"], saved["makespan"], saved["certificate"]) == ("4 cores", None, None)
