@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.estimating import kind_of
 from eligo.plotting.labels import counted
 from eligo.plotting.vectors import Bar, Line, gantt
 from eligo.running.seen import Seen
+from eligo.workflow import Task
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +91,7 @@ def workers_chart(seen: Seen, times: Times, lasting: Lasting) -> tuple[str, str]
     row = {name: place for place, name in enumerate(names)}
     rows = np.array([row[client] for client in times.clients], np.int64)
     if len(times.task) <= MOST_BARS and len(names) <= MOST_ROWS:
-        styles, legend = _kind_styles(seen, times)
+        styles, legend = _styles(seen, times)
         return gantt(names, _each(seen, times, rows, styles, lasting), seen.seconds, legend, lasting), ""
     merged = -(-len(names) // MOST_ROWS)
     labels = names if merged == 1 else [f"{part[0]} + {len(part) - 1:,}" for part in _chunks(names, merged)]
@@ -113,22 +115,24 @@ def _natural(name: str) -> tuple[str, int, str]:
     return stem, int(name[len(stem) :] or 0), name
 
 
-def _kind_styles(seen: Seen, times: Times) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """A colour for each of the kinds that took longest, and what the colours mean."""
-    taken: Counter[str] = Counter()
+def _styles(seen: Seen, times: Times) -> tuple[list[str], list[tuple[str, str]]]:
+    """For every task the colour of its kind, where that is one of those that took longest; and what the colours mean."""
+    kinds, taken = seen.kinds, Counter[str]()
+    if len(set(kinds)) == 1:  # all run one program: their names tell more
+        kinds = [kind_of(Task(name=label)) for label in seen.labels]
     for task, seconds in zip(times.task.tolist(), (times.ended - times.began).tolist(), strict=True):
-        taken[seen.kinds[task]] += seconds
-    most = [kind for kind, _ in taken.most_common(COLOURED)]
-    styles = {kind: f"k{place}" for place, kind in enumerate(most)}
-    legend = [(kind, styles[kind]) for kind in most]
-    legend += [(f"{counted(len(taken) - len(most), 'other kind')}", OTHERS)] if len(taken) > len(most) else []
-    return styles, legend + ([("failed", FAILED)] if not times.good.all() else [])
+        taken[kinds[task]] += seconds
+    most = {kind: f"k{place}" for place, (kind, _) in enumerate(taken.most_common(COLOURED))}
+    legend = [*most.items()]
+    legend += [(counted(len(taken) - len(most), "other kind"), OTHERS)] if len(taken) > len(most) else []
+    legend += [] if times.good.all() else [("failed", FAILED)]
+    return [most.get(kind, OTHERS) for kind in kinds], legend
 
 
-def _each(seen: Seen, times: Times, rows: NDArray[np.int64], styles: dict[str, str], lasting: Lasting) -> Iterator[Bar]:
+def _each(seen: Seen, times: Times, rows: NDArray[np.int64], styles: list[str], lasting: Lasting) -> Iterator[Bar]:
     columns = (times.task, rows, times.began, times.ended, times.good)
     for task, row, began, ended, good in zip(*(column.tolist() for column in columns), strict=True):
-        style = styles.get(seen.kinds[task], OTHERS) if good else FAILED
+        style = styles[task] if good else FAILED
         when = f"{lasting(round(ended - began, 2))}, from {lasting(round(began, 2))} on"
         said = f"{seen.labels[task]}: {when}{'' if good else ', failed'}"
         yield Bar(row, began, ended, style, said)
