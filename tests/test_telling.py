@@ -301,6 +301,8 @@ DOCUMENTED = {
     "cluster one": "cluster pie.yaml --size 2",
     "cluster by seconds": "cluster timed.json --seconds 3",
     "cluster all": "cluster pie.yaml --sizes 2,1",
+    "status": "status small.yaml",
+    "why": "why small.yaml b",
     "compare": "compare pie.yaml --runs 2 --rates 2,4",
     "reproduce": "reproduce clustering --quick",
 }
@@ -330,6 +332,11 @@ def test_every_key_is_documented(say: Words, case: str) -> None:
     Path("wrong.json").write_text('["serve"]')
     Path("kinds.csv").write_text("kind,seconds\nbake,60\n")
     say("plan", "pie.yaml", "--save", "plan.json", "-o", "order.txt")
+    Path("small.yaml").write_text(
+        "tasks: [{name: a, run: 'true'}, {name: b, run: 'false', after: [a]}, {name: c, run: 'true', after: [b]}]"
+    )
+    if case in {"status", "why"}:
+        say("run", "small.yaml", "--retries", "0")
     document = json.loads(say(*DOCUMENTED[case].split(), "--json")[1])
     assert document["schema"] == SCHEMA
     verb = case.partition(" ")[0]

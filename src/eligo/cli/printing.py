@@ -27,6 +27,9 @@ PLAIN = str.maketrans(
         "│": "|",
         "┤": "|",
         "└": "+",
+        "▓": "=",
+        "▒": "-",
+        "░": ".",
     }
     | dict(zip(BLOCKS, " .:-=+*%#", strict=True))
 )
@@ -117,6 +120,17 @@ def _legend(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], 
     shown = [f"█ {name}" if profile != other else f"█ {name}, as first come, first served"]
     shown += ["─ first come, first served"] if profile != other else []
     return "  ".join([*shown, *(["· bound at each step"] if profile != bound else [])])
+
+
+def harmless(text: str) -> str:
+    r"""The text with what would move the cursor, change colours or turn letters round written out.
+
+    >>> print(harmless("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1] for letter in text)
 
 
 def json_text(document: Mapping[str, Any], ascii_only: bool = False) -> str:

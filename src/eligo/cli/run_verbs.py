@@ -10,7 +10,8 @@ from eligo.cli.options import Args, Columns, Env, From, Json, Outside, Reverse
 
 __all__ = ["app"]
 
-Folder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run.")]
+Folder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE.")]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by its name.")]
 
 
 @app.command()
@@ -41,6 +42,7 @@ def run(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only how it ended.")] = False,
     json: Json = False,
 ) -> int:
     """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
@@ -59,7 +61,48 @@ def run(
         skip_done=skip_done,
         directory=directory,
         json=json,
+        quiet=quiet,
     )
     if file is None:
         return answer(flow_of_run(resume), request)
     return answer(read_told(file, from_, allow_outside, reverse, (args, env, columns)), request)
+
+
+@app.command()
+def status(folder: Folder, json: Json = False) -> int:
+    """Where a run stands, also while it goes on: counts, what runs since when, and failures by cause."""
+    from eligo.cli.seeing import show_status
+
+    return show_status(folder, json)
+
+
+@app.command()
+def why(folder: Folder, task: TaskName, json: Json = False) -> int:
+    """Why a task of a run stands where it does: what it waits for, its place in the order, and how it was tried."""
+    from eligo.cli.seeing import show_why
+
+    return show_why(folder, task, json)
+
+
+@app.command()
+def log(
+    folder: Folder,
+    task: TaskName,
+    err: Annotated[bool, typer.Option("--err", help="Standard error instead of standard output.")] = False,
+    attempt: Annotated[int | None, typer.Option(help="Which attempt, from 1: the last.")] = None,
+) -> int:
+    """What a task of a run printed, also while it runs."""
+    from eligo.cli.seeing import show_log
+
+    return show_log(folder, task, err, attempt)
+
+
+@app.command()
+def report(
+    folder: Folder,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Where to write it: RUN/report.html.")] = None,
+) -> int:
+    """The report of a run, as one page: ready tasks, what each worker did, what decided its end, failures."""
+    from eligo.cli.seeing import write_report
+
+    return write_report(folder, output)

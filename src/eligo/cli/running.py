@@ -10,11 +10,14 @@ from types import FrameType
 from typing import Any
 
 from eligo.cli.finishes import lasting
-from eligo.cli.plans import tell
-from eligo.cli.printing import print_json, print_lines
+from eligo.cli.plans import tell, working
+from eligo.cli.printing import harmless, print_json, print_lines
+from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
 from eligo.errors import InputError, shorten
+from eligo.plotting.labels import counted
 from eligo.running import Result, Resumed, Retries, RunFolder, Runner, Settings, begun, carried_out
+from eligo.running.progress import Progress
 from eligo.workflow import Workflow
 
 FAILED, INTERRUPTED = 1, 130
@@ -36,6 +39,7 @@ class RunRequest:
     skip_done: bool
     directory: str | None
     json: bool
+    quiet: bool = False
 
     def settings(self) -> Settings:
         """The same in the library's words."""
@@ -72,11 +76,17 @@ def answer(flow: Workflow, request: RunRequest) -> int:
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
         folder.describe(flow)
-        runner, resumed = begun(flow, request.on, request.settings(), folder)
+        with working(f"planning {counted(len(flow), 'task')}"):
+            runner, resumed = begun(flow, request.on, request.settings(), folder)
         tell(_resumed(resumed, place))
-        with watching(runner, sys.stderr), interruptible(runner):
+        progress = Progress(flow, runner, request.settings().slots)
+        with (
+            watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet),
+            interruptible(runner),
+        ):
             result = carried_out(runner)
-    return _told(flow, runner, result, place, request)
+    report = written_report(place)
+    return _told(runner, result, place, request, report)
 
 
 def default_folder(flow: Workflow) -> str:
@@ -127,14 +137,14 @@ def _resumed(resumed: Resumed, place: str) -> list[str]:
     return [f"going on with {place}: tasks {', '.join(parts)}"] if parts else []
 
 
-def _told(flow: Workflow, runner: Runner, result: Result, place: str, request: RunRequest) -> int:
+def _told(runner: Runner, result: Result, place: str, request: RunRequest, report: str | None) -> int:
     """Say how it ended."""
     game = result.execution
     left = len(game.dag) - len(game.executed) - len(result.failed) - len(game.futile)
     if request.json:
-        print_json(document(result, place, request))
+        print_json(document(result, place, request) | {"report": report})
     else:
-        print_lines([_sentence(result, place), *_failures(flow, runner, result)])
+        print_lines([*_failures(runner, result), _sentence(result, place, report)])
     if runner.store is not None and runner.store.error is not None:
         raise InputError(f"{runner.store.path}: cannot be written, so nothing more was begun: {runner.store.error}")
     if left and runner.stopping:
@@ -158,7 +168,7 @@ def document(result: Result, place: str, request: RunRequest) -> dict[str, Any]:
     }
 
 
-def _sentence(result: Result, place: str) -> str:
+def _sentence(result: Result, place: str, report: str | None) -> str:
     game = result.execution
     done = (
         f"{len(game.executed):,} of {len(game.dag):,} tasks done"
@@ -167,15 +177,17 @@ def _sentence(result: Result, place: str) -> str:
     )
     bad = f", {len(result.failed):,} failed" if result.failed else ""
     futile = f", {len(game.futile):,} wait for these" if game.futile else ""
-    return f"{done}{bad}{futile}, in {lasting(result.seconds)}; logs are in {place}/logs."
+    where = f"logs are in {place}/logs" if report is None else f"{report} shows it"
+    return f"{done}{bad}{futile}, in {lasting(result.seconds)}; {where}."
 
 
-def _failures(flow: Workflow, runner: Runner, result: Result) -> list[str]:
+def _failures(runner: Runner, result: Result) -> list[str]:
     told = []
     for task, why in list(result.failed.items())[:MOST_SHOWN]:
         work = runner.work(task, runner.tries[task])
         log = getattr(work, "err", "")
         where = f" ({os.path.relpath(log)})" if log and os.path.exists(log) else ""
-        told.append(f"{shorten(task)}: {why}, {runner.tries[task]} tries{where}")
+        tries = runner.tries[task]
+        told.append(harmless(f"{shorten(task)}: {why}, {tries} {'try' if tries == 1 else 'tries'}{where}"))
     more = len(result.failed) - MOST_SHOWN
-    return told + ([f"... and {more:,} more"] if more > 0 else [])
+    return told + ([f"... and {more:,} more that failed"] if more > 0 else [])

@@ -49,6 +49,9 @@ class Job:
     memory: int = 0
     #: how many seconds each task may take; None: as long as it likes
     timeout: float | None = None
+    #: how many of its tasks have ended, and since when the next one is under way, by the clock on the wall
+    ended: int = 0
+    since: float = 0.0
 
 
 class Ending(NamedTuple):

@@ -3,13 +3,18 @@
 import os
 import secrets
 import signal
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
+
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.planning import plan
+from eligo.rows import Ints
 from eligo.stores import Store
 from eligo.workflow import Workflow
 
@@ -73,6 +78,15 @@ class RunFolder:
         for task in list(game.failed):
             game.release(task)
         return resumed
+
+    def planned(self, flow: Workflow) -> Ints:
+        """The order of the workflow's plan: as it was kept, else made now and kept with its curves for whoever looks."""
+        kept = self.store.curves().get("order")
+        if kept is None:
+            made = plan(flow)
+            kept = array("q", made.sequence.tolist())
+            self.store.keep_curves(order=kept, plan=made.profile, bound=made.upper_bound)
+        return np.array(kept, np.int32)
 
     def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
         """What is left of an earlier run of another form of the workflow: the file changed."""

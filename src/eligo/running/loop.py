@@ -1,5 +1,6 @@
 """The one loop: whoever is free asks, the allocator decides, the engine runs, the execution learns, the store keeps."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,8 @@ from eligo.stores import Attempt, Store
 
 #: at most so long is waited at a time, so that whoever watches sees the clock go on
 TICK = 0.25
+#: what runs just now is told to the store so often, and so soon after a failure
+TELLING, SOON = 1.0, 0.2
 
 
 @dataclass(eq=False)
@@ -47,6 +50,8 @@ class Runner:
     values: dict[Name, Any] = field(default_factory=dict)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
+    #: how many seconds those took that are done
+    took: dict[Name, float] = field(default_factory=dict)
     #: the jobs that are under way, by number
     running: dict[int, Job] = field(default_factory=dict)
     stopping: bool = False
@@ -59,6 +64,7 @@ class Runner:
         self._later: list[tuple[float, int, Name]] = []  # when what failed is tried again
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
+        self._told = 0.0  # when the present is told to the store next, by the monotonic clock
         if self.store is not None:
             names = self.execution.dag.tasks
             self.tries.update(names[v] for v in self.store.attempted() if v < len(names))
@@ -73,7 +79,19 @@ class Runner:
             self._keep()
             self.watch(self)
         if self.store is not None:
+            self.store.note("present", self.present())
             self.store.flush()
+
+    def present(self) -> str:
+        """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
+        number, ahead = self.execution.dag.number, time.time() - time.monotonic()
+        running = [
+            [number(task), self.tries[task], str(job.client), round(job.since, 3)]
+            for job in self.running.values()
+            for task in job.tasks[job.ended : job.ended + 1]
+        ]
+        again = [[number(task), round(due + ahead, 1)] for due, _, task in self._later]
+        return json.dumps({"running": running, "again": again}, separators=(",", ":"))
 
     def stop(self) -> None:
         """Begin nothing more; what runs may end."""
@@ -114,11 +132,13 @@ class Runner:
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
         first = self.priority.get(grant.tasks[0], 0)
         job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout)
+        job.since = time.time()
         self.running[job.number] = job
         self.engine.start(job)
 
     def _accept(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
+            ending.job.ended, ending.job.since = ending.place + 1, ending.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
             self._note(ending)
@@ -132,7 +152,7 @@ class Runner:
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        self.values[task] = ending.value
+        self.values[task], self.took[task] = ending.value, ending.ended - ending.began
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
             self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
@@ -143,6 +163,7 @@ class Runner:
         """A task failed, or was lost: what else its job had comes back, and it may be tried again."""
         game, task = self.execution, ending.task
         rest = [other for other in ending.job.tasks[ending.place :] if other not in game.executed]
+        self.tries.subtract(ending.job.tasks[ending.place + 1 :])  # these were not begun
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
@@ -153,6 +174,7 @@ class Runner:
             game.give_up(task)
             return
         game.fail(task)
+        self._told = min(self._told, time.monotonic() + SOON)
         if counted[task] <= most:
             due = time.monotonic() + self.retries.wait(counted[task], self._random)
             heappush(self._later, (due, self._attempts, task))
@@ -183,7 +205,12 @@ class Runner:
 
     def _keep(self) -> None:
         """Hand new moves and attempts to the store; where it cannot write, nothing more is begun."""
-        if self.store is None or (self._kept == len(self.execution.journal) and not self._notes):
+        if self.store is None:
+            return
+        if time.monotonic() >= self._told:
+            self._told = time.monotonic() + TELLING
+            self.store.note("present", self.present())
+        if self._kept == len(self.execution.journal) and not self._notes:
             return
         self.store.add(self.execution.since(self._kept), self._notes)
         self._kept, self._notes = len(self.execution.journal), []

@@ -23,10 +23,13 @@ from eligo.running.functions import Callables, callables_of
 from eligo.running.loop import Runner
 from eligo.running.retrying import Retries
 from eligo.running.skipping import up_to_date
+from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow
 
 #: slow workers get what matters least; no second copies, which would write the same files
 CAREFUL = Rules(slow=SLOW)
+#: the policies that go by the order of the workflow's plan
+PLANNED = {"finish", "balanced", "plan"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +145,7 @@ def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, 
     flow = as_workflow(graph)
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
+            kept.describe(flow)
             return carried_out(begun(flow, on, settings, kept)[0])
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as kept:
         return carried_out(begun(flow, on, settings, kept)[0])
@@ -161,7 +165,9 @@ def begun(
         up_to_date(flow, resumed.execution, place)
     needs = needs_of(flow)
     engine = _local(settings, folder, needs) if on == "local" else _engine(on)
-    return made(flow, resumed.execution, engine, settings, commands, folder, needs), resumed
+    order = folder.planned(flow) if settings.policy in PLANNED else None
+    folder.store.open_session(settings.policy, settings.slots, engine.name)
+    return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
 
 
 def _local(settings: Settings, folder: RunFolder, needs: "Needs | None") -> Engine:
@@ -202,9 +208,11 @@ def made(  # noqa: PLR0913, PLR0917
     work: Callable[[Name, int], Any],
     folder: RunFolder | None = None,
     needs: Needs | None = None,
+    order: Order | None = None,
 ) -> Runner:
     """A runner with the settings' allocator."""
-    chosen = allocator(settings.policy, flow, game, rules=informed(settings.rules, flow), seed=settings.seed)
+    rules = informed(settings.rules, flow)
+    chosen = allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
     return Runner(
         game,
         chosen,

@@ -1,5 +1,6 @@
 """Stores: the journal of an execution made durable, with what was seen of every attempt."""
 
-from eligo.stores.sqlite import Attempt, Store, read_facts
+from eligo.stores.looking import Kept, Session, read_facts, read_run, under_way
+from eligo.stores.sqlite import Attempt, Store
 
-__all__ = ["Attempt", "Store", "read_facts"]
+__all__ = ["Attempt", "Kept", "Session", "Store", "read_facts", "read_run", "under_way"]

@@ -13,3 +13,14 @@ CREATE TABLE attempt (
     memory INTEGER,
     lost INTEGER NOT NULL
 );
+-- every time that it was begun or gone on with; it has no end where it goes on still, or was killed
+CREATE TABLE session (
+    number INTEGER PRIMARY KEY,
+    began REAL NOT NULL,
+    ended REAL,
+    policy TEXT NOT NULL,
+    workers INTEGER NOT NULL,
+    engine TEXT NOT NULL
+);
+-- of the plan: its order, and after each step the tasks ready in it and the most there can be; 8 bytes a number
+CREATE TABLE curve (name TEXT PRIMARY KEY, points BLOB NOT NULL) WITHOUT ROWID;

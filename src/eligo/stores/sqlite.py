@@ -8,18 +8,21 @@ import fcntl
 import os
 import sqlite3
 import threading
+import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 from eligo.errors import InputError
 
 VERSION = 1
+MOVES_KEPT = "SELECT moves FROM journal ORDER BY first"
+ATTEMPTS_KEPT = "SELECT * FROM attempt ORDER BY number"
 MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
+LOOKED_AT = (0.01, 0.05, 0.1)  # seconds after which a lock is tried again: whoever looks whether it is held has it too
 
 
 class Attempt(NamedTuple):
@@ -45,6 +48,9 @@ class Store:
         self._database = _opened(self.path)
         self._moves, self._first = array("q"), self._count()
         self._attempts: list[Attempt] = []
+        self._notes: dict[str, str] = {}
+        self._noted: dict[str, str] = {}
+        self._session = 0
         (self._last,) = self._database.execute("SELECT coalesce(max(number), 0) FROM attempt").fetchone()
         self._wanted = threading.Condition()
         self._closing, self._busy = False, False
@@ -63,6 +69,33 @@ class Store:
         with self._database:
             self._database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts.items())
 
+    def note(self, name: str, value: str) -> None:
+        """Keep what is known of the run just now, soon, where it is not what was noted before."""
+        with self._wanted:
+            if self._noted.get(name) != value:
+                self._noted[name] = self._notes[name] = value
+                self._wanted.notify()
+
+    def open_session(self, policy: str, workers: int, engine: str) -> None:
+        """Keep that it is begun, or gone on with, now; `close` keeps when that ended."""
+        with self._database as database:
+            found = database.execute(
+                "INSERT INTO session (began, policy, workers, engine) VALUES (?, ?, ?, ?)",
+                (time.time(), policy, workers, engine),
+            )
+            database.execute("DELETE FROM fact WHERE name = 'present'")
+        self._session = found.lastrowid or 0
+
+    def curves(self) -> "dict[str, array[int]]":
+        """What is kept of the plan, by name."""
+        return {name: unpacked_numbers(points) for name, points in self._database.execute("SELECT * FROM curve")}
+
+    def keep_curves(self, **curves: Sequence[int]) -> None:
+        """Keep the plan's order and curves, as long as the tasks are these."""
+        with self._database as database:
+            packed = ((name, array("q", points).tobytes()) for name, points in curves.items())
+            database.executemany("INSERT OR REPLACE INTO curve VALUES (?, ?)", packed)
+
     def tasks(self) -> dict[str, bytes]:
         """The tasks that the journal speaks of, in the order of their numbers, each with its digest."""
         return dict(self._database.execute("SELECT name, digest FROM task ORDER BY number"))
@@ -78,6 +111,7 @@ class Store:
             database.executemany("UPDATE attempt SET task = -1 - ? WHERE task = ?", moved)
             database.execute("UPDATE attempt SET task = -1 - task WHERE task < 0")
             database.execute("DELETE FROM task")
+            database.execute("DELETE FROM curve")
             rows = ((number, name, digest) for number, (name, digest) in enumerate(tasks.items()))
             database.executemany("INSERT INTO task VALUES (?, ?, ?)", rows)
             packed = array("q", moves)
@@ -94,14 +128,11 @@ class Store:
 
     def moves(self) -> "array[int]":
         """Every move that was kept."""
-        found = array("q")
-        for (packed,) in self._database.execute("SELECT moves FROM journal ORDER BY first"):
-            found.frombytes(packed)
-        return found
+        return unpacked_numbers(b"".join(row for (row,) in self._database.execute(MOVES_KEPT)))
 
     def attempts(self) -> Iterator[Attempt]:
         """Every attempt that was kept, in order."""
-        for row in self._database.execute("SELECT * FROM attempt ORDER BY number"):
+        for row in self._database.execute(ATTEMPTS_KEPT):
             yield Attempt._make(row)
 
     def attempted(self) -> list[int]:
@@ -123,7 +154,7 @@ class Store:
     def flush(self) -> None:
         """Wait until all is kept."""
         with self._wanted:
-            self._wanted.wait_for(lambda: self.error or not (self._moves or self._attempts or self._busy))
+            self._wanted.wait_for(lambda: self.error or not (self._waiting() or self._busy))
         if self.error is not None:
             raise InputError(f"{self.path}: cannot be written: {self.error}")
 
@@ -133,8 +164,17 @@ class Store:
             self._closing = True
             self._wanted.notify()
         self._thread.join()
+        with suppress(sqlite3.Error):  # a full disk was told of already
+            self._end_session()
         self._database.close()
         os.close(self._lock)
+
+    def _end_session(self) -> None:
+        with self._database as database:
+            database.execute("UPDATE session SET ended = ? WHERE number = ?", (time.time(), self._session))
+
+    def _waiting(self) -> bool:
+        return bool(self._moves or self._attempts or self._notes)
 
     def _count(self) -> int:
         found = self._database.execute("SELECT first, length(moves) / 8 FROM journal ORDER BY first DESC LIMIT 1")
@@ -147,41 +187,33 @@ class Store:
             with self._wanted:
                 self._busy = False
                 self._wanted.notify_all()
-                self._wanted.wait_for(lambda: self._moves or self._attempts or self._closing)
-                moves, attempts = self._moves, self._attempts
-                if not (moves or attempts):
+                self._wanted.wait_for(lambda: self._waiting() or self._closing)
+                if not self._waiting():
                     return
-                self._moves, self._attempts, self._busy = array("q"), [], True
+                moves, attempts, notes = self._moves, self._attempts, self._notes
+                self._moves, self._attempts, self._notes, self._busy = array("q"), [], {}, True
             try:
-                self._keep(moves, attempts)
+                self._keep(moves, attempts, notes)
             except sqlite3.Error as error:
                 self.error = error
                 with self._wanted:
                     self._wanted.notify_all()
                 return
 
-    def _keep(self, moves: "array[int]", attempts: list[Attempt]) -> None:
+    def _keep(self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str]) -> None:
         with self._database as database:
             if moves:
                 database.execute("INSERT INTO journal VALUES (?, ?)", (self._first, moves.tobytes()))
             database.executemany("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts)
+            database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", notes.items())
         self._first += len(moves)
 
 
-def read_facts(path: str | Path) -> dict[str, str]:
-    """What is known of a run, whoever writes it now."""
-    with closing(reading(path)) as database:
-        return dict(database.execute("SELECT name, value FROM fact"))
-
-
-def reading(path: str | Path) -> sqlite3.Connection:
-    """A run that is only looked at."""
-    try:
-        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=MOST_BUSY, uri=True)
-        database.execute("SELECT count(*) FROM fact")
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: this is no run: {error}") from None
-    return database
+def unpacked_numbers(points: bytes) -> "array[int]":
+    """Numbers of 8 bytes, as they are kept."""
+    found = array("q")
+    found.frombytes(points)
+    return found
 
 
 def _opened(path: str) -> sqlite3.Connection:
@@ -207,9 +239,12 @@ def _schema() -> str:
 def _locked(path: str) -> int:
     """Hold a lock file as long as the process lives; whoever comes second is refused."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise InputError(f"{path.removesuffix('.lock')}: this run is under way already, in another process") from None
-    return descriptor
+    for wait in (*LOOKED_AT, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError:
+            if wait is not None:
+                time.sleep(wait)
+    os.close(descriptor)
+    raise InputError(f"{path.removesuffix('.lock')}: this run is under way already, in another process")
