@@ -254,7 +254,7 @@ def _of_dask(bare: Dag) -> Policy:
 def finish(flow: Workflow, bare: Dag, order: Order | None) -> Policy:
     """What ends soonest as far as is known: `balanced` in tasks, or in the seconds of tasks or of their kinds."""
     known, place = estimate(flow), rank_of(bare, _planned(flow, order))
-    if known.level == "nothing":
+    if known.level == "nothing" or not len(flow):
         return replace(balanced(bare, _larger_twins_first(flow, bare, place)), name="finish")
     larger = places(len(bare), np.lexsort((place, -_input_sizes(flow))).astype(np.int32))
     return replace(balanced(bare, larger, known.seconds), name="finish")

@@ -70,16 +70,17 @@ class Store:
     def begin(self, tasks: Mapping[str, bytes], moves: Sequence[int] = ()) -> None:
         """Begin a journal of these tasks anew, with moves that were made already; attempts are kept."""
         with self._database as database:
-            renumbered = {name: number for number, name in enumerate(tasks)}
-            old = dict(database.execute("SELECT number, name FROM task"))
-            gone = len(tasks)
-            moved = [(renumbered.get(name, gone), number) for number, name in old.items()]
-            database.execute("DELETE FROM journal")
-            database.executemany("UPDATE attempt SET task = -1 - ? WHERE task = ?", moved)
-            database.execute("UPDATE attempt SET task = -1 - task WHERE task < 0")
+            old = {name: number for number, name in database.execute("SELECT number, name FROM task")}
+            moved = ((old[name], number) for number, name in enumerate(tasks) if name in old)
+            database.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
+            database.executemany("INSERT INTO moved VALUES (?, ?)", moved)
+            renumbered = "coalesce((SELECT new FROM moved WHERE old = task), ?)"  # what is gone is behind the last one
+            database.execute(f"UPDATE attempt SET task = {renumbered}", (len(tasks),))  # noqa: S608 - our own words
+            database.execute("DROP TABLE moved")
             database.execute("DELETE FROM task")
             rows = ((number, name, digest) for number, (name, digest) in enumerate(tasks.items()))
             database.executemany("INSERT INTO task VALUES (?, ?, ?)", rows)
+            database.execute("DELETE FROM journal")
             packed = array("q", moves)
             if packed:
                 database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
@@ -104,9 +105,9 @@ class Store:
         for row in self._database.execute("SELECT * FROM attempt ORDER BY number"):
             yield Attempt._make(row)
 
-    def attempted(self) -> list[int]:
+    def attempted(self) -> Iterator[int]:
         """The task of every attempt, by number."""
-        return [number for (number,) in self._database.execute("SELECT task FROM attempt")]
+        return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
     def add(self, moves: Sequence[int], attempts: Sequence[Attempt] = ()) -> None:
         """Keep moves and attempts, soon; a disk that cannot is told by `error` and by `flush`."""
@@ -154,9 +155,9 @@ class Store:
                 self._moves, self._attempts, self._busy = array("q"), [], True
             try:
                 self._keep(moves, attempts)
-            except sqlite3.Error as error:
-                self.error = error
+            except Exception as error:  # whatever it is: those who wait must hear of it
                 with self._wanted:
+                    self.error = error
                     self._wanted.notify_all()
                 return
 
