@@ -20,6 +20,7 @@ from eligo.errors import InputError
 
 VERSION = 1
 MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
+LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
 
 
 class Attempt(NamedTuple):
@@ -47,6 +48,7 @@ class Store:
         self._attempts: list[Attempt] = []
         (self._last,) = self._database.execute("SELECT coalesce(max(number), 0) FROM attempt").fetchone()
         self._wanted = threading.Condition()
+        self._hurry = threading.Event()  # somebody waits for what is not kept yet
         self._closing, self._busy = False, False
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._write, name="eligo store", daemon=True)
@@ -123,8 +125,10 @@ class Store:
 
     def flush(self) -> None:
         """Wait until all is kept."""
+        self._hurry.set()
         with self._wanted:
             self._wanted.wait_for(lambda: self.error or not (self._moves or self._attempts or self._busy))
+        self._hurry.clear()
         if self.error is not None:
             raise InputError(f"{self.path}: cannot be written: {self.error}")
 
@@ -132,6 +136,7 @@ class Store:
         """Keep what is left, and let go of the file."""
         with self._wanted:
             self._closing = True
+            self._hurry.set()
             self._wanted.notify()
         self._thread.join()
         self._database.close()
@@ -149,6 +154,8 @@ class Store:
                 self._busy = False
                 self._wanted.notify_all()
                 self._wanted.wait_for(lambda: self._moves or self._attempts or self._closing)
+            self._hurry.wait(LINGER)
+            with self._wanted:
                 moves, attempts = self._moves, self._attempts
                 if not (moves or attempts):
                     return
