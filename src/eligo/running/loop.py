@@ -9,8 +9,11 @@ from random import Random
 from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent
-from eligo.engines import Ending, Engine, Job, Work
-from eligo.execution import Execution
+from eligo.allocating.asking import all_or_none
+from eligo.engines import Command, Ending, Engine, Job, Work
+from eligo.engines.performing import lost
+from eligo.errors import EligoError
+from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.running.retrying import Retries
 from eligo.stores import Attempt, Store
@@ -43,13 +46,15 @@ class Runner:
     size: int = 1
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
-    #: what tasks returned, why those that failed for good did, and how often each was tried
+    #: what functions returned, why tasks that failed for good did, and how often each that is not done was tried
     values: dict[Name, Any] = field(default_factory=dict)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
     #: the jobs that are under way, by number
     running: dict[int, Job] = field(default_factory=dict)
     stopping: bool = False
+    #: whether what runs is to be stopped, and was not told so yet
+    aborting: bool = False
 
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
@@ -60,18 +65,24 @@ class Runner:
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
         if self.store is not None:
-            names = self.execution.dag.tasks
-            self.tries.update(names[v] for v in self.store.attempted() if v < len(names))
+            names, left = self.execution.dag.tasks, self.execution.codes
+            self.tries.update(names[v] for v in self.store.attempted() if v < len(names) and left[v] != EXECUTED)
 
     def run(self) -> None:
         """Run until all is done, nothing more can be, or it was stopped and what runs has ended."""
-        while self._going():
-            if not self.stopping:
-                self._try_again()
-                self._start()
-            self._accept(self.engine.wait(self._patience()))
+        try:
+            while self._going():
+                if not self.stopping:
+                    self._try_again()
+                    self._start()
+                if self.aborting:
+                    self.aborting = False
+                    self.engine.cancel(list(self.running.values()))
+                self._accept(self.engine.wait(self._patience()))
+                self._keep()
+                self.watch(self)
+        finally:
             self._keep()
-            self.watch(self)
         if self.store is not None:
             self.store.flush()
 
@@ -80,9 +91,8 @@ class Runner:
         self.stopping = True
 
     def abort(self) -> None:
-        """Stop what runs too."""
-        self.stopping = True
-        self.engine.cancel(list(self.running.values()))
+        """Stop what runs too, as soon as the loop comes to it: this may be called while it does anything else."""
+        self.stopping = self.aborting = True
 
     def _going(self) -> bool:
         if self.running:
@@ -98,9 +108,13 @@ class Runner:
             if self.size > 1:
                 asks = [replace(ask, size=self.size) for ask in asks]
             grants = self.allocator.hand_out(asks)
-            for grant in grants:
-                self._begin(grant)
-            if not grants or self.needs is None:
+            if not grants:
+                return
+            with all_or_none(self.execution, grants):
+                while grants:
+                    self._begin(grants[0])
+                    del grants[0]
+            if self.needs is None:
                 return
 
     def _copying(self) -> bool:
@@ -114,8 +128,14 @@ class Runner:
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
         first = self.priority.get(grant.tasks[0], 0)
         job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout)
-        self.running[job.number] = job
-        self.engine.start(job)
+        try:
+            self.engine.start(job)
+        except EligoError:  # it was put wrongly, and would be again
+            raise
+        except Exception as error:  # whatever keeps an engine from it, others of its jobs may end well
+            self._accept([lost(job, f"could not be begun: {type(error).__name__}: {error}"[:1000])])
+        else:
+            self.running[job.number] = job
 
     def _accept(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
@@ -132,7 +152,12 @@ class Runner:
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        self.values[task] = ending.value
+        if not isinstance(
+            ending.job.works[ending.place], Command
+        ):  # which has none, and there may be a million of them
+            self.values[task] = ending.value
+        for counted in (self.tries, self._losses, self._own):
+            counted.pop(task, None)
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
             self.allocator.learn(ending.job.client, task, ending.ended - ending.began)

@@ -14,7 +14,7 @@ from eligo.allocating.prudent import SLOW
 from eligo.engines import Engine
 from eligo.engines.futures import on_executor
 from eligo.engines.local import LocalEngine
-from eligo.errors import InputError, TaskFailedError
+from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.commands import Commands
@@ -52,6 +52,10 @@ class Settings:
     def __post_init__(self) -> None:
         if self.workers is not None and (type(self.workers) is not int or self.workers < 1):
             raise InputError(f"there is at least one worker, a whole number of them, and {self.workers!r} is none")
+        if type(self.size) is not int or self.size < 1:
+            raise InputError(f"a worker gets at least one task at once, and {self.size!r} is none")
+        if not self.most_failures >= 1:
+            raise InputError(f"nothing more is begun after some failures, and {self.most_failures!r} are none")
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
             raise InputError(f"a task may take some seconds, and {self.timeout!r} are none")
 
@@ -153,15 +157,24 @@ def begun(
     """A run of a workflow's commands in a folder, ready to go on from what was done there."""
     place = settings.directory or _place_of(flow)
     mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
-    commands = Commands(flow, place, folder.logs, mark)
+    commands, needs = Commands(flow, place, folder.logs, mark), needs_of(flow)
     commands.check()
+    if on == "local":
+        _check_room(flow, settings.slots)
     commands.make_folders()
     resumed = folder.resume(flow)
     if settings.skip_done:
         up_to_date(flow, resumed.execution, place)
-    needs = needs_of(flow)
     engine = _local(settings, folder, needs) if on == "local" else _engine(on)
     return made(flow, resumed.execution, engine, settings, commands, folder, needs), resumed
+
+
+def _check_room(flow: Workflow, cores: int) -> None:
+    """Refuse what could never be begun."""
+    for task in flow.details.values():
+        if task.cores is not None and task.cores > cores:
+            wants = f"task {shorten(task.name)!r} wants {task.cores:g} cores"
+            raise InputError(f"{wants}, and there are {cores}: it could never be begun").cured_by("workers")
 
 
 def _local(settings: Settings, folder: RunFolder, needs: "Needs | None") -> Engine:
