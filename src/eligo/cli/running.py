@@ -37,11 +37,11 @@ class RunRequest:
     directory: str | None
     json: bool
 
-    def settings(self) -> Settings:
-        """The same in the library's words."""
+    def settings(self, policy: str | None = None) -> Settings:
+        """The same in the library's words, or with another policy."""
         return Settings(
             workers=self.workers,
-            policy=self.policy,
+            policy=policy or self.policy,
             size=self.fat,
             retries=Retries(most=self.retries),
             timeout=self.timeout,

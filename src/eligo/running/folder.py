@@ -62,8 +62,18 @@ class RunFolder:
 
         write(flow.labelled(), str(self.path / KEPT), "json")
         path = flow.origin.path if flow.origin else None
-        if path is not None:
+        if path is not None and os.path.realpath(path) != os.path.realpath(self.path / KEPT):
             self.store.remember(file=os.path.realpath(path), folder=os.path.realpath(os.path.dirname(path)))
+
+    def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
+        """Where tasks run: where it is *wanted*, as it was before, in the folder of the workflow's file, or here."""
+        known = self.store.facts()
+        path = flow.origin.path if flow.origin else None
+        beside = known.get("folder") or (os.path.dirname(path) if path else "")
+        place = os.path.realpath(wanted or known.get("directory") or beside or os.curdir)
+        if wanted is not None:
+            self.store.remember(directory=place)
+        return place
 
     def resume(self, flow: Workflow) -> Resumed:
         """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back."""
@@ -143,7 +153,7 @@ def end_strays(mark: str, patience: float = MOST_DYING) -> None:
 
 
 def _strays(wanted: bytes) -> list[int]:
-    """The processes beside this one with a word in their environment; those that ended, and are only waited for, have none."""
+    """The processes beside this one with a word in their environment; of those that ended nobody can read it."""
     found = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdecimal() and int(name) != os.getpid():

@@ -155,7 +155,7 @@ def begun(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
     """A run of a workflow's commands in a folder, ready to go on from what was done there."""
-    place = settings.directory or _place_of(flow)
+    place = folder.place_of(flow, settings.directory)
     mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
     commands, needs = Commands(flow, place, folder.logs, mark), needs_of(flow)
     commands.check()
@@ -187,12 +187,6 @@ def _engine(on: object) -> Engine:
     if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
         raise InputError(f"there is no engine {on!r}; there is local")
     return on  # type: ignore[return-value]
-
-
-def _place_of(flow: Workflow) -> str:
-    """The folder of the workflow's file, else the present one."""
-    path = flow.origin.path if flow.origin else None
-    return os.path.realpath(os.path.dirname(path)) if path else os.getcwd()
 
 
 #: the cores and bytes of memory that a task wants
