@@ -18,6 +18,7 @@ from eligo.running import Result, Resumed, Retries, RunFolder, Runner, Settings,
 from eligo.workflow import Workflow
 
 FAILED, INTERRUPTED = 1, 130
+RESCUE = "rescue.dag"
 MOST_SHOWN = 5  # failures that are told one by one
 
 
@@ -76,7 +77,22 @@ def answer(flow: Workflow, request: RunRequest) -> int:
         tell(_resumed(resumed, place))
         with watching(runner, sys.stderr), interruptible(runner):
             result = carried_out(runner)
+        tell(_rescued(flow, result, place))
     return _told(flow, runner, result, place, request)
+
+
+def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
+    """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
+    from eligo.formats.dagman.rescuing import next_rescue, rescue_text
+    from eligo.formats.shared.files import save
+
+    path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
+    if os.path.exists(path):
+        os.unlink(path)  # of an earlier stop
+    if file is None or flow.origin is None or flow.origin.format != "dagman" or result.ok or not result.execution.executed:
+        return []
+    save(rescue_text(flow, map(str, result.execution.executed)), path)
+    return [f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"]
 
 
 def default_folder(flow: Workflow) -> str:
