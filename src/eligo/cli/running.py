@@ -89,7 +89,13 @@ def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
     path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
     if os.path.exists(path):
         os.unlink(path)  # of an earlier stop
-    if file is None or flow.origin is None or flow.origin.format != "dagman" or result.ok or not result.execution.executed:
+    if (
+        file is None
+        or flow.origin is None
+        or flow.origin.format != "dagman"
+        or result.ok
+        or not result.execution.executed
+    ):
         return []
     save(rescue_text(flow, map(str, result.execution.executed)), path)
     return [f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"]
