@@ -20,6 +20,8 @@ from eligo.engines.local import LocalEngine
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read
+from eligo.planning import Plan
+from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.running.commands import log_name, words_of
 from eligo.running.whole import needs_of
@@ -385,7 +387,7 @@ def test_ctrl_c_lets_what_runs_end_and_begins_nothing_more(tmp_path: Path) -> No
     tasks = [{"name": f"t{i}", "run": f"touch began{i}; sleep 1; echo >> ended"} for i in range(6)]
     flow = written(tmp_path, tasks)
     with started(flow, "--workers", "2") as run:
-        _until(lambda: (tmp_path / "began1").exists())
+        _until((tmp_path / "began1").exists)
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=30)
     assert run.returncode == 130
@@ -401,7 +403,7 @@ def test_ctrl_c_lets_what_runs_end_and_begins_nothing_more(tmp_path: Path) -> No
 def test_a_second_ctrl_c_or_sigterm_stops_what_runs(signals: Sequence[int], tmp_path: Path) -> None:
     flow = written(tmp_path, [{"name": f"t{i}", "run": f"touch began{i}; test -e go || sleep 30"} for i in range(3)])
     with started(flow, "--workers", "2") as run:
-        _until(lambda: (tmp_path / "began1").exists())
+        _until((tmp_path / "began1").exists)
         for number in signals:
             run.send_signal(number)
             time.sleep(0.2)
@@ -489,6 +491,30 @@ def test_where_tasks_are_put_wrongly_all_grants_come_back() -> None:
         runner.run()
     assert len(runner.execution.eligible) == 6
     assert not runner.running
+
+
+def test_a_run_goes_on_where_nobody_watches_any_more() -> None:
+    runner = _runner(Failing(OSError("no worker"), 0))
+
+    def gone(runner: Runner) -> None:
+        raise BrokenPipeError
+
+    runner.watch = gone
+    runner.run()
+    assert runner.execution.finished
+
+
+def test_a_run_does_not_think_for_long_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    def noted(flow: Workflow, effort: str) -> Plan:
+        asked.append(effort)
+        return make_plan(flow, effort)
+
+    monkeypatch.setattr("eligo.running.whole.plan", noted)
+    flow = written(tmp_path, [{"name": "a", "run": "true"}])
+    assert (ran(flow), ran(flow, "--policy", "fifo")) == (0, 0)
+    assert asked == ["quick"]
 
 
 def test_a_function_is_refused_by_local_processes_and_the_slot_stays_free() -> None:
@@ -640,7 +666,7 @@ def test_what_is_done_of_a_dagman_file_is_told_to_dagman(tmp_path: Path, capsys:
 def test_the_state_of_a_run_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "true"}, {"name": "b", "run": "touch b; sleep 3", "after": ["a"]}])
     with started(flow) as run:
-        _until(lambda: (tmp_path / "b").exists())
+        _until((tmp_path / "b").exists)
         _until(lambda: completed(tmp_path / "flow.yaml.run") == {"a": 1})
         database = state_of(tmp_path / "flow.yaml.run")
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -80,11 +80,18 @@ class Runner:
                     self.engine.cancel(list(self.running.values()))
                 self._accept(self.engine.wait(self._patience()))
                 self._keep()
-                self.watch(self)
+                self._show()
         finally:
             self._keep()
         if self.store is not None:
             self.store.flush()
+
+    def _show(self) -> None:
+        """Let whoever watches see; the run goes on where nobody does any more."""
+        try:
+            self.watch(self)
+        except OSError:
+            self.watch = lambda runner: None
 
     def stop(self) -> None:
         """Begin nothing more; what runs may end."""

@@ -20,7 +20,7 @@ from eligo.errors import InputError
 from eligo.estimating import Estimate, estimate
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
-from eligo.running.whole import Settings, begun, carried_out
+from eligo.running.whole import TIES_BY_PLAN, Settings, begun, carried_out, quick_plan
 from eligo.workflow import Task, Workflow
 
 SLEEP = "sleep"
@@ -96,10 +96,10 @@ def _timed(task: Task, seconds: float) -> Task:
 
 
 def predicted(flow: Workflow, workers: int, policy: str) -> float:
-    """When all would be done, by the simulator."""
+    """When all would be done, by the simulator, which breaks ties as a run does."""
     from eligo.simulation.steady import finish_on
 
-    return finish_on(flow, workers, policy).makespan
+    return finish_on(flow, workers, policy, quick_plan(flow) if policy in TIES_BY_PLAN else None).makespan
 
 
 def rehearse(

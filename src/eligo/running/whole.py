@@ -17,6 +17,7 @@ from eligo.engines.local import LocalEngine
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import Execution
 from eligo.names import Name
+from eligo.planning import Plan, plan
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, callables_of
@@ -27,6 +28,8 @@ from eligo.workflow import Workflow
 
 #: slow workers get what matters least; no second copies, which would write the same files
 CAREFUL = Rules(slow=SLOW)
+#: the policies that ask the plan only where tasks are equal to them
+TIES_BY_PLAN = {"finish", "balanced"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +204,11 @@ def needs_of(flow: Workflow) -> Needs | None:
     return lambda task: wants.get(task, (1.0, 0))
 
 
+def quick_plan(flow: Workflow) -> Plan:
+    """The plan by which a run breaks ties: a run that goes on should not think for seconds first."""
+    return plan(flow, "quick")
+
+
 def made(  # noqa: PLR0913, PLR0917
     flow: Workflow,
     game: Execution,
@@ -211,7 +219,9 @@ def made(  # noqa: PLR0913, PLR0917
     needs: Needs | None = None,
 ) -> Runner:
     """A runner with the settings' allocator."""
-    chosen = allocator(settings.policy, flow, game, rules=informed(settings.rules, flow), seed=settings.seed)
+    order = quick_plan(flow).sequence if settings.policy in TIES_BY_PLAN else None
+    rules = informed(settings.rules, flow)
+    chosen = allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
     return Runner(
         game,
         chosen,
