@@ -71,7 +71,7 @@ class LocalEngine:
         self._stopping: list[_Running] = []
         self._poll = select.poll()
         self._ended: list[Ending] = []
-        self._environment, self._here = dict(os.environ), os.getcwd()
+        self._environment, self._here = dict(os.environb), os.getcwd()
         self._printed = Printed(scratch) if scratch is not None else None
         self._peak = 0  # of this process itself, in the system's unit
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -126,7 +126,9 @@ class LocalEngine:
 
     def _spawn(self, work: Command, slot: int) -> int:
         """A process of its own group, without standard input; the quick way where the folder is ours."""
-        environment = {**self._environment, **work.environment}
+        environment = self._environment.copy()  # in bytes, since each word of it is made so for every process
+        for name, word in work.environment.items():
+            environment[os.fsencode(name)] = os.fsencode(word)
         streams = [self._nothing, self._nothing] if self._printed is None else self._printed.of(slot)
         begin = self._spawned if work.folder == self._here else self._spawned_elsewhere
         try:
@@ -136,13 +138,13 @@ class LocalEngine:
                 raise
         return begin(work, (SHELL, *work.argv), environment, streams)  # a script that does not say whose: as shells do
 
-    def _spawned(self, work: Command, argv: tuple[str, ...], environment: dict[str, str], streams: list[int]) -> int:
+    def _spawned(self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]) -> int:
         actions = [(os.POSIX_SPAWN_DUP2, at, to) for to, at in enumerate((self._nothing, *streams))]
         spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
         return spawn(argv[0], argv, environment, file_actions=actions, setpgroup=0)
 
     def _spawned_elsewhere(
-        self, work: Command, argv: tuple[str, ...], environment: dict[str, str], streams: list[int]
+        self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]
     ) -> int:
         out, err = streams
         child = subprocess.Popen(  # noqa: S603 - the words are the user's own

@@ -163,8 +163,9 @@ class Runner:
             ending.job.works[ending.place], Command
         ):  # which has none, and there may be a million of them
             self.values[task] = ending.value
-        for counted in (self.tries, self._losses, self._own):
-            counted.pop(task, None)
+        del self.tries[task]
+        if self._losses or self._own:
+            del self._losses[task], self._own[task]
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
             self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
