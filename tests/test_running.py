@@ -154,6 +154,13 @@ def test_a_script_without_a_first_line_runs_as_in_a_shell(tmp_path: Path) -> Non
     assert lines(tmp_path / "made") == ["done x"]
 
 
+def test_signals_mean_to_tasks_what_they_mean_in_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    flow = written(tmp_path, [{"name": "a", "run": "yes | head -1 > out"}])
+    assert ran(flow) == 0
+    assert not (tmp_path / "flow.yaml.run" / "logs" / "000" / "a.err").exists()
+
+
 # What goes wrong in tasks
 
 
@@ -493,6 +500,16 @@ def test_where_tasks_are_put_wrongly_all_grants_come_back() -> None:
     assert not runner.running
 
 
+def test_a_clock_that_is_set_back_stops_nothing() -> None:
+    class Backward(Failing):
+        def wait(self, seconds: float | None) -> list[Ending]:
+            return [ending._replace(began=2.0, ended=1.0) for ending in super().wait(seconds)]
+
+    runner = _runner(Backward(OSError(), 0))
+    runner.run()
+    assert runner.execution.finished
+
+
 def test_a_run_goes_on_where_nobody_watches_any_more() -> None:
     runner = _runner(Failing(OSError("no worker"), 0))
 
@@ -573,6 +590,9 @@ def test_a_run_is_a_history(tmp_path: Path, capsys: Captured) -> None:
         assert [(timed.task, timed.kind) for timed in history.records] == [("a_1", "sleep"), ("a_2", "sleep")]
         assert [round(timed.seconds, 1) for timed in history.records] == [0.2, 0.1]
         assert (history.format, len(history.remarks)) == ("eligo", 1)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "run.db").write_text("somebody else's")
+    assert len(read_history(tmp_path).records) == 2
     capsys.readouterr()
     from eligo.cli import run as eligo
 
@@ -609,6 +629,7 @@ def test_a_run_that_cannot_be_read_teaches_nothing(tmp_path: Path, capsys: Captu
     flow = written(tmp_path, [{"name": "a", "run": "true"}])
     (tmp_path / "flow.yaml.run").mkdir()
     (tmp_path / "flow.yaml.run" / "run.db").write_text("nothing of ours" * 100)
+    (tmp_path / "flow.yaml.run" / "run.db.lock").touch()
     assert eligo(["plan", str(flow)]) == 0
     assert "so what was measured there is not used" in capsys.readouterr().err
 

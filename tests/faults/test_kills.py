@@ -44,7 +44,7 @@ def test_fifty_kills(tmp_path: Path) -> None:
     _check_store(run, done_in, cycle + 1)
     assert completed(run) == {f"t{i}": 1 for i in range(TASKS)}
     again = _check_executions(tmp_path / "out", done_in)
-    assert cycle >= 5
+    assert cycle >= 3
     assert again >= cycle
     print(f"{cycle} kills, {again} executions beyond the first of {TASKS}")  # noqa: T201
 

@@ -22,6 +22,8 @@ from eligo.names import Name
 SHELL = "/bin/sh"
 #: what this machine, and not the task, lacked when it could not be begun
 SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
+#: what Python ignores, and a task should not: a pipe that nobody reads ends who writes into it
+IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 ROUNDING = 1e-9  # of cores, which may be parts of one
 
 
@@ -138,10 +140,12 @@ class LocalEngine:
                 raise
         return begin(work, (SHELL, *work.argv), environment, streams)  # a script that does not say whose: as shells do
 
-    def _spawned(self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]) -> int:
+    def _spawned(
+        self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]
+    ) -> int:
         actions = [(os.POSIX_SPAWN_DUP2, at, to) for to, at in enumerate((self._nothing, *streams))]
         spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
-        return spawn(argv[0], argv, environment, file_actions=actions, setpgroup=0)
+        return spawn(argv[0], argv, environment, file_actions=actions, setpgroup=0, setsigdef=IGNORED)
 
     def _spawned_elsewhere(
         self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]

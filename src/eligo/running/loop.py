@@ -168,7 +168,8 @@ class Runner:
             del self._losses[task], self._own[task]
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
-            self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
+            took = max(0.0, ending.ended - ending.began)  # clocks on walls are set back at times
+            self.allocator.learn(ending.job.client, task, took)
             if self._copying():
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])
 

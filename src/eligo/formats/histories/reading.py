@@ -27,9 +27,9 @@ def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
     histories are read, and the others left out; all together may have *limit* bytes. Errors name the file.
     """
     path = os.fspath(path)
-    if os.path.basename(path) == runs.STATE and os.path.isfile(path):
-        path = os.path.dirname(path) or os.curdir
-    if runs.is_run(path):
+    single = os.path.basename(path) == runs.STATE and os.path.isfile(path)
+    path = (os.path.dirname(path) or os.curdir) if single else path
+    if single or runs.is_run(path):
         records, remarks = runs.parse_run(path)
         return History(tuple(records), runs.NAME, path, tuple(remarks))
     if os.path.isdir(path):
@@ -86,7 +86,7 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
     count = 0
     for place, folders, files in os.walk(folder):
         folders.sort()
-        whole = runs.STATE in files  # a run, whose other files belong to it
+        whole = runs.is_run(place)  # a run, whose other files belong to it
         folders[:] = [] if whole else folders
         for path in (os.path.join(place, file) for file in ([runs.STATE] if whole else sorted(files))):
             with suppress(OSError):  # gone since
@@ -100,7 +100,9 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
 def _history_at(path: str, limit: int) -> History | None:
     """The history in a file; None where there is none, as far as a glance tells."""
     if os.path.basename(path) == runs.STATE:
-        return read_history(path, limit)
+        with suppress(InputError):
+            return read_history(path, limit)
+        return None
     if detect(_beginning(path)) is not None:
         return read_history(path, limit)
     if any(map(_has_times, detecting.of_suffix(path))):

@@ -17,7 +17,7 @@ from eligo.workflow import Timed
 
 NAME = "eligo"
 
-STATE, WORKFLOW = "run.db", "workflow.json"
+STATE, LOCK, WORKFLOW = "run.db", "run.db.lock", "workflow.json"
 _MEANS = """
 SELECT task.name, avg(max(0, attempt.ended - attempt.began)) FROM attempt JOIN task ON task.number = attempt.task
 WHERE attempt.failure IS NULL GROUP BY attempt.task ORDER BY attempt.task
@@ -27,7 +27,7 @@ _FAILED = "SELECT count(*) FROM attempt WHERE failure IS NOT NULL"
 
 def is_run(folder: str) -> bool:
     """Whether a folder is that of a run."""
-    return os.path.isfile(os.path.join(folder, STATE))
+    return bool(folder) and all(os.path.isfile(os.path.join(folder, name)) for name in (STATE, LOCK))
 
 
 def parse_run(folder: str) -> Parsed:
