@@ -10,7 +10,7 @@ from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asking import all_or_none
-from eligo.engines import Command, Ending, Engine, Job, Work
+from eligo.engines import Ending, Engine, Function, Job, Work
 from eligo.engines.performing import lost
 from eligo.errors import EligoError
 from eligo.execution import EXECUTED, Execution
@@ -159,9 +159,7 @@ class Runner:
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        if not isinstance(
-            ending.job.works[ending.place], Command
-        ):  # which has none, and there may be a million of them
+        if isinstance(ending.job.works[ending.place], Function):  # commands have no value, and there may be a million
             self.values[task] = ending.value
         del self.tries[task]
         if self._losses or self._own:
