@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-htcondor test-corpus fuzz check bench docs format clean
+.PHONY: setup demo test test-htcondor test-faults test-corpus fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -37,6 +37,11 @@ test-corpus: .venv/tools
 	@$(BIN)/python tests/corpus.py $(FOLDER)
 
 SECONDS ?= 20
+
+# Kills, full disks and tasks without end; the kills go on for at most SECONDS.
+test-faults: SECONDS := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),120)
+test-faults: .venv/tools
+	ELIGO_FAULT_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q -s tests/faults
 
 # SECONDS for each format. Where atheris cannot be had, nothing is fuzzed, and that is said aloud.
 fuzz: .venv/tools

@@ -10,7 +10,8 @@ from hypothesis import settings
 
 from eligo.dag import Dag
 
-collect_ignore = ["htcondor"]  # starts a real HTCondor pool: `make test-htcondor`
+#: `make test-htcondor`, which starts a real pool; `make test-faults`, which takes minutes
+collect_ignore = ["htcondor", "faults"]
 
 settings.register_profile("eligo", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("eligo")

@@ -342,7 +342,7 @@ def test_why_tells_the_place_in_the_order_and_every_attempt(small: Words) -> Non
     out = small("why", "small.yaml", "fit_3")[1]
     assert re.search(r"Place \d+ of 10 in the order by finish\.", out)
     assert "Attempt 1: exit code 3" in out
-    assert "fit_3.2.err" in " ".join(out.split())
+    assert "fit_3~2.err" in " ".join(out.split())
     place = json.loads(small("why", "small.yaml", "get", "--json")[1])
     assert (place["place"], place["path"], place["children"]) == (1, 6, 2)
     assert "there is no task named 'fit3'; there is fit_" in small("why", "small.yaml", "fit3")[2]

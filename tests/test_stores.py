@@ -34,7 +34,7 @@ def test_moves_and_attempts_come_back_in_order(tmp_path: Path) -> None:
     with closing(Store(tmp_path / "run.db")) as again:
         assert list(again.moves()) == list(game.journal)
         assert [(found.number, found.task) for found in again.attempts()] == [(1, 0), (2, 1), (3, 2)]
-        assert again.attempted() == [0, 1, 2]
+        assert list(again.attempted()) == [0, 1, 2]
         assert again.next_attempt() == 4
         assert again.kept == len(game.journal)
         assert Execution.replay(game.dag, again.moves()).executed == game.executed
@@ -46,7 +46,7 @@ def test_a_journal_begun_anew_keeps_the_attempts_under_the_new_numbers(tmp_path:
         store.add([], [attempt(store.next_attempt(), number) for number in (0, 1, 2, 3)])
         store.flush()
         store.begin(dict.fromkeys(("new", "d", "b", "c"), b""), [5, 6])
-        assert store.attempted() == [4, 2, 3, 1]  # a is gone: it has the number behind the last
+        assert list(store.attempted()) == [4, 2, 3, 1]  # a is gone: it has the number behind the last
         assert (list(store.moves()), store.kept, list(store.tasks())) == ([5, 6], 2, ["new", "d", "b", "c"])
 
 

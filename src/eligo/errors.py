@@ -139,6 +139,8 @@ class TaskFailedError(EligoError):
 
 def is_amount(value: object) -> bool:
     """Whether something is a number that is not negative and has an end."""
+    if type(value) is float:  # which it mostly is, and the rest takes its time
+        return 0 <= value < float("inf")
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return 0 <= float(value) < float("inf")

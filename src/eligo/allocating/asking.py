@@ -1,7 +1,6 @@
 """Who asks for work and who gets what: the words that clients, allocators, simulations and servers share."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Protocol
@@ -119,12 +118,18 @@ class Refusals:
         self._barren.add((id(ask.fits), ask.modest))
 
 
-@contextmanager
-def all_or_none(execution: Execution, grants: list[Grant]) -> Iterator[None]:
+class all_or_none:  # noqa: N801 - used as a verb; a class, since a generator's way in and out costs as much as a choice
     """Where something goes wrong while grants are made, those made so far come back: nobody will hear of them."""
-    try:
-        yield
-    except BaseException:
-        for grant in grants:
-            execution.give_up(*grant.tasks)
-        raise
+
+    __slots__ = ("_execution", "_grants")
+
+    def __init__(self, execution: Execution, grants: list[Grant]) -> None:
+        self._execution, self._grants = execution, grants
+
+    def __enter__(self) -> None:
+        """Nothing went wrong yet."""
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            for grant in self._grants:
+                self._execution.give_up(*grant.tasks)

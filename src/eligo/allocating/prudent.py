@@ -157,15 +157,17 @@ class Prudent:
         """See `Allocator`: slow clients get what matters least, and who gets nothing a copy of what is overdue."""
         asks = list(asks)
         self._handed.follow()
-        self._present.update((ask.client, ask.speed) for ask in asks)
+        for ask in asks:
+            self._present[ask.client] = ask.speed
         queue = sorted(asks, key=self._pace, reverse=True) if self.rules.fastest else asks
         grants = self._served(queue)
-        self._handed.follow()  # what was handed out now began now
-        with all_or_none(self.execution, grants):
-            served = Counter(id(grant.ask) for grant in grants)
-            left = [ask for ask in queue if not _used(served, ask)]
-            grants += self._handed.made(left, self._is_slow, self.speeds)
-        self._handed.given(grants)
+        if self.rules.copies > 1:
+            self._handed.follow()  # what was handed out now began now
+            with all_or_none(self.execution, grants):
+                served = Counter(id(grant.ask) for grant in grants)
+                left = [ask for ask in queue if not _used(served, ask)]
+                grants += self._handed.made(left, self._is_slow, self.speeds)
+            self._handed.given(grants)
         return sorted(grants, key=_places(queue)) if len(grants) > 1 else grants
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
@@ -186,6 +188,8 @@ class Prudent:
 
     def _served(self, queue: Sequence[Ask]) -> list[Grant]:
         """What the allocator gives, slow clients being modest; what is long they get only where nobody is faster."""
+        if not any(ask.seconds is not None or self._is_slow(ask) for ask in queue):
+            return self.allocator.hand_out(queue)
         shorts: dict[int, Fits] = {}  # by identity: a function need not be hashable
         told = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
         grants = self._answered(queue, told)
@@ -253,7 +257,7 @@ class Handed:
     def made(self, asks: Sequence[Ask], is_slow: Callable[[Ask], bool], speeds: Speeds) -> list[Grant]:
         """Copies for those who got nothing and are not slow, where something is overdue."""
         self.due = None
-        if self.rules.copies < 2 or not asks or not speeds.results:
+        if not asks or not speeds.results:
             return []
         grants, barren = list[Grant](), set[tuple[Hashable, int]]()
         with all_or_none(self.execution, grants):
@@ -301,7 +305,7 @@ class Handed:
 
     def given(self, grants: Sequence[Grant]) -> None:
         """Remember who got what."""
-        for grant in grants if self.rules.copies > 1 else ():
+        for grant in grants:
             for v in map(self.execution.dag.number, grant.tasks):
                 self._given.setdefault(v, set()).add(grant.ask.client)
                 self._has.setdefault(grant.ask.client, set()).add(v)
@@ -322,11 +326,11 @@ class Handed:
     def follow(self) -> None:
         """Note when tasks went out and came back."""
         game = self.execution
-        if self._seen == len(game.journal):
+        if self.rules.copies < 2 or self._seen == len(game.journal):  # what is out matters to copies only
             return
         now, codes = self.clock(), game.codes
         moves, self._seen = unpacked(game.since(self._seen)), len(game.journal)
-        for kind, v in moves if self.rules.copies > 1 else ():
+        for kind, v in moves:
             if kind == TAKE:
                 self._begin(v, now)
             elif kind in {COMPLETE, FAIL, RELEASE}:

@@ -23,6 +23,7 @@ REMEDIES = {
     "in_place": "--in-place changes the file itself",
     "force": "--force overwrites it",
     "history": "--history FILE takes run times from earlier runs",
+    "workers": "--workers N gives more",
     "family": "`eligo generate list` shows them all",
 }
 

@@ -6,8 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from eligo.cli.plans import tell, working
+from eligo.errors import InputError
 from eligo.estimating import Estimate, estimate, reached, with_history
 from eligo.formats import History, read_history
+from eligo.formats.histories.runs import is_run
 from eligo.formats.shared.files import shown
 from eligo.workflow import Workflow
 
@@ -49,9 +51,31 @@ class Knowledge:
         return {"seconds_from": " and ".join(self.sources) or None, "known": {"level": found.level, **counts}}
 
 
-def recall(flow: Workflow, paths: Sequence[str] | None) -> tuple[Workflow, Knowledge]:
-    """The workflow with the histories in these files, and what is known then; what fits and what does not is told."""
-    return fitted(flow, read_histories(paths or ()))
+def recall(flow: Workflow, paths: Sequence[str] | None, run: str | None = None) -> tuple[Workflow, Knowledge]:
+    """The workflow with the histories in these files, and what is known then; what fits and what does not is told.
+
+    Where none are given and the workflow has no run times of its own, those of its earlier *run* count: FILE.run.
+    """
+    history = None if paths else _of_earlier_run(flow, run)
+    if history is None:
+        return fitted(flow, read_histories(paths or ()))
+    known = Knowledge(with_history(flow, history.records), (history.path,))
+    tell([f"run times are from an earlier run, {history.path}: {matched(known.estimate)}"])
+    return known.flow, known
+
+
+def _of_earlier_run(flow: Workflow, run: str | None) -> History | None:
+    """What was measured in the folder of the workflow's runs, if anything was."""
+    path = flow.origin.path if flow.origin else None
+    place = run or (f"{path}.run" if path else "")
+    if not is_run(place) or any(task.seconds is not None for task in flow.details.values()):
+        return None
+    try:
+        history = read_history(place)
+    except InputError as error:
+        tell([f"{error}, so what was measured there is not used"])
+        return None
+    return history if reached(flow, history.records) else None
 
 
 def read_histories(paths: Sequence[str]) -> list[History]:

@@ -6,7 +6,7 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.completing import offered
-from eligo.cli.options import Args, Columns, Env, From, Json, Outside, Reverse
+from eligo.cli.options import Args, Columns, Env, From, Histories, Json, Outside, Reverse
 
 __all__ = ["app"]
 
@@ -23,7 +23,10 @@ def run(
     ] = None,
     policy: Annotated[
         str,
-        typer.Option(autocompletion=offered("order", "policy"), help="Which ready task goes next, or an order's file."),
+        typer.Option(
+            autocompletion=offered("order", "policy"),
+            help="Which ready task goes next, or an order's file; to rehearse, several with commas.",
+        ),
     ] = "finish",
     folder: Annotated[str | None, typer.Option("--run", help="Where its state and logs go: FILE.run.")] = None,
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Go on with this run; FILE is not needed.")] = None,
@@ -35,6 +38,13 @@ def run(
     skip_done: Annotated[
         bool, typer.Option("--skip-done", help="Leave out what is newer than what it is made from, as make does.")
     ] = False,
+    history: Histories = None,
+    rehearse: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Run nothing: sleep instead, all in about so long, to see how long it takes."
+        ),
+    ] = None,
     directory: Annotated[str | None, typer.Option("--dir", help="Where tasks run: the folder of FILE.")] = None,
     from_: From = None,
     allow_outside: Outside = False,
@@ -47,6 +57,8 @@ def run(
 ) -> int:
     """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
     from eligo.cli.plans import read_told
+    from eligo.cli.recalling import recall
+    from eligo.cli.rehearsing import rehearse_all
     from eligo.cli.running import RunRequest, answer, flow_of_run
 
     request = RunRequest(
@@ -63,9 +75,9 @@ def run(
         json=json,
         quiet=quiet,
     )
-    if file is None:
-        return answer(flow_of_run(resume), request)
-    return answer(read_told(file, from_, allow_outside, reverse, (args, env, columns)), request)
+    flow = flow_of_run(resume) if file is None else read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow, _ = recall(flow, history, folder or resume)
+    return answer(flow, request) if rehearse is None else rehearse_all(flow, request, rehearse)
 
 
 @app.command()

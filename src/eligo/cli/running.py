@@ -21,6 +21,7 @@ from eligo.running.progress import Progress
 from eligo.workflow import Workflow
 
 FAILED, INTERRUPTED = 1, 130
+RESCUE = "rescue.dag"
 MOST_SHOWN = 5  # failures that are told one by one
 
 
@@ -41,11 +42,11 @@ class RunRequest:
     json: bool
     quiet: bool = False
 
-    def settings(self) -> Settings:
-        """The same in the library's words."""
+    def settings(self, policy: str | None = None) -> Settings:
+        """The same in the library's words, or with another policy."""
         return Settings(
             workers=self.workers,
-            policy=self.policy,
+            policy=policy or self.policy,
             size=self.fat,
             retries=Retries(most=self.retries),
             timeout=self.timeout,
@@ -85,8 +86,29 @@ def answer(flow: Workflow, request: RunRequest) -> int:
             interruptible(runner),
         ):
             result = carried_out(runner)
+        tell(_rescued(flow, result, place))
     report = written_report(place)
     return _told(runner, result, place, request, report)
+
+
+def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
+    """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
+    from eligo.formats.dagman.rescuing import next_rescue, rescue_text
+    from eligo.formats.shared.files import save
+
+    path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
+    if os.path.exists(path):
+        os.unlink(path)  # of an earlier stop
+    if (
+        file is None
+        or flow.origin is None
+        or flow.origin.format != "dagman"
+        or result.ok
+        or not result.execution.executed
+    ):
+        return []
+    save(rescue_text(flow, map(str, result.execution.executed)), path)
+    return [f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"]
 
 
 def default_folder(flow: Workflow) -> str:

@@ -1,7 +1,9 @@
 """Processes on this machine: one a task, each in a process group of its own, so that nothing that it starts outlives it."""
 
+import errno
 import math
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -9,12 +11,20 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import cast
 
 from eligo.allocating import Ask
 from eligo.engines.jobs import Command, Ending, Function, Job
 from eligo.engines.performing import GRACE, KILOBYTE, NO_PROGRAM, said
 from eligo.errors import InputError
 from eligo.names import Name
+
+SHELL = "/bin/sh"
+#: what this machine, and not the task, lacked when it could not be begun
+SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
+#: what Python ignores, and a task should not: a pipe that nobody reads ends who writes into it
+IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+ROUNDING = 1e-9  # of cores, which may be parts of one
 
 
 @dataclass(slots=True, eq=False)
@@ -63,8 +73,9 @@ class LocalEngine:
         self._stopping: list[_Running] = []
         self._poll = select.poll()
         self._ended: list[Ending] = []
-        self._environment, self._here = dict(os.environ), os.getcwd()
+        self._environment, self._here = dict(os.environb), os.getcwd()
         self._printed = Printed(scratch) if scratch is not None else None
+        self._peak = 0  # of this process itself, in the system's unit
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
 
     def asks(self) -> Sequence[Ask]:
@@ -75,12 +86,14 @@ class LocalEngine:
 
         def fits(task: Name) -> bool:
             wanted = needs(task)
-            return wanted[0] <= cores and wanted[1] <= memory
+            return wanted[0] <= cores + ROUNDING and wanted[1] <= memory
 
         return [Ask(self._names[self._free[-1]], fits=fits)]
 
     def start(self, job: Job) -> None:
         """Begin the first task of a job."""
+        if any(isinstance(work, Function) for work in job.works):
+            raise InputError("a local process runs commands, and this task is a function")
         slot = self._slot[str(job.client)]
         self._free.remove(slot)
         self.cores -= job.cores
@@ -89,32 +102,57 @@ class LocalEngine:
 
     def _begin(self, running: _Running) -> None:
         """Begin one task of a job."""
-        work, timeout = running.job.works[running.index], running.job.timeout
+        work, timeout = cast(Command, running.job.works[running.index]), running.job.timeout
         running.began = time.time()
-        if isinstance(work, Function):
-            raise InputError("a local process runs commands, and this task is a function")
         try:
             running.pid = self._spawn(work, running.slot)
-        except OSError as error:
-            self._tell(running, NO_PROGRAM, f"cannot run {work.argv[0]!r}: {error.strerror}", None)
+            running.watch = os.pidfd_open(running.pid)
+        except (OSError, ValueError) as error:  # ValueError: words that no program can be given
+            self._not_begun(running, work, error)
             return
-        running.watch = os.pidfd_open(running.pid)
         self._running[running.watch] = running
         self._poll.register(running.watch, select.POLLIN)
         if timeout is not None:
             running.stops, running.why = time.monotonic() + timeout, f"took longer than {timeout:g} s"
             self._stopping.append(running)
 
+    def _not_begun(self, running: _Running, work: Command, error: OSError | ValueError) -> None:
+        """A task could not be begun; where it was, but cannot be watched, it is ended."""
+        if running.pid:
+            self._signal(running, signal.SIGKILL)
+            os.waitpid(running.pid, 0)
+        running.lost = getattr(error, "errno", None) in SHORT
+        self._tell(
+            running, NO_PROGRAM, f"cannot run {work.argv[0]!r}: {getattr(error, 'strerror', None) or error}", None
+        )
+
     def _spawn(self, work: Command, slot: int) -> int:
         """A process of its own group, without standard input; the quick way where the folder is ours."""
-        environment = {**self._environment, **work.environment}
-        out, err = (self._nothing, self._nothing) if self._printed is None else self._printed.of(slot)
-        if work.folder == self._here:
-            streams = [(os.POSIX_SPAWN_DUP2, at, to) for to, at in enumerate((self._nothing, out, err))]
-            spawn = os.posix_spawn if os.sep in work.argv[0] else os.posix_spawnp
-            return spawn(work.argv[0], work.argv, environment, file_actions=streams, setpgroup=0)
+        environment = self._environment.copy()  # in bytes, since each word of it is made so for every process
+        for name, word in work.environment.items():
+            environment[os.fsencode(name)] = os.fsencode(word)
+        streams = [self._nothing, self._nothing] if self._printed is None else self._printed.of(slot)
+        begin = self._spawned if work.folder == self._here else self._spawned_elsewhere
+        try:
+            return begin(work, work.argv, environment, streams)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+        return begin(work, (SHELL, *work.argv), environment, streams)  # a script that does not say whose: as shells do
+
+    def _spawned(
+        self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]
+    ) -> int:
+        actions = [(os.POSIX_SPAWN_DUP2, at, to) for to, at in enumerate((self._nothing, *streams))]
+        spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
+        return spawn(argv[0], argv, environment, file_actions=actions, setpgroup=0, setsigdef=IGNORED)
+
+    def _spawned_elsewhere(
+        self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]
+    ) -> int:
+        out, err = streams
         child = subprocess.Popen(  # noqa: S603 - the words are the user's own
-            work.argv, cwd=work.folder, env=environment, process_group=0, stdin=self._nothing, stdout=out, stderr=err
+            argv, cwd=work.folder, env=environment, process_group=0, stdin=self._nothing, stdout=out, stderr=err
         )
         child.returncode = 0  # it is waited for here, and not when it is forgotten
         return child.pid
@@ -147,7 +185,13 @@ class LocalEngine:
         if self._printed is not None and isinstance(work, Command):
             self._printed.keep(running.slot, work)
         code = os.waitstatus_to_exitcode(status)
-        self._tell(running, code, running.why if running.told else said(code), usage.ru_maxrss * KILOBYTE)
+        self._tell(running, code, running.why if running.told else said(code), self._memory(usage.ru_maxrss))
+
+    def _memory(self, peak: int) -> int | None:
+        """The most that a process had, in bytes; None where that is what this one had when it began it."""
+        if peak > self._peak:
+            self._peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak * KILOBYTE if peak > self._peak else None
 
     def _tell(self, running: _Running, code: int, failure: str | None, memory: int | None) -> None:
         """Say what became of a task; its job goes on, or its slot is free."""
@@ -198,12 +242,20 @@ class Printed:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._open: dict[int, list[int]] = {}
-        os.makedirs(folder, exist_ok=True)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: what tasks print cannot be kept here: {error.strerror}") from None
 
     def of(self, slot: int) -> list[int]:
         """The files of a slot, for standard output and standard error."""
         if slot not in self._open:
-            self._open[slot] = [self._fresh(slot, kind) for kind in ("out", "err")]
+            out = self._fresh(slot, "out")
+            try:
+                self._open[slot] = [out, self._fresh(slot, "err")]
+            except OSError:
+                os.close(out)
+                raise
         return self._open[slot]
 
     def path(self, slot: int, kind: str) -> str:
@@ -212,12 +264,15 @@ class Printed:
 
     def keep(self, slot: int, work: Command) -> None:
         """A task has ended: what it printed gets its name."""
-        streams = self._open[slot]
+        streams, used = self._open[slot], False
         for place, (kind, name) in enumerate((("out", work.out), ("err", work.err))):
             if os.fstat(streams[place]).st_size:
-                os.rename(self.path(slot, kind), name)
-                os.close(streams[place])
-                streams[place] = self._fresh(slot, kind)
+                with suppress(OSError):  # its folder is gone: what the task did counts
+                    os.rename(self.path(slot, kind), name)
+                used = True
+        if used:
+            for stream in self._open.pop(slot):
+                os.close(stream)
 
     def _fresh(self, slot: int, kind: str) -> int:
         return os.open(self.path(slot, kind), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
@@ -227,4 +282,5 @@ class Printed:
         for slot, streams in self._open.items():
             for kind, stream in zip(("out", "err"), streams, strict=True):
                 os.close(stream)
-                os.unlink(self.path(slot, kind))
+                with suppress(OSError):
+                    os.unlink(self.path(slot, kind))

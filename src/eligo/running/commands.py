@@ -85,13 +85,16 @@ class Commands:
         """Where an attempt's standard output and standard error go."""
         number = self.flow.dag.number(task)
         place = f"{self.logs}/{number // SHARD:03d}/{log_name(self.flow.dag.labels[number])}"
-        again = "" if attempt == 1 else f".{attempt}"
+        again = "" if attempt == 1 else f"~{attempt}"  # which no name has: a.2 may be another task
         return f"{place}{again}.out", f"{place}{again}.err"
 
     def make_folders(self) -> None:
         """Make the folders for logs."""
-        for shard in range(-(-len(self.flow) // SHARD)):
-            Path(self.logs, f"{shard:03d}").mkdir(parents=True, exist_ok=True)
+        try:
+            for shard in range(-(-len(self.flow) // SHARD)):
+                Path(self.logs, f"{shard:03d}").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.logs}: what tasks print cannot be kept here: {error.strerror}") from None
 
 
 #: what an attempt at a task does: the task, and which attempt it is

@@ -3,6 +3,7 @@
 import os
 import secrets
 import signal
+import time
 from array import array
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from eligo.stores import Store
 from eligo.workflow import Workflow
 
 STATE, LOGS, KEPT = "run.db", "logs", "workflow.json"
+LOCK = f"{STATE}.lock"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
+MOST_DYING = 30.0  # seconds that processes may take to end once they were made to
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,13 @@ class RunFolder:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path}: a run needs a folder, and this is a file")
-        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / STATE).exists():
-            raise InputError(f"{self.path}: this folder has other things in it, and no run")
-        (self.path / LOGS).mkdir(parents=True, exist_ok=True)
-        self.store = Store(self.path / STATE)
+        try:
+            if not (self.path / STATE).exists() and self.path.is_dir() and {*os.listdir(self.path)} - {LOGS, LOCK}:
+                raise InputError(f"{self.path}: this folder has other things in it, and no run")
+            (self.path / LOGS).mkdir(parents=True, exist_ok=True)
+            self.store = Store(self.path / STATE)
+        except OSError as error:
+            raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
         self.mark = facts.get("mark") or secrets.token_hex(8)
         self.store.remember(mark=self.mark)
@@ -61,8 +67,18 @@ class RunFolder:
 
         write(flow.labelled(), str(self.path / KEPT), "json")
         path = flow.origin.path if flow.origin else None
-        if path is not None:
+        if path is not None and os.path.realpath(path) != os.path.realpath(self.path / KEPT):
             self.store.remember(file=os.path.realpath(path), folder=os.path.realpath(os.path.dirname(path)))
+
+    def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
+        """Where tasks run: where it is *wanted*, as it was before, in the folder of the workflow's file, or here."""
+        known = self.store.facts()
+        path = flow.origin.path if flow.origin else None
+        beside = known.get("folder") or (os.path.dirname(path) if path else "")
+        place = os.path.realpath(wanted or known.get("directory") or beside or os.curdir)
+        if wanted is not None:
+            self.store.remember(directory=place)
+        return place
 
     def resume(self, flow: Workflow) -> Resumed:
         """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back."""
@@ -79,11 +95,11 @@ class RunFolder:
             game.release(task)
         return resumed
 
-    def planned(self, flow: Workflow) -> Ints:
+    def planned(self, flow: Workflow, effort: str = "normal") -> Ints:
         """The order of the workflow's plan: as it was kept, else made now and kept with its curves for whoever looks."""
         kept = self.store.curves().get("order")
         if kept is None:
-            made = plan(flow)
+            made = plan(flow, effort)
             kept = array("q", made.sequence.tolist())
             self.store.keep_curves(order=kept, plan=made.profile, bound=made.upper_bound)
         return np.array(kept, np.int32)
@@ -134,11 +150,27 @@ def digests(flow: Workflow) -> dict[str, bytes]:
     return found
 
 
-def end_strays(mark: str) -> None:
-    """End processes of this run that outlived whoever started them, so that no task runs twice at once."""
-    wanted = f"{MARK}={mark}".encode()
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError, ValueError):
-            number = int(place.parent.name)
-            if number != os.getpid() and wanted in place.read_bytes().split(b"\0"):
+def end_strays(mark: str, patience: float = MOST_DYING) -> None:
+    """End processes of this run that outlived whoever started them, so that no task runs twice at once.
+
+    They may begin others meanwhile, and take a moment to die: it is looked again until none is left.
+    """
+    deadline = time.monotonic() + patience
+    while strays := _strays(f"{MARK}={mark}".encode()):
+        if time.monotonic() > deadline:
+            many = f"{len(strays)} processes" if len(strays) > 1 else "a process"
+            raise InputError(f"{many} of an earlier run cannot be ended, such as number {strays[0]}")
+        for number in strays:
+            with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _strays(wanted: bytes) -> list[int]:
+    """The processes beside this one with a word in their environment; of those that ended nobody can read it."""
+    found = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdecimal() and int(name) != os.getpid():
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                found += [int(name)] if wanted in file.read().split(b"\0") else []
+    return found

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -10,14 +10,18 @@ from random import Random
 from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent
-from eligo.engines import Ending, Engine, Job, Work
-from eligo.execution import Execution
+from eligo.allocating.asking import all_or_none
+from eligo.engines import Ending, Engine, Function, Job, Work
+from eligo.engines.performing import lost
+from eligo.errors import EligoError
+from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.running.retrying import Retries
 from eligo.stores import Attempt, Store
 
 #: at most so long is waited at a time, so that whoever watches sees the clock go on
 TICK = 0.25
+MOST_TOOK = 10_000
 #: what runs just now is told to the store so often, and so soon after a failure
 TELLING, SOON = 1.0, 0.2
 
@@ -46,15 +50,17 @@ class Runner:
     size: int = 1
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
-    #: what tasks returned, why those that failed for good did, and how often each was tried
+    #: what functions returned, why tasks that failed for good did, and how often each that is not done was tried
     values: dict[Name, Any] = field(default_factory=dict)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
-    #: how many seconds those took that are done
-    took: dict[Name, float] = field(default_factory=dict)
+    #: how many seconds tasks took, of those that are done since somebody looked; the latest, where nobody does
+    took: deque[tuple[Name, float]] = field(default_factory=lambda: deque(maxlen=MOST_TOOK))
     #: the jobs that are under way, by number
     running: dict[int, Job] = field(default_factory=dict)
     stopping: bool = False
+    #: whether what runs is to be stopped, and was not told so yet
+    aborting: bool = False
 
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
@@ -66,18 +72,24 @@ class Runner:
         self._notes: list[Attempt] = []
         self._told = 0.0  # when the present is told to the store next, by the monotonic clock
         if self.store is not None:
-            names = self.execution.dag.tasks
-            self.tries.update(names[v] for v in self.store.attempted() if v < len(names))
+            names, left = self.execution.dag.tasks, self.execution.codes
+            self.tries.update(names[v] for v in self.store.attempted() if v < len(names) and left[v] != EXECUTED)
 
     def run(self) -> None:
         """Run until all is done, nothing more can be, or it was stopped and what runs has ended."""
-        while self._going():
-            if not self.stopping:
-                self._try_again()
-                self._start()
-            self._accept(self.engine.wait(self._patience()))
+        try:
+            while self._going():
+                if not self.stopping:
+                    self._try_again()
+                    self._start()
+                if self.aborting:
+                    self.aborting = False
+                    self.engine.cancel(list(self.running.values()))
+                self._accept(self.engine.wait(self._patience()))
+                self._keep()
+                self._show()
+        finally:
             self._keep()
-            self.watch(self)
         if self.store is not None:
             self.store.note("present", self.present())
             self.store.flush()
@@ -93,14 +105,20 @@ class Runner:
         again = [[number(task), round(due + ahead, 1)] for due, _, task in self._later]
         return json.dumps({"running": running, "again": again}, separators=(",", ":"))
 
+    def _show(self) -> None:
+        """Let whoever watches see; the run goes on where nobody does any more."""
+        try:
+            self.watch(self)
+        except OSError:
+            self.watch = lambda runner: None
+
     def stop(self) -> None:
         """Begin nothing more; what runs may end."""
         self.stopping = True
 
     def abort(self) -> None:
-        """Stop what runs too."""
-        self.stopping = True
-        self.engine.cancel(list(self.running.values()))
+        """Stop what runs too, as soon as the loop comes to it: this may be called while it does anything else."""
+        self.stopping = self.aborting = True
 
     def _going(self) -> bool:
         if self.running:
@@ -116,9 +134,13 @@ class Runner:
             if self.size > 1:
                 asks = [replace(ask, size=self.size) for ask in asks]
             grants = self.allocator.hand_out(asks)
-            for grant in grants:
-                self._begin(grant)
-            if not grants or self.needs is None:
+            if not grants:
+                return
+            with all_or_none(self.execution, grants):
+                while grants:
+                    self._begin(grants[0])
+                    del grants[0]
+            if self.needs is None:
                 return
 
     def _copying(self) -> bool:
@@ -133,8 +155,14 @@ class Runner:
         first = self.priority.get(grant.tasks[0], 0)
         job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout)
         job.since = time.time()
-        self.running[job.number] = job
-        self.engine.start(job)
+        try:
+            self.engine.start(job)
+        except EligoError:  # it was put wrongly, and would be again
+            raise
+        except Exception as error:  # whatever keeps an engine from it, others of its jobs may end well
+            self._accept([lost(job, f"could not be begun: {type(error).__name__}: {error}"[:1000])])
+        else:
+            self.running[job.number] = job
 
     def _accept(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
@@ -152,10 +180,16 @@ class Runner:
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        self.values[task], self.took[task] = ending.value, ending.ended - ending.began
+        if isinstance(ending.job.works[ending.place], Function):  # commands have no value, and there may be a million
+            self.values[task] = ending.value
+        del self.tries[task]
+        if self._losses or self._own:
+            del self._losses[task], self._own[task]
+        took = max(0.0, ending.ended - ending.began)  # clocks on walls are set back at times
+        self.took.append((task, took))
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
-            self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
+            self.allocator.learn(ending.job.client, task, took)
             if self._copying():
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])
 

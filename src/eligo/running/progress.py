@@ -109,7 +109,7 @@ class Progress:
     def _facts(self) -> tuple[bytes, set[int], dict[int, float]]:
         """What a forecast goes by, as of now: where tasks stand, those that are lost, and for how long others have run."""
         number, now = self._game.dag.number, time.time()
-        took = islice(self.runner.took.items(), self._forecast.learned, None)
+        took = [self.runner.took.popleft() for _ in range(len(self.runner.took))]
         self._forecast.learn([(number(task), seconds) for task, seconds in took])
         running = {
             number(task): now - job.since

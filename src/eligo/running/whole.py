@@ -14,9 +14,10 @@ from eligo.allocating.prudent import SLOW
 from eligo.engines import Engine
 from eligo.engines.futures import on_executor
 from eligo.engines.local import LocalEngine
-from eligo.errors import InputError, TaskFailedError
+from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import Execution
 from eligo.names import Name
+from eligo.planning import Plan, plan
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, callables_of
@@ -28,8 +29,8 @@ from eligo.workflow import Workflow
 
 #: slow workers get what matters least; no second copies, which would write the same files
 CAREFUL = Rules(slow=SLOW)
-#: the policies that go by the order of the workflow's plan
-PLANNED = {"finish", "balanced", "plan"}
+#: the policies that go by the order of the workflow's plan, some of them only where tasks are equal to them
+PLANNED, TIES_BY_PLAN = {"finish", "balanced", "plan"}, {"finish", "balanced"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,10 @@ class Settings:
     def __post_init__(self) -> None:
         if self.workers is not None and (type(self.workers) is not int or self.workers < 1):
             raise InputError(f"there is at least one worker, a whole number of them, and {self.workers!r} is none")
+        if type(self.size) is not int or self.size < 1:
+            raise InputError(f"a worker gets at least one task at once, and {self.size!r} is none")
+        if not self.most_failures >= 1:
+            raise InputError(f"nothing more is begun after some failures, and {self.most_failures!r} are none")
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
             raise InputError(f"a task may take some seconds, and {self.timeout!r} are none")
 
@@ -155,19 +160,29 @@ def begun(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
     """A run of a workflow's commands in a folder, ready to go on from what was done there."""
-    place = settings.directory or _place_of(flow)
+    place = folder.place_of(flow, settings.directory)
     mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
-    commands = Commands(flow, place, folder.logs, mark)
+    commands, needs = Commands(flow, place, folder.logs, mark), needs_of(flow)
     commands.check()
+    if on == "local":
+        _check_room(flow, settings.slots)
     commands.make_folders()
     resumed = folder.resume(flow)
     if settings.skip_done:
         up_to_date(flow, resumed.execution, place)
-    needs = needs_of(flow)
     engine = _local(settings, folder, needs) if on == "local" else _engine(on)
-    order = folder.planned(flow) if settings.policy in PLANNED else None
+    effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
+    order = folder.planned(flow, effort) if settings.policy in PLANNED else None
     folder.store.open_session(settings.policy, settings.slots, engine.name)
     return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
+
+
+def _check_room(flow: Workflow, cores: int) -> None:
+    """Refuse what could never be begun."""
+    for task in flow.details.values():
+        if task.cores is not None and task.cores > cores:
+            wants = f"task {shorten(task.name)!r} wants {task.cores:g} cores"
+            raise InputError(f"{wants}, and there are {cores}: it could never be begun").cured_by("workers")
 
 
 def _local(settings: Settings, folder: RunFolder, needs: "Needs | None") -> Engine:
@@ -182,12 +197,6 @@ def _engine(on: object) -> Engine:
     return on  # type: ignore[return-value]
 
 
-def _place_of(flow: Workflow) -> str:
-    """The folder of the workflow's file, else the present one."""
-    path = flow.origin.path if flow.origin else None
-    return os.path.realpath(os.path.dirname(path)) if path else os.getcwd()
-
-
 #: the cores and bytes of memory that a task wants
 Needs = Callable[[Name], tuple[float, int]]
 
@@ -198,6 +207,11 @@ def needs_of(flow: Workflow) -> Needs | None:
     if all(want == (1.0, 0) for want in wants.values()):
         return None
     return lambda task: wants.get(task, (1.0, 0))
+
+
+def quick_plan(flow: Workflow) -> Plan:
+    """The plan by which a run breaks ties: a run that goes on should not think for seconds first."""
+    return plan(flow, "quick")
 
 
 def made(  # noqa: PLR0913, PLR0917
@@ -211,6 +225,8 @@ def made(  # noqa: PLR0913, PLR0917
     order: Order | None = None,
 ) -> Runner:
     """A runner with the settings' allocator."""
+    if order is None and settings.policy in TIES_BY_PLAN:
+        order = quick_plan(flow).sequence
     rules = informed(settings.rules, flow)
     chosen = allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
     return Runner(

@@ -23,6 +23,7 @@ MOVES_KEPT = "SELECT moves FROM journal ORDER BY first"
 ATTEMPTS_KEPT = "SELECT * FROM attempt ORDER BY number"
 MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
 LOOKED_AT = (0.01, 0.05, 0.1)  # seconds after which a lock is tried again: whoever looks whether it is held has it too
+LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
 
 
 class Attempt(NamedTuple):
@@ -53,6 +54,7 @@ class Store:
         self._session = 0
         (self._last,) = self._database.execute("SELECT coalesce(max(number), 0) FROM attempt").fetchone()
         self._wanted = threading.Condition()
+        self._hurry = threading.Event()  # somebody waits for what is not kept yet
         self._closing, self._busy = False, False
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._write, name="eligo store", daemon=True)
@@ -103,17 +105,18 @@ class Store:
     def begin(self, tasks: Mapping[str, bytes], moves: Sequence[int] = ()) -> None:
         """Begin a journal of these tasks anew, with moves that were made already; attempts are kept."""
         with self._database as database:
-            renumbered = {name: number for number, name in enumerate(tasks)}
-            old = dict(database.execute("SELECT number, name FROM task"))
-            gone = len(tasks)
-            moved = [(renumbered.get(name, gone), number) for number, name in old.items()]
-            database.execute("DELETE FROM journal")
-            database.executemany("UPDATE attempt SET task = -1 - ? WHERE task = ?", moved)
-            database.execute("UPDATE attempt SET task = -1 - task WHERE task < 0")
+            old = {name: number for number, name in database.execute("SELECT number, name FROM task")}
+            moved = ((old[name], number) for number, name in enumerate(tasks) if name in old)
+            database.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
+            database.executemany("INSERT INTO moved VALUES (?, ?)", moved)
+            renumbered = "coalesce((SELECT new FROM moved WHERE old = task), ?)"  # what is gone is behind the last one
+            database.execute(f"UPDATE attempt SET task = {renumbered}", (len(tasks),))  # noqa: S608 - our own words
+            database.execute("DROP TABLE moved")
             database.execute("DELETE FROM task")
             database.execute("DELETE FROM curve")
             rows = ((number, name, digest) for number, (name, digest) in enumerate(tasks.items()))
             database.executemany("INSERT INTO task VALUES (?, ?, ?)", rows)
+            database.execute("DELETE FROM journal")
             packed = array("q", moves)
             if packed:
                 database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
@@ -135,9 +138,9 @@ class Store:
         for row in self._database.execute(ATTEMPTS_KEPT):
             yield Attempt._make(row)
 
-    def attempted(self) -> list[int]:
+    def attempted(self) -> Iterator[int]:
         """The task of every attempt, by number."""
-        return [number for (number,) in self._database.execute("SELECT task FROM attempt")]
+        return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
     def add(self, moves: Sequence[int], attempts: Sequence[Attempt] = ()) -> None:
         """Keep moves and attempts, soon; a disk that cannot is told by `error` and by `flush`."""
@@ -153,8 +156,10 @@ class Store:
 
     def flush(self) -> None:
         """Wait until all is kept."""
+        self._hurry.set()
         with self._wanted:
             self._wanted.wait_for(lambda: self.error or not (self._waiting() or self._busy))
+        self._hurry.clear()
         if self.error is not None:
             raise InputError(f"{self.path}: cannot be written: {self.error}")
 
@@ -162,6 +167,7 @@ class Store:
         """Keep what is left, and let go of the file."""
         with self._wanted:
             self._closing = True
+            self._hurry.set()
             self._wanted.notify()
         self._thread.join()
         with suppress(sqlite3.Error):  # a full disk was told of already
@@ -188,15 +194,17 @@ class Store:
                 self._busy = False
                 self._wanted.notify_all()
                 self._wanted.wait_for(lambda: self._waiting() or self._closing)
+            self._hurry.wait(LINGER)
+            with self._wanted:
                 if not self._waiting():
                     return
                 moves, attempts, notes = self._moves, self._attempts, self._notes
                 self._moves, self._attempts, self._notes, self._busy = array("q"), [], {}, True
             try:
                 self._keep(moves, attempts, notes)
-            except sqlite3.Error as error:
-                self.error = error
+            except Exception as error:  # whatever it is: those who wait must hear of it
                 with self._wanted:
+                    self.error = error
                     self._wanted.notify_all()
                 return
 

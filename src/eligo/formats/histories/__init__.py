@@ -6,10 +6,12 @@
 | `snakemake` | what the `benchmark:` of Snakemake's rules writes             |
 | `htcondor`  | the log of a DAGMan's jobs, `FILE.dag.nodes.log`              |
 | `ninja`     | `.ninja_log`, versions 5 to 7                                 |
+| `eligo`     | the folder of a run of eligo's own, FILE.run                  |
 | `table`     | a table with a column of seconds, and one of tasks or kinds   |
 
-A module has `NAME`, `sniff(text)`: whether a text looks like it, and `parse(text, path)`: what it says. Beside these every
-workflow with run times is the history of others; `eligo.formats.read_history` reads them all, and folders of them.
+A run is a folder, which `runs` reads. The module of a text has `NAME`, `sniff(text)`: whether a text looks like it, and
+`parse(text, path)`: what it says. Beside these every workflow with run times is the history of others;
+`eligo.formats.read_history` reads them all, and folders of them.
 """
 
 from dataclasses import dataclass

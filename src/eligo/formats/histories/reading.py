@@ -7,7 +7,7 @@ from contextlib import suppress
 from eligo.errors import FormatError, InputError
 from eligo.estimating import kind_of
 from eligo.formats import detecting
-from eligo.formats.histories import History, detect, module
+from eligo.formats.histories import History, detect, module, runs
 from eligo.formats.histories.htcondor import refusal
 from eligo.formats.reading import located, read_loaded
 from eligo.formats.shared.files import COMPRESSED, LARGEST_FILE, Loaded, load_any, load_bytes
@@ -27,6 +27,11 @@ def read_history(path: detecting.StrPath, limit: int = LARGEST_FILE) -> History:
     histories are read, and the others left out; all together may have *limit* bytes. Errors name the file.
     """
     path = os.fspath(path)
+    single = os.path.basename(path) == runs.STATE and os.path.isfile(path)
+    path = (os.path.dirname(path) or os.curdir) if single else path
+    if single or runs.is_run(path):
+        records, remarks = runs.parse_run(path)
+        return History(tuple(records), runs.NAME, path, tuple(remarks))
     if os.path.isdir(path):
         return _read_folder(path, limit)
     loaded = load_any(path, limit)
@@ -81,7 +86,9 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
     count = 0
     for place, folders, files in os.walk(folder):
         folders.sort()
-        for path in (os.path.join(place, file) for file in sorted(files)):
+        whole = runs.is_run(place)  # a run, whose other files belong to it
+        folders[:] = [] if whole else folders
+        for path in (os.path.join(place, file) for file in ([runs.STATE] if whole else sorted(files))):
             with suppress(OSError):  # gone since
                 size = os.path.getsize(path) if os.path.isfile(path) else 0
                 count += 1
@@ -92,6 +99,10 @@ def _files(folder: str) -> Iterator[tuple[str, int]]:
 
 def _history_at(path: str, limit: int) -> History | None:
     """The history in a file; None where there is none, as far as a glance tells."""
+    if os.path.basename(path) == runs.STATE:
+        with suppress(InputError):
+            return read_history(path, limit)
+        return None
     if detect(_beginning(path)) is not None:
         return read_history(path, limit)
     if any(map(_has_times, detecting.of_suffix(path))):

@@ -1,0 +1,143 @@
+"""A rehearsal: every task sleeps as long as it is believed to take, in a smaller scale, on the engine that would run it.
+
+Nothing of the user's is run and no file of the user's is touched; the state is in a folder that is taken away again. So the
+order, the engine and its overheads are real, and only the work is not.
+"""
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from eligo.allocating import ALLOCATORS
+from eligo.engines import Engine
+from eligo.errors import InputError
+from eligo.estimating import Estimate, estimate
+from eligo.running.folder import RunFolder
+from eligo.running.loop import Runner
+from eligo.running.whole import TIES_BY_PLAN, Settings, begun, carried_out, quick_plan
+from eligo.workflow import Task, Workflow
+
+SLEEP = "sleep"
+#: what starting a process takes, which is in no prediction: rehearsals of tasks shorter than some of these tell little
+START = 0.003
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What came of rehearsing one policy. Times are in seconds of the workflow, *lasted* in those of the clock."""
+
+    policy: str
+    #: how long it would take, by how long the rehearsal took
+    makespan: float
+    #: how long it takes by the simulator; None where that does not play this policy
+    predicted: float | None
+    lasted: float
+
+    @property
+    def ratio(self) -> float | None:
+        """The rehearsal's time over the predicted one."""
+        return self.makespan / self.predicted if self.predicted else None
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**vars(self), "ratio": self.ratio}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A workflow made ready to be rehearsed: its tasks sleep, *scale* times as long as they would take."""
+
+    flow: Workflow
+    known: Estimate
+    scale: float
+    settings: Settings
+
+    @property
+    def remarks(self) -> list[str]:
+        """What whoever reads the results should be told, a sentence each."""
+        told, count = [], int((~self.known.own).sum())
+        if count:
+            told.append(f"of {count:,} task{'' if count == 1 else 's'} only the mean time of their kind is known")
+        mean = self.scale * math.fsum(self.known.seconds) / max(1, len(self.known.seconds))
+        if mean < 10 * START:
+            told.append(
+                f"tasks sleep {1000 * mean:.3g} ms on average, so what it costs to begin them counts: take longer"
+            )
+        return told
+
+
+def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
+    """The workflow with sleeps for tasks, so scaled that by the simulator all takes about so many seconds."""
+    if not 0 < seconds < math.inf:
+        raise InputError(f"a rehearsal takes some seconds, and {seconds!r} are none")
+    known, sleep = estimate(flow), shutil.which(SLEEP)
+    if known.level == "nothing" or not known.seconds.any():
+        raise InputError("how long tasks take is not known, so nothing can be rehearsed").cured_by("history")
+    if sleep is None:
+        raise InputError("there is no program sleep, with which tasks are rehearsed")
+    timed = dict(zip(flow.dag.tasks, known.seconds.tolist(), strict=True))
+    real = replace(flow, details={name: _timed(flow.task(name), took) for name, took in timed.items()}, history=())
+    scale = seconds / predicted(
+        real, settings.slots, settings.policy if settings.policy not in ALLOCATORS else "finish"
+    )
+    asleep = {name: replace(real.task(name), command=(sleep, f"{took * scale:.6f}")) for name, took in timed.items()}
+    return Stage(replace(real, details=asleep), known, scale, settings)
+
+
+def _timed(task: Task, seconds: float) -> Task:
+    """What of a task counts for when it is run."""
+    return Task(name=task.name, seconds=seconds, cores=task.cores, memory=task.memory, category=task.category)
+
+
+def predicted(flow: Workflow, workers: int, policy: str) -> float:
+    """When all would be done, by the simulator, which breaks ties as a run does."""
+    from eligo.simulation.steady import finish_on
+
+    known = quick_plan(flow) if policy in TIES_BY_PLAN else None
+    return finish_on(flow, workers, policy, known, improve=False).makespan
+
+
+def rehearse(
+    stage: Stage,
+    on: "str | Executor | Engine",
+    policies: Sequence[str],
+    around: Callable[[Runner], AbstractContextManager[object]] = nullcontext,
+) -> list[Rehearsal]:
+    """Rehearse one policy after another; one that was stopped, and those after it, are left out.
+
+    *around* gives what is wrapped around each, such as a display.
+    """
+    found: list[Rehearsal] = []
+    for policy in policies:
+        foreseen = None if policy in ALLOCATORS else predicted(stage.flow, stage.settings.slots, policy)
+        lasted = _played(stage, on, policy, around)
+        if lasted is None:
+            break
+        found.append(Rehearsal(policy, lasted / stage.scale, foreseen, lasted))
+    return found
+
+
+def _played(
+    stage: Stage,
+    on: "str | Executor | Engine",
+    policy: str,
+    around: Callable[[Runner], AbstractContextManager[object]],
+) -> float | None:
+    """How long it took; None where it did not come to its end."""
+    path = stage.flow.origin.path if stage.flow.origin else None
+    shared = (
+        None if on == "local" or not path else os.path.dirname(os.path.abspath(path))
+    )  # workers elsewhere see it too
+    with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch:
+        settings = replace(stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None)
+        with closing(RunFolder(os.path.join(scratch, "run"))) as folder:
+            runner, _ = begun(stage.flow, on, settings, folder)
+            with around(runner):
+                result = carried_out(runner)
+    return result.seconds if result.ok else None

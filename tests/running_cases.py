@@ -1,0 +1,66 @@
+"""What the tests of runs share: workflows as files, the command, and what is in a run's folder."""
+
+import sqlite3
+import subprocess
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eligo.cli import run as eligo
+from eligo.execution import COMPLETE, unpacked
+
+COMMAND = (sys.executable, "-c", "from eligo.cli import main; main()")
+
+
+def written(folder: Path, tasks: Sequence[Mapping[str, Any]], name: str = "flow.yaml") -> Path:
+    """A workflow in a file."""
+    path = folder / name
+    path.write_text(yaml.safe_dump({"tasks": [dict(task) for task in tasks]}, allow_unicode=True), "utf-8")
+    return path
+
+
+def ran(path: Path, *options: str) -> int:
+    """The exit code of `eligo run` on two workers, in this process."""
+    chosen = () if "--workers" in options else ("--workers", "2")
+    return eligo(["run", str(path), *chosen, *options])
+
+
+def started(path: Path, *options: str, **settings: Any) -> "subprocess.Popen[str]":
+    """The same in a process of its own."""
+    return subprocess.Popen(
+        [*COMMAND, "run", str(path), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
+    )
+
+
+def state_of(run: Path) -> sqlite3.Connection:
+    """The database of a run."""
+    return sqlite3.connect(run / "run.db")
+
+
+def completed(run: Path) -> Counter[str]:
+    """How often each task is said to be done in the journal."""
+    with closing(state_of(run)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM task ORDER BY number")]
+        moves = array("q")
+        for (packed,) in database.execute("SELECT moves FROM journal ORDER BY first"):
+            moves.frombytes(packed)
+    return Counter(names[v] for kind, v in unpacked(moves) if kind == COMPLETE)
+
+
+def attempts(run: Path) -> list[dict[str, Any]]:
+    """Every attempt of a run, with the task's name."""
+    with closing(state_of(run)) as database:
+        database.row_factory = sqlite3.Row
+        rows = database.execute("SELECT * FROM attempt JOIN task ON task.number = attempt.task ORDER BY attempt.number")
+        return [dict(row) for row in rows]
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file; none where it is not there."""
+    return path.read_text("utf-8").splitlines() if path.exists() else []
