@@ -1,13 +1,12 @@
 """The folder of a run: its state, what its tasks printed, and how it goes on after it was stopped."""
 
-import os
 import secrets
 import signal
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from eligo.engines.strays import signal_marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.stores import Store
@@ -104,9 +103,4 @@ def digests(flow: Workflow) -> dict[str, bytes]:
 
 def end_strays(mark: str) -> None:
     """End processes of this run that outlived whoever started them, so that no task runs twice at once."""
-    wanted = f"{MARK}={mark}".encode()
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError, ValueError):
-            number = int(place.parent.name)
-            if number != os.getpid() and wanted in place.read_bytes().split(b"\0"):
-                os.kill(number, signal.SIGKILL)
+    signal_marked(MARK, [mark], signal.SIGKILL)
