@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from eligo.engines.futures import FutureEngine
+from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import MARK, Performed, perform
@@ -21,7 +21,7 @@ from eligo.engines.strays import signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "20s"  # until a scheduler must have answered
-AHEAD = 1  # jobs that are on their way while every worker is busy
+AHEAD = 0  # jobs that are on their way while every worker is busy
 
 
 class DaskEngine(FutureEngine):
@@ -49,11 +49,11 @@ class DaskEngine(FutureEngine):
         gone = (self._distributed.scheduler.KilledWorker, self._distributed.CancelledError, OSError)
         return super().is_loss(error) or isinstance(error, gone)
 
-    def signal(self, jobs: Sequence[Job], number: int) -> int:
+    def signal(self, outs: Sequence[Out], number: int) -> int:
         """On every machine of the cluster."""
         if self._own is not None:
-            return super().signal(jobs, number)
-        found = self._client.run(signal_marked, MARK, list(map(self.mark, jobs)), number, on_error="ignore")
+            return super().signal(outs, number)
+        found = self._client.run(signal_marked, MARK, [out.mark for out in outs], number, on_error="ignore")
         return sum(found.values())
 
     def free(self) -> None:
@@ -83,8 +83,8 @@ def _cluster(distributed: Any, workers: int) -> Any:
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
-            worker_dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
             memory_limit=0,
             silence_logs=logging.CRITICAL,
         )

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.engines.jobs import Ending, Job
@@ -19,6 +20,14 @@ from eligo.engines.strays import signal_marked
 SOON = 0.05  # seconds until it is looked again whether processes have ended
 #: takes a job, and the mark that its processes get, and gives a future that brings what became of its tasks
 Submit = Callable[[Job, str], "Future[list[Performed]]"]
+
+
+class Out(NamedTuple):
+    """A job under way, with the mark that its processes have."""
+
+    job: Job
+    mark: str
+    future: "Future[list[Performed]]"
 
 
 class FutureEngine:
@@ -36,67 +45,64 @@ class FutureEngine:
         self._submit = submit
         self._free = [f"{name} {number}" for number in range(slots + ahead, 0, -1)]
         self._asks = {client: Ask(client, fits=self.room.admits) for client in self._free}
-        self._out: dict[int, tuple[Job, Future[list[Performed]]]] = {}
-        self._done: SimpleQueue[tuple[Job, Future[list[Performed]]]] = SimpleQueue()
+        self._out: dict[int, Out] = {}
+        self._done: SimpleQueue[Out] = SimpleQueue()
         self._stopped: dict[int, float] = {}  # when those that were told to stop are made to
-        self._run = secrets.token_hex(8)
+        self._marks = (f"{secrets.token_hex(8)}.{number}" for number in count(1))
 
     def asks(self) -> Sequence[Ask]:
         """One for every slot that is free; where tasks differ in what they need, one."""
         free = [self._asks[client] for client in reversed(self._free)]
         return free if self.room.admits is None else free[:1]
 
-    def mark(self, job: Job) -> str:
-        """What the processes of a job have in their environment."""
-        return f"{self._run}.{job.number}"
-
     def start(self, job: Job) -> None:
         """See `Engine`; what cannot even be sent has failed."""
         self._free.remove(str(job.client))
         self.room.enter(job)
+        mark = next(self._marks)
         try:
-            future = self._submit(job, self.mark(job))
+            future = self._submit(job, mark)
         except Exception as error:  # of whatever kind the engine raises: the task's arguments may be the reason
             future = Future()
             future.set_exception(error)
-        self._out[job.number] = (job, future)
-        future.add_done_callback(lambda done: self._done.put((job, done)))
+        out = self._out[job.number] = Out(job, mark, future)
+        future.add_done_callback(lambda _: self._done.put(out))
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         found: list[Ending] = []
-        for job, future in self._ended(seconds):
-            if self._out.pop(job.number, None) is not None:
-                self._free.append(str(job.client))
-                self.room.leave(job)
-                found += self._told(job, future)
+        for out in self._ended(seconds):
+            del self._out[out.job.number]
+            self._free.append(str(out.job.client))
+            self.room.leave(out.job)
+            found += self._told(out)
         self._insist()
         return found
 
-    def _ended(self, seconds: float | None) -> Iterator[tuple[Job, "Future[list[Performed]]"]]:
+    def _ended(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
             yield self._done.get(timeout=seconds)
             while True:
                 yield self._done.get_nowait()
 
-    def _told(self, job: Job, future: "Future[list[Performed]]") -> list[Ending]:
+    def _told(self, out: Out) -> list[Ending]:
         """What came of a job; what was stopped is lost, if it did not end well before."""
-        found = self._came(job, future)
-        if self._stopped.pop(job.number, None) is None:
+        found = self._came(out)
+        if self._stopped.pop(out.job.number, None) is None:
             return found
         return [each if each.failure is None else each._replace(failure="stopped", lost=True) for each in found]
 
-    def _came(self, job: Job, future: "Future[list[Performed]]") -> list[Ending]:
+    def _came(self, out: Out) -> list[Ending]:
         try:
-            error = future.exception()
+            error = out.future.exception()
         except CancelledError as cancelled:
             error = cancelled
         if error is None:
-            return endings(job, future.result())
+            return endings(out.job, out.future.result())
         gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
         if gone:
-            self.signal([job], signal.SIGKILL)  # what a worker that is gone has left behind
-        return [lost(job, why)._replace(lost=gone, value=None if gone else error)]
+            self.signal([out], signal.SIGKILL)  # what a worker that is gone has left behind
+        return [lost(out.job, why)._replace(lost=gone, value=None if gone else error)]
 
     def is_loss(self, error: BaseException) -> bool:
         """Whether a future's error tells that the worker went away, and not that something is wrong with the task."""
@@ -104,10 +110,10 @@ class FutureEngine:
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """Stop what has not begun, and commands; a function goes on to its end."""
-        known = [job for job in jobs if job.number in self._out and job.number not in self._stopped]
-        for job in known:
-            self._stopped[job.number] = time.monotonic() + GRACE
-            self._out[job.number][1].cancel()
+        known = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
+        for out in known:
+            self._stopped[out.job.number] = time.monotonic() + GRACE
+            out.future.cancel()
         if known:
             self.signal(known, signal.SIGTERM)
 
@@ -117,21 +123,21 @@ class FutureEngine:
         late = [number for number, when in self._stopped.items() if when <= now]
         if late:
             self._stopped.update(dict.fromkeys(late, math.inf))
-            self.signal([self._out[number][0] for number in late], signal.SIGKILL)
+            self.signal([self._out[number] for number in late], signal.SIGKILL)
 
-    def signal(self, jobs: Sequence[Job], number: int) -> int:
+    def signal(self, outs: Sequence[Out], number: int) -> int:
         """Send a signal to all processes of some jobs, on the machine where this runs; how many there are."""
-        return signal_marked(MARK, map(self.mark, jobs), number)
+        return signal_marked(MARK, [out.mark for out in outs], number)
 
     def close(self) -> None:
-        """Stop what has not begun, and commands; whatever else the engine has is freed by `free`."""
-        jobs = [job for job, _ in self._out.values()]
-        self.cancel(jobs)
+        """Stop what has not begun, and commands."""
+        outs = list(self._out.values())
+        self.cancel([out.job for out in outs])
         deadline = time.monotonic() + GRACE
-        while jobs and self.signal(jobs, 0) and time.monotonic() < deadline:
+        while outs and self.signal(outs, 0) and time.monotonic() < deadline:
             time.sleep(SOON)
         self.free()
-        signal_marked(MARK, map(self.mark, jobs), signal.SIGKILL)  # begun meanwhile, or deaf
+        signal_marked(MARK, [out.mark for out in outs], signal.SIGKILL)  # begun meanwhile, or deaf
 
     def free(self) -> None:
         """Let go of the workers, where they are the engine's own."""

@@ -19,7 +19,7 @@ from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import Performed, perform
 
-AHEAD = 1  # jobs that are on their way while every worker is busy
+AHEAD = 0  # jobs that are on their way while every worker is busy
 LABEL = "eligo"
 HEARTBEAT, SILENCE = 5, 30  # seconds between the pool's signs of life, and until it is taken for dead
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
 
-from eligo.engines.futures import FutureEngine
+from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import Performed, perform
@@ -52,11 +52,11 @@ class RayEngine(FutureEngine):
         own = isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError)
         return own or super().is_loss(error)
 
-    def signal(self, jobs: Sequence[Job], number: int) -> int:
+    def signal(self, outs: Sequence[Out], number: int) -> int:
         """Those on other machines are interrupted by Ray, which ends their commands."""
-        for _, future in [self._out[job.number] for job in jobs if job.number in self._out and number]:
-            self._ray.cancel(future.object_ref)  # type: ignore[attr-defined]
-        return super().signal(jobs, number)
+        for out in outs if number else ():
+            self._ray.cancel(out.future.object_ref)  # type: ignore[attr-defined]
+        return super().signal(outs, number)
 
     def free(self) -> None:
         """Let go of Ray, where it is not the user's own session."""
