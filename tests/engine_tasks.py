@@ -1,8 +1,6 @@
 """Functions that workers run in the tests of engines."""
 
 import os
-import threading
-import time
 
 
 class UnsendableError(Exception):
@@ -31,7 +29,7 @@ def large(size: int) -> bytes:
 
 
 def unsendable_value() -> object:
-    return threading.Lock()
+    return (number for number in range(3))
 
 
 def dies(path: str) -> str:
@@ -41,11 +39,3 @@ def dies(path: str) -> str:
             pass
         os._exit(1)
     return "alive"
-
-
-def stamps(path: str, seconds: float) -> None:
-    """Writes down when it began and ended."""
-    began = time.time()
-    time.sleep(seconds)
-    with open(path, "w", encoding="utf-8") as stream:
-        stream.write(f"{began} {time.time()}")

@@ -61,7 +61,9 @@ def test_nothing_goes_in_a_circle() -> None:
 def test_an_optional_package_is_imported_where_it_belongs(package: str) -> None:
     for module, path in draw.modules().items():
         if package in outside(path):
-            assert any(f".{home}." in f".{module}." for home in OPTIONAL[package]), f"{module} must not import {package}"
+            assert any(f".{home}." in f".{module}." for home in OPTIONAL[package]), (
+                f"{module} must not import {package}"
+            )
 
 
 def outside(path: Path) -> set[str]:

@@ -1,9 +1,9 @@
 """A Dask cluster: one of the run's own on this machine, or somebody's by its scheduler's address.
 
-What Dask does: the jobs that wait for a worker are begun by their priority. A worker that dies is replaced; what it ran is lost,
-at once on an own cluster, and elsewhere after as many deaths as the cluster's `allowed-failures` says. Cancelled commands are
-stopped on every worker's machine; a function that runs goes on to its end. Cores and memory are counted here, over the whole
-cluster: Dask itself is told nothing of them. Workers need the same version of Python, and eligo.
+What Dask does: the jobs that wait for a worker are begun by their priority. A worker that dies is replaced; what it ran is
+lost, at once on an own cluster, and elsewhere after as many deaths as the cluster's `allowed-failures` says. Cancelled
+commands are stopped on every worker's machine; a function that runs goes on to its end. Cores and memory are counted here,
+over the whole cluster: Dask itself is told nothing of them. Workers need the same version of Python, and eligo.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from eligo.engines.performing import MARK, Performed, perform
 from eligo.engines.strays import signal_marked
 from eligo.errors import InputError
 
-PATIENCE = "20s"  # until a scheduler must have answered
+PATIENCE = "10s"  # until a scheduler must have answered
 AHEAD = 0  # jobs that are on their way while every worker is busy
 
 
@@ -36,6 +36,8 @@ class DaskEngine(FutureEngine):
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
         super().__init__(self._sent, slots, "dask", wanted.room(slots), AHEAD)
+        #: where the scheduler is to be found
+        self.address = str(self._client.scheduler.address)
 
     def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
         client = self._client

@@ -1,6 +1,5 @@
 """Whoever takes a function and gives a future: an executor of the user's, and what Dask, Ray and Parsl are built on here."""
 
-import math
 import secrets
 import signal
 import time
@@ -113,7 +112,8 @@ class FutureEngine:
         known = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
         for out in known:
             self._stopped[out.job.number] = time.monotonic() + GRACE
-            out.future.cancel()
+            with suppress(NotImplementedError):  # Parsl's say so
+                out.future.cancel()
         if known:
             self.signal(known, signal.SIGTERM)
 
@@ -122,7 +122,7 @@ class FutureEngine:
         now = time.monotonic()
         late = [number for number, when in self._stopped.items() if when <= now]
         if late:
-            self._stopped.update(dict.fromkeys(late, math.inf))
+            self._stopped.update(dict.fromkeys(late, now + 1.0))  # one that waited in a queue may begin even then
             self.signal([self._out[number] for number in late], signal.SIGKILL)
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
@@ -156,13 +156,12 @@ class OwnExecutor(FutureEngine):
         self._make, self._executor = make, make()
 
     def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
-        arguments = (perform, job.works, job.timeout, mark)
         try:
-            return self._executor.submit(*arguments)
+            return self._executor.submit(perform, job.works, job.timeout, mark)
         except BrokenExecutor:
             self.free()
             self._executor = self._make()
-            return self._executor.submit(*arguments)
+            return self._executor.submit(perform, job.works, job.timeout, mark)
 
     def free(self) -> None:
         """Let go of the workers."""

@@ -21,7 +21,8 @@ from eligo.engines.performing import Performed, perform
 
 AHEAD = 0  # jobs that are on their way while every worker is busy
 LABEL = "eligo"
-HEARTBEAT, SILENCE = 5, 30  # seconds between the pool's signs of life, and until it is taken for dead
+HEARTBEAT, SILENCE = 1, 30  # seconds between looks at the workers, and until a pool is taken for dead
+PERIOD = 1  # seconds between looks at whether there is a pool
 
 
 class ParslEngine(FutureEngine):
@@ -83,7 +84,9 @@ def _kernel(parsl: Any, workers: int, folder: str) -> Any:
         provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
     )
     return parsl.DataFlowKernel(
-        parsl.Config(executors=[pool], run_dir=folder, strategy="simple", initialize_logging=False)
+        parsl.Config(
+            executors=[pool], run_dir=folder, strategy="simple", strategy_period=PERIOD, initialize_logging=False
+        )
     )
 
 

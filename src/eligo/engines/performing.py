@@ -90,8 +90,8 @@ def _called(work: Function) -> Performed:
 def _sendable(error: BaseException) -> BaseException:
     """The same exception, if it can be made again elsewhere; some cannot, and would take down whoever receives them."""
     try:
-        made, arguments = error.__reduce__()[:2]  # type: ignore[misc]
-        made(*arguments)  # type: ignore[operator]
+        parts: Any = error.__reduce__()
+        parts[0](*parts[1])
     except Exception as why:
         return RuntimeError(f"{type(error).__name__}: {error} (cannot be sent: {why})"[:1000])
     return error

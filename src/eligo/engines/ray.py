@@ -1,8 +1,8 @@
 """A Ray cluster: one of the run's own on this machine, or somebody's by its address ("auto": the one that runs here).
 
-What Ray does: it has no priorities, so it gets only what it can begin. Cores and memory are told to Ray, which keeps to them on
-each machine; they are counted here too. A worker that dies is replaced, and what it ran is lost. Cancelled commands are stopped,
-and functions are interrupted, wherever they run. Workers need the same versions of Python and Ray, and eligo.
+What Ray does: it has no priorities, so it gets only what it can begin. Cores and memory are told to Ray, which keeps to them
+on each machine; they are counted here too. A worker that dies is replaced, and what it ran is lost. Cancelled commands are
+stopped, and functions are interrupted, wherever they run. Workers need the same versions of Python and Ray, and eligo.
 """
 
 import importlib
