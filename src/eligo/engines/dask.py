@@ -21,7 +21,7 @@ from eligo.engines.strays import signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # until a scheduler must have answered
-AHEAD = 0  # jobs that are on their way while every worker is busy
+AHEAD = 6  # jobs that are on their way while every worker is busy, if they are brief
 
 
 class DaskEngine(FutureEngine):

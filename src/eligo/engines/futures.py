@@ -1,5 +1,6 @@
 """Whoever takes a function and gives a future: an executor of the user's, and what Dask, Ray and Parsl are built on here."""
 
+import math
 import secrets
 import signal
 import time
@@ -16,6 +17,8 @@ from eligo.engines.performing import GRACE, MARK, Performed, endings, lost, perf
 from eligo.engines.room import Room
 from eligo.engines.strays import signal_marked
 
+BRIEF = 0.02  # seconds: jobs that take less wait longer for their turn than they run
+OLD = 0.8  # of what jobs usually take, the share that those before the last one have
 SOON = 0.05  # seconds until it is looked again whether processes have ended
 #: takes a job, and the mark that its processes get, and gives a future that brings what became of its tasks
 Submit = Callable[[Job, str], "Future[list[Performed]]"]
@@ -32,14 +35,16 @@ class Out(NamedTuple):
 class FutureEngine:
     """Jobs as futures, so many out at a time. What is late or cancelled is stopped if it is a command on this machine.
 
-    *room* says what tasks may have together; *ahead* is how many more jobs are out than can begin, where the others wait in
-    the engine's own queue by their priority: so many tasks may begin before a better one that became ready meanwhile.
+    *room* says what tasks may have together. *ahead* is how many jobs more are out than can begin, as long as tasks take
+    less than it takes to bring one: they wait in the engine's own queue, by their priority, and so many tasks may begin
+    before a better one that became ready meanwhile.
     """
 
     def __init__(
         self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None, ahead: int = 0
     ) -> None:
         self.name, self.slack = name, ahead
+        self._slots, self._usual = slots, math.inf
         self.room = Room(slots) if room is None else room
         self._submit = submit
         self._free = [f"{name} {number}" for number in range(slots + ahead, 0, -1)]
@@ -51,7 +56,8 @@ class FutureEngine:
 
     def asks(self) -> Sequence[Ask]:
         """One for every slot that is free; where tasks differ in what they need, one."""
-        free = [self._asks[client] for client in reversed(self._free)]
+        most = self._slots - len(self._out) + (self.slack if self._usual < BRIEF else 0)
+        free = [self._asks[client] for client in reversed(self._free)][: max(0, most)]
         return free if self.room.admits is None else free[:1]
 
     def start(self, job: Job) -> None:
@@ -74,7 +80,9 @@ class FutureEngine:
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
-            found += self._told(out)
+            ended = self._told(out)
+            self._usual = min(self._usual, 1.0) * OLD + sum(each.ended - each.began for each in ended) * (1 - OLD)
+            found += ended
         self._insist()
         return found
 

@@ -19,7 +19,7 @@ from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import Performed, perform
 
-AHEAD = 0  # jobs that are on their way while every worker is busy
+AHEAD = 2  # jobs that are on their way while every worker is busy, if they are brief
 LABEL = "eligo"
 HEARTBEAT, SILENCE = 1, 30  # seconds between looks at the workers, and until a pool is taken for dead
 PERIOD = 1  # seconds between looks at whether there is a pool
