@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -81,10 +82,17 @@ def engine(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engi
 
 @pytest.fixture(scope="module")
 def narrow(name: str, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """The same with one worker."""
+    """The same with one worker. When it is closed, nothing that runs there goes on."""
     running = made(name, 1, tmp_path_factory.mktemp(name))
     yield running
+    (ask, *_) = running.asks()
+    running.start(Job(1, ask.client, ("a",), (Command(("/bin/sleep", nap(3175)), "/"),)))
+    deadline = time.monotonic() + 20
+    while not sleepers(nap(3175)) and time.monotonic() < deadline:
+        running.wait(0.05)
+    assert sleepers(nap(3175))
     running.close()
+    assert no_sleepers(nap(3175))
 
 
 class Fat:
@@ -424,20 +432,6 @@ def test_what_cannot_be_sent_is_the_tasks_own_failure(name: str, calling: Engine
 # Ends and ways in
 
 
-def test_nothing_runs_on_once_an_engine_is_closed(name: str, tmp_path: Path) -> None:
-    if name == "ray":
-        pytest.skip("a second engine joins the session of the first, which goes on")
-    own = made(name, 1, tmp_path)
-    (ask, *_) = own.asks()
-    own.start(Job(1, ask.client, ("a",), (Command(("/bin/sleep", nap(3175)), "/"),)))
-    deadline = time.monotonic() + 20
-    while not sleepers(nap(3175)) and time.monotonic() < deadline:
-        own.wait(0.05)
-    assert sleepers(nap(3175))
-    own.close()
-    assert no_sleepers(nap(3175))
-
-
 def test_a_cluster_that_is_there_is_joined_and_left(name: str, engine: Engine) -> None:
     if not isinstance(engine, DaskEngine):
         pytest.skip("Ray's is joined by every second engine here; the others have no addresses")
@@ -463,13 +457,11 @@ def test_no_cluster_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_engines_listen_on_this_machine_only(engine: Engine) -> None:
     psutil = pytest.importorskip("psutil")
-    me = psutil.Process()
-    found = [
-        each.laddr.ip
-        for process in [me, *me.children(recursive=True)]
-        for each in process.net_connections("inet")
-        if each.status == psutil.CONN_LISTEN
-    ]
+    me, found = psutil.Process(), list[str]()
+    for process in [me, *me.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            listening = [each for each in process.net_connections("inet") if each.status == psutil.CONN_LISTEN]
+            found += [each.laddr.ip for each in listening]
     assert {ip.removeprefix("::ffff:") for ip in found} <= {"127.0.0.1", "::1"}
 
 
