@@ -90,10 +90,11 @@ def _measured(work: Callable[[], object], n: int) -> dict[str, float]:
         kinds = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         return sum(used.ru_utime + used.ru_stime for used in kinds)
 
-    before, begin = cpu(), time.perf_counter()
+    first, before, begin = peak_kilobytes() / 1e3, cpu(), time.perf_counter()
     work()
     wall = time.perf_counter() - begin
-    return {"wall": wall / n * 1e3, "cpu": (cpu() - before) / n * 1e3, "peak": peak_kilobytes() / 1e3}
+    used = (cpu() - before) / n * 1e3
+    return {"wall": wall / n * 1e3, "cpu": used, "peak": peak_kilobytes() / 1e3, "first": first}
 
 
 def remote(name: str, n: int) -> dict[str, float]:
@@ -185,22 +186,22 @@ def run() -> None:
 
 def here() -> None:
     """Commands on this machine."""
-    widths = (12, 20, 8, 14, 12, 16, 9, 9)
-    columns = ("shape", "runner", "tasks", "wall ms a task", "CPU ms", "CPU ms beyond", "peak MB", "")
+    widths = (12, 16, 7, 14, 8, 14, 10, 10, 8)
+    columns = ("shape", "runner", "tasks", "wall ms a task", "CPU ms", "CPU ms beyond", "planned MB", "peak MB", "")
     heading(f"Commands that do nothing, {SLOTS} at a time", columns, widths)
+    bare = ("spawns", "independent", FEWER)
     for shape in shapes(100):
-        floor = fresh("spawns", shape, FEWER)
-        row((shape, "bare spawns", FEWER, floor["wall"], floor["cpu"], "", "", ""), widths)
-        ours = fresh("local", shape, TASKS)
-        again = fresh("spawns", shape, FEWER)
-        floor = min(floor, again, key=lambda each: each["cpu"])
+        before, ours, after = (fresh(*words) for words in (bare, ("local", shape, TASKS), bare))
+        floor = min(before, after, key=lambda each: each["cpu"])
+        row((shape, "bare spawns", FEWER, floor["wall"], floor["cpu"], "", "", "", ""), widths)
         beyond = ours["cpu"] - floor["cpu"]
         met = verdict(beyond <= MOST_CPU and ours["peak"] <= MOST_MEGABYTES)
-        row((shape, "eligo, durable", TASKS, ours["wall"], ours["cpu"], beyond, ours["peak"], met), widths)
+        figures = (ours["wall"], ours["cpu"], beyond, ours["first"], ours["peak"])
+        row((shape, "eligo, durable", TASKS, *figures, met), widths)
         for name in filter(shutil.which, PEERS):
             other = fresh("peer", name, shape, FEWER)
-            figures = (other["wall"], other["cpu"], other["cpu"] - floor["cpu"], other["peak"])
-            row((shape, name, FEWER, *figures, ""), widths)
+            beyond = other["cpu"] - floor["cpu"]
+            row((shape, name, FEWER, other["wall"], other["cpu"], beyond, "", other["peak"], ""), widths)
     print(f"targets: at most {MOST_CPU} ms CPU a task beyond the spawn, and {MOST_MEGABYTES} MB")
 
 
