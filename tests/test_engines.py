@@ -27,7 +27,7 @@ import engine_tasks
 from eligo import families, policies
 from eligo.allocating import Allocator, Ask, ByPolicy, allocator
 from eligo.dag import Dag
-from eligo.engines import Command, Engine, Function, Job, Work
+from eligo.engines import Command, Ending, Engine, Function, Job, Work
 from eligo.engines.dask import DaskEngine
 from eligo.engines.futures import OwnExecutor, on_executor, threads
 from eligo.engines.local import LocalEngine
@@ -551,6 +551,18 @@ def test_an_executor_of_the_users_is_used_and_left_open() -> None:
         own.close()
         assert done.values == {"a": "A", "b": "B"}
         assert pool.submit(len, "abc").result() == 3
+
+
+def test_a_clock_that_is_set_back_ends_no_run() -> None:
+    own = threads(1)
+    back = [Ending(Job(1, "thread 1", ("a",), ()), 0, 100.0, 50.0)]
+    game = Execution({"a": []})
+    prudent = allocator("fifo", game.dag, game)
+    (grant,) = prudent.hand_out([Ask("thread 1")])
+    done = Runner(game, prudent, own, lambda task, attempt: Function(len, ("",)))
+    done._accept(back)
+    own.close()
+    assert list(game.executed) == list(grant.tasks)
 
 
 def test_the_memory_of_a_command_is_its_own() -> None:

@@ -127,7 +127,7 @@ class Runner:
         self.values[task] = ending.value
         game.complete(task, late=True)
         if isinstance(self.allocator, Prudent):
-            self.allocator.learn(ending.job.client, task, ending.ended - ending.began)
+            self.allocator.learn(ending.job.client, task, max(0.0, ending.ended - ending.began))  # clocks are set back
             if self._copying():
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])
 
