@@ -342,7 +342,7 @@ def test_a_function_that_takes_its_worker_down_is_tried_again(name: str, engine:
         pytest.skip("the worker of a task is this process")
     done = runner(engine, {"a": []}, lambda task, attempt: Function(engine_tasks.dies, (str(tmp_path / "seen"),)))
     assert done.values == {"a": "alive"}
-    assert done.tries["a"] in {2, 3}  # one more where its first worker had just been ended by the test before
+    assert done.tries["a"] == 2
 
 
 def test_what_runs_is_stopped_and_may_go_on_later(engine: Engine) -> None:
