@@ -3,7 +3,10 @@
 | engine | what it is |
 |---|---|
 | `local` | processes on this machine; functions in threads |
-| `executor` | any `concurrent.futures` executor of the user's |
+| `futures` | any `concurrent.futures` executor of the user's |
+| `dask`, `ray`, `parsl` | a cluster of these, the run's own or the user's |
+
+`naming.engine_on` makes one by its name.
 """
 
 from eligo.engines.jobs import Command, Ending, Engine, Function, Job, Work

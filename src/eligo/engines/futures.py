@@ -1,89 +1,181 @@
 """Whoever takes a function and gives a future: an executor of the user's, and what Dask, Ray and Parsl are built on here."""
 
+import math
+import secrets
+import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.engines.jobs import Ending, Job
-from eligo.engines.performing import Performed, endings, lost, perform
+from eligo.engines.performing import GRACE, MARK, Performed, endings, lost, perform
+from eligo.engines.room import Room
+from eligo.engines.strays import signal_marked
+
+BRIEF = 0.02  # seconds: jobs that take less wait longer for their turn than they run
+OLD = 0.8  # of what jobs usually take, the share that those before the last one have
+SOON = 0.05  # seconds until it is looked again whether processes have ended
+#: takes a job, and the mark that its processes get, and gives a future that brings what became of its tasks
+Submit = Callable[[Job, str], "Future[list[Performed]]"]
 
 
-class AnyFuture(Protocol):
-    """What is asked of a future."""
+class Out(NamedTuple):
+    """A job under way, with the mark that its processes have."""
 
-    def add_done_callback(self, told: Callable[[Any], object]) -> object:
-        """Function a function once it is done."""
-        ...
-
-    def result(self) -> Any:
-        """What came of it, or raise why nothing did."""
-        ...
-
-    def cancel(self) -> object:
-        """Stop it where that can be done."""
-        ...
+    job: Job
+    mark: str
+    future: "Future[list[Performed]]"
 
 
 class FutureEngine:
-    """Jobs as futures: *submit* takes a job and gives one that brings a list of `Performed`. So many are out at a time."""
+    """Jobs as futures, so many out at a time. What is late or cancelled is stopped if it is a command on this machine.
 
-    slack = 0
+    *room* says what tasks may have together. *ahead* is how many jobs more are out than can begin, as long as tasks take
+    less than it takes to bring one: they wait in the engine's own queue, by their priority, and so many tasks may begin
+    before a better one that became ready meanwhile.
+    """
 
-    def __init__(self, submit: Callable[[Job], AnyFuture], slots: int, name: str = "executor") -> None:
-        self.name = name
+    def __init__(
+        self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None, ahead: int = 0
+    ) -> None:
+        self.name, self.slack = name, ahead
+        self._slots, self._usual = slots, math.inf
+        self.room = Room(slots) if room is None else room
         self._submit = submit
-        self._free = [f"{name} {number}" for number in range(slots, 0, -1)]
-        self._asks = {client: Ask(client) for client in self._free}
-        self._out: dict[int, tuple[Job, AnyFuture]] = {}
-        self._done: SimpleQueue[tuple[Job, AnyFuture]] = SimpleQueue()
+        self._free = [f"{name} {number}" for number in range(slots + ahead, 0, -1)]
+        self._asks = {client: Ask(client, fits=self.room.admits) for client in self._free}
+        self._out: dict[int, Out] = {}
+        self._done: SimpleQueue[Out] = SimpleQueue()
+        self._stopped: dict[int, float] = {}  # when those that were told to stop are made to
+        self._marks = (f"{secrets.token_hex(8)}.{number}" for number in count(1))
 
     def asks(self) -> Sequence[Ask]:
-        """One for every slot that is free."""
-        return [self._asks[client] for client in reversed(self._free)]
+        """One for every slot that is free; where tasks differ in what they need, one."""
+        most = self._slots - len(self._out) + (self.slack if self._usual < BRIEF else 0)
+        free = [self._asks[client] for client in reversed(self._free)][: max(0, most)]
+        return free if self.room.admits is None else free[:1]
 
     def start(self, job: Job) -> None:
-        """See `Engine`."""
+        """See `Engine`; what cannot even be sent has failed."""
         self._free.remove(str(job.client))
-        future = self._submit(job)
-        self._out[job.number] = (job, future)
-        future.add_done_callback(lambda done: self._done.put((job, done)))
+        self.room.enter(job)
+        mark = next(self._marks)
+        try:
+            future = self._submit(job, mark)
+        except Exception as error:  # of whatever kind the engine raises: the task's arguments may be the reason
+            future = Future()
+            future.set_exception(error)
+        out = self._out[job.number] = Out(job, mark, future)
+        future.add_done_callback(lambda _: self._done.put(out))
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         found: list[Ending] = []
-        for job, future in self._ended(seconds):
-            if self._out.pop(job.number, None) is not None:
-                self._free.append(str(job.client))
-                found += self.ending(job, future)
+        for out in self._ended(seconds):
+            del self._out[out.job.number]
+            self._free.append(str(out.job.client))
+            self.room.leave(out.job)
+            ended = self._told(out)
+            self._usual = min(self._usual, 1.0) * OLD + sum(each.ended - each.began for each in ended) * (1 - OLD)
+            found += ended
+        self._insist()
         return found
 
-    def _ended(self, seconds: float | None) -> Iterator[tuple[Job, AnyFuture]]:
+    def _ended(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
             yield self._done.get(timeout=seconds)
             while True:
                 yield self._done.get_nowait()
 
-    def ending(self, job: Job, future: AnyFuture) -> list[Ending]:
-        """What came of a job; a future that brings nothing lost its worker."""
+    def _told(self, out: Out) -> list[Ending]:
+        """What came of a job; what was stopped is lost, if it did not end well before."""
+        found = self._came(out)
+        if self._stopped.pop(out.job.number, None) is None:
+            return found
+        return [each if each.failure is None else each._replace(failure="stopped", lost=True) for each in found]
+
+    def _came(self, out: Out) -> list[Ending]:
         try:
-            performed: list[Performed] = future.result()
-        except BaseException as error:  # whatever the engine's own futures raise: the task itself raises nothing
-            return [lost(job, f"{type(error).__name__}: {error}"[:1000])]
-        return endings(job, performed)
+            error = out.future.exception()
+        except CancelledError as cancelled:
+            error = cancelled
+        if error is None:
+            return endings(out.job, out.future.result())
+        gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
+        if gone:
+            self.signal([out], signal.SIGKILL)  # what a worker that is gone has left behind
+        return [lost(out.job, why)._replace(lost=gone, value=None if gone else error)]
+
+    def is_loss(self, error: BaseException) -> bool:
+        """Whether a future's error tells that the worker went away, and not that something is wrong with the task."""
+        return isinstance(error, (BrokenExecutor, CancelledError))
 
     def cancel(self, jobs: Sequence[Job]) -> None:
-        """Stop what has not begun; what runs goes on to its end."""
-        for job in jobs:
-            if job.number in self._out:
-                self._out[job.number][1].cancel()
+        """Stop what has not begun, and commands; a function goes on to its end."""
+        known = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
+        for out in known:
+            self._stopped[out.job.number] = time.monotonic() + GRACE
+            with suppress(NotImplementedError):  # Parsl's say so
+                out.future.cancel()
+        if known:
+            self.signal(known, signal.SIGTERM)
+
+    def _insist(self) -> None:
+        """Make those stop that were told to, and did not."""
+        now = time.monotonic()
+        late = [number for number, when in self._stopped.items() if when <= now]
+        if late:
+            self._stopped.update(dict.fromkeys(late, now + 1.0))  # one that waited in a queue may begin even then
+            self.signal([self._out[number] for number in late], signal.SIGKILL)
+
+    def signal(self, outs: Sequence[Out], number: int) -> int:
+        """Send a signal to all processes of some jobs, on the machine where this runs; how many there are."""
+        return signal_marked(MARK, [out.mark for out in outs], number)
 
     def close(self) -> None:
-        """Stop what has not begun."""
-        self.cancel([job for job, _ in self._out.values()])
+        """Stop what has not begun, and commands."""
+        outs = list(self._out.values())
+        self.cancel([out.job for out in outs])
+        deadline = time.monotonic() + GRACE
+        while outs and self.signal(outs, 0) and time.monotonic() < deadline:
+            time.sleep(SOON)
+        self.free()
+        signal_marked(MARK, [out.mark for out in outs], signal.SIGKILL)  # begun meanwhile, or deaf
+
+    def free(self) -> None:
+        """Let go of the workers, where they are the engine's own."""
 
 
-def on_executor(executor: Any, slots: int) -> FutureEngine:
-    """An executor of `concurrent.futures`, with so many tasks at a time."""
-    return FutureEngine(lambda job: executor.submit(perform, job.works, job.timeout), slots)
+def on_executor(executor: Any, slots: int, room: Room | None = None) -> FutureEngine:
+    """An executor of `concurrent.futures`, with so many tasks at a time; once it is broken all that follows is lost."""
+    return FutureEngine(lambda job, mark: executor.submit(perform, job.works, job.timeout, mark), slots, room=room)
+
+
+class OwnExecutor(FutureEngine):
+    """An executor made for the run: made anew where it breaks, since a process pool does not outlive one of its processes."""
+
+    def __init__(self, make: Callable[[], Executor], slots: int, name: str, room: Room | None = None) -> None:
+        super().__init__(self._sent, slots, name, room)
+        self._make, self._executor = make, make()
+
+    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+        try:
+            return self._executor.submit(perform, job.works, job.timeout, mark)
+        except BrokenExecutor:
+            self.free()
+            self._executor = self._make()
+            return self._executor.submit(perform, job.works, job.timeout, mark)
+
+    def free(self) -> None:
+        """Let go of the workers."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def threads(slots: int, room: Room | None = None) -> FutureEngine:
+    """Threads of this process: for functions."""
+    return OwnExecutor(lambda: ThreadPoolExecutor(slots, "eligo"), slots, "thread", room)

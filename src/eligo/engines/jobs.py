@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from eligo.allocating import Ask
 from eligo.names import Name
+
+if TYPE_CHECKING:  # workers read this module, and need no more than Python to do their work
+    from eligo.allocating import Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Engine(Protocol):
     #: how many tasks may begin out of order, by how the engine works
     slack: int
 
-    def asks(self) -> Sequence[Ask]:
+    def asks(self) -> "Sequence[Ask]":
         """Those who could begin something now. Where tasks differ in what they need, one at a time."""
         ...
 

@@ -8,23 +8,24 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
 from eligo.allocating import Ask
-from eligo.engines.jobs import Command, Ending, Function, Job
-from eligo.engines.performing import GRACE, KILOBYTE, NO_PROGRAM, said
+from eligo.engines.futures import threads
+from eligo.engines.jobs import Command, Ending, Engine, Function, Job
+from eligo.engines.naming import Wanted
+from eligo.engines.performing import GRACE, KILOBYTE, NO_PROGRAM, said, unable
+from eligo.engines.room import Needs, Room
 from eligo.errors import InputError
-from eligo.names import Name
 
 SHELL = "/bin/sh"
 #: what this machine, and not the task, lacked when it could not be begun
 SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 #: what Python ignores, and a task should not: a pipe that nobody reads ends who writes into it
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-ROUNDING = 1e-9  # of cores, which may be parts of one
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +49,7 @@ class LocalEngine:
     """So many tasks at a time; *cores* and *memory* are what they may have together, and *needs* what each wants of them.
 
     Where a task needs more than one core or some memory, it waits until that is free, and smaller ones that come later may
-    go before it.
+    go before it; one that needs more than there is runs alone.
     """
 
     name = "local"
@@ -59,16 +60,14 @@ class LocalEngine:
         workers: int,
         cores: float | None = None,
         memory: int | None = None,
-        needs: Callable[[Name], tuple[float, int]] | None = None,
+        needs: Needs | None = None,
         scratch: str | None = None,
     ) -> None:
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
-        self._asks = [Ask(name) for name in self._names]
+        self._room = Room(workers if cores is None else cores, memory, needs)
+        self._asks = [Ask(name, fits=self._room.admits) for name in self._names]
         self._slot = {name: number for number, name in enumerate(self._names)}
-        self.cores = float(workers if cores is None else cores)
-        self.memory = math.inf if memory is None else memory
-        self._needs = needs
         self._running: dict[int, _Running] = {}  # by the file that tells of its end
         self._stopping: list[_Running] = []
         self._poll = select.poll()
@@ -80,15 +79,8 @@ class LocalEngine:
 
     def asks(self) -> Sequence[Ask]:
         """One for every free slot; where tasks differ in what they need, one that says what is left."""
-        if self._needs is None or not self._free:
-            return [self._asks[slot] for slot in reversed(self._free)]
-        needs, cores, memory = self._needs, self.cores, self.memory
-
-        def fits(task: Name) -> bool:
-            wanted = needs(task)
-            return wanted[0] <= cores + ROUNDING and wanted[1] <= memory
-
-        return [Ask(self._names[self._free[-1]], fits=fits)]
+        free = [self._asks[slot] for slot in reversed(self._free)]
+        return free if self._room.admits is None else free[:1]
 
     def start(self, job: Job) -> None:
         """Begin the first task of a job."""
@@ -96,8 +88,7 @@ class LocalEngine:
             raise InputError("a local process runs commands, and this task is a function")
         slot = self._slot[str(job.client)]
         self._free.remove(slot)
-        self.cores -= job.cores
-        self.memory -= job.memory
+        self._room.enter(job)
         self._begin(_Running(job, slot))
 
     def _begin(self, running: _Running) -> None:
@@ -122,9 +113,7 @@ class LocalEngine:
             self._signal(running, signal.SIGKILL)
             os.waitpid(running.pid, 0)
         running.lost = getattr(error, "errno", None) in SHORT
-        self._tell(
-            running, NO_PROGRAM, f"cannot run {work.argv[0]!r}: {getattr(error, 'strerror', None) or error}", None
-        )
+        self._tell(running, NO_PROGRAM, unable(work, error), None)
 
     def _spawn(self, work: Command, slot: int) -> int:
         """A process of its own group, without standard input; the quick way where the folder is ours."""
@@ -202,8 +191,7 @@ class LocalEngine:
             self._begin(_Running(job, running.slot, index + 1))
             return
         self._free.append(running.slot)
-        self.cores += job.cores
-        self.memory += job.memory
+        self._room.leave(job)
 
     def _stop(self, running: _Running) -> None:
         """Tell a task to stop, and once it was told and did not, make it."""
@@ -284,3 +272,11 @@ class Printed:
                 os.close(stream)
                 with suppress(OSError):
                     os.unlink(self.path(slot, kind))
+
+
+def engine(wanted: Wanted) -> Engine:
+    """One that runs on this machine: commands as processes, functions in threads of this one."""
+    slots = wanted.own().slots
+    if wanted.functions:
+        return threads(slots, wanted.room(slots))
+    return LocalEngine(slots, wanted.cores, wanted.memory, wanted.needs, wanted.scratch)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ def words_of(command: str | tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(command, str):
         return command
     if _PLAIN.fullmatch(command):
-        words = shlex.split(command)
+        words = command.split()
         program = _found(words[0]) if words and "=" not in words[0] else None
         if program is not None:
             return (program, *words[1:])

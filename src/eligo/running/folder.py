@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eligo.engines.strays import marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.planning import plan
@@ -156,7 +157,7 @@ def end_strays(mark: str, patience: float = MOST_DYING) -> None:
     They may begin others meanwhile, and take a moment to die: it is looked again until none is left.
     """
     deadline = time.monotonic() + patience
-    while strays := _strays(f"{MARK}={mark}".encode()):
+    while strays := marked(MARK, [mark]):
         if time.monotonic() > deadline:
             many = f"{len(strays)} processes" if len(strays) > 1 else "a process"
             raise InputError(f"{many} of an earlier run cannot be ended, such as number {strays[0]}")
@@ -164,13 +165,3 @@ def end_strays(mark: str, patience: float = MOST_DYING) -> None:
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
         time.sleep(0.01)
-
-
-def _strays(wanted: bytes) -> list[int]:
-    """The processes beside this one with a word in their environment; of those that ended nobody can read it."""
-    found = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if name.isdecimal() and int(name) != os.getpid():
-            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                found += [int(name)] if wanted in file.read().split(b"\0") else []
-    return found

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
@@ -11,7 +11,7 @@ from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asking import all_or_none
-from eligo.engines import Ending, Engine, Function, Job, Work
+from eligo.engines import Ending, Engine, Job, Work
 from eligo.engines.performing import lost
 from eligo.errors import EligoError
 from eligo.execution import EXECUTED, Execution
@@ -41,8 +41,6 @@ class Runner:
     retries: Retries = field(default_factory=Retries)
     #: what each task needs: cores and bytes; None: one core and nothing that is known
     needs: Callable[[Name], tuple[float, int]] | None = None
-    #: among tasks, the one with the larger number goes first, for engines that have queues of their own
-    priority: Mapping[Name, int] = field(default_factory=dict)
     timeout: float | None = None
     #: after so many tasks that failed for good nothing more is begun
     most_failures: float = float("inf")
@@ -50,7 +48,7 @@ class Runner:
     size: int = 1
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
-    #: what functions returned, why tasks that failed for good did, and how often each that is not done was tried
+    #: what functions returned, why tasks that failed for good did, and how often each was tried that was not done at once
     values: dict[Name, Any] = field(default_factory=dict)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
@@ -152,8 +150,8 @@ class Runner:
             self.tries[task] += 1
         works = tuple(self.work(task, self.tries[task]) for task in grant.tasks)
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
-        first = self.priority.get(grant.tasks[0], 0)
-        job = Job(self._jobs, grant.ask.client, grant.tasks, works, first, cores, int(memory), self.timeout)
+        earlier_first = -self._jobs  # for engines that have queues of their own
+        job = Job(self._jobs, grant.ask.client, grant.tasks, works, earlier_first, cores, int(memory), self.timeout)
         job.since = time.time()
         try:
             self.engine.start(job)
@@ -180,9 +178,10 @@ class Runner:
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        if isinstance(ending.job.works[ending.place], Function):  # commands have no value, and there may be a million
+        if ending.code is None:  # commands have a code and no value, and there may be a million
             self.values[task] = ending.value
-        del self.tries[task]
+        if self.tries[task] == 1:
+            del self.tries[task]
         if self._losses or self._own:
             del self._losses[task], self._own[task]
         took = max(0.0, ending.ended - ending.began)  # clocks on walls are set back at times

@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from eligo.allocating import Rules, allocator, informed
 from eligo.allocating.prudent import SLOW
 from eligo.engines import Engine
 from eligo.engines.futures import on_executor
-from eligo.engines.local import LocalEngine
+from eligo.engines.naming import engine_on
+from eligo.engines.room import Needs
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import Execution
 from eligo.names import Name
@@ -126,19 +127,11 @@ def run(  # noqa: PLR0913
 
 
 def _functions(found: Callables, on: "str | Executor | Engine", settings: Settings) -> Result:
-    from concurrent.futures import ThreadPoolExecutor
-
-    game = Execution(found.flow)
-    if on == "local":
-        with ThreadPoolExecutor(settings.slots) as pool:
-            return _ran(found, game, on_executor(pool, settings.slots), settings)
-    if isinstance(on, Executor):
-        return _ran(found, game, on_executor(on, settings.slots), settings)
-    return _ran(found, game, _engine(on), settings)
-
-
-def _ran(found: Callables, game: Execution, engine: Engine, settings: Settings) -> Result:
-    runner = made(found.flow, game, engine, settings, lambda task, attempt: found.work(task, runner.values))
+    engine = engine_of(on, settings, needs_of(found.flow), functions=True)
+    with ended_where_wrong(engine):
+        runner = made(
+            found.flow, Execution(found.flow), engine, settings, lambda task, attempt: found.work(task, runner.values)
+        )
     return carried_out(runner)
 
 
@@ -170,11 +163,12 @@ def begun(
     resumed = folder.resume(flow)
     if settings.skip_done:
         up_to_date(flow, resumed.execution, place)
-    engine = _local(settings, folder, needs) if on == "local" else _engine(on)
     effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
     order = folder.planned(flow, effort) if settings.policy in PLANNED else None
-    folder.store.open_session(settings.policy, settings.slots, engine.name)
-    return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
+    engine = engine_of(on, settings, needs, scratch=f"{folder.logs}/running")
+    with ended_where_wrong(engine):
+        folder.store.open_session(settings.policy, settings.slots, engine.name)
+        return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
 
 
 def _check_room(flow: Workflow, cores: int) -> None:
@@ -185,20 +179,27 @@ def _check_room(flow: Workflow, cores: int) -> None:
             raise InputError(f"{wants}, and there are {cores}: it could never be begun").cured_by("workers")
 
 
-def _local(settings: Settings, folder: RunFolder, needs: "Needs | None") -> Engine:
-    return LocalEngine(settings.slots, needs=needs, scratch=f"{folder.logs}/running")
-
-
-def _engine(on: object) -> Engine:
+def engine_of(
+    on: object, settings: Settings, needs: Needs | None = None, functions: bool = False, scratch: str | None = None
+) -> Engine:
+    """The engine of a name, an executor as one, or an engine itself."""
+    if isinstance(on, str):
+        return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch)
     if isinstance(on, Executor):
-        return on_executor(on, len(os.sched_getaffinity(0)))
+        return on_executor(on, settings.slots)
     if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
-        raise InputError(f"there is no engine {on!r}; there is local")
+        raise InputError(f"tasks run on an engine by its name, or on an executor, and {on!r} is neither")
     return on  # type: ignore[return-value]
 
 
-#: the cores and bytes of memory that a task wants
-Needs = Callable[[Name], tuple[float, int]]
+@contextmanager
+def ended_where_wrong(engine: Engine) -> Iterator[None]:
+    """Where something goes wrong before the run, nothing that the engine started is left."""
+    try:
+        yield
+    except BaseException:
+        engine.close()
+        raise
 
 
 def needs_of(flow: Workflow) -> Needs | None:
@@ -247,11 +248,8 @@ def made(  # noqa: PLR0913, PLR0917
 def carried_out(runner: Runner) -> Result:
     """Run it to its end."""
     began = time.time()
-    try:
+    with ended_where_wrong(runner.engine):
         runner.run()
-    except BaseException:
-        runner.engine.close()
-        raise
     runner.engine.close()
     failed = {task: ending.value or str(ending.failure) for task, ending in runner.failures.items()}
     return Result(runner.execution, runner.values, failed, time.time() - began)

@@ -1,0 +1,104 @@
+"""A Dask cluster: one of the run's own on this machine, or somebody's by its scheduler's address.
+
+What Dask does: the jobs that wait for a worker are begun by their priority. A worker that dies is replaced; what it ran is
+lost, at once on an own cluster, and elsewhere after as many deaths as the cluster's `allowed-failures` says. Cancelled
+commands are stopped on every worker's machine; a function that runs goes on to its end. Cores and memory are counted here,
+over the whole cluster: Dask itself is told nothing of them. Workers need the same version of Python, and eligo.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from eligo.engines.futures import FutureEngine, Out
+from eligo.engines.jobs import Job
+from eligo.engines.naming import Wanted, absent
+from eligo.engines.performing import MARK, Performed, perform
+from eligo.engines.strays import signal_marked
+from eligo.errors import InputError
+
+PATIENCE = "10s"  # until a scheduler must have answered
+AHEAD = 6  # jobs that are on their way while every worker is busy, if they are brief
+
+
+class DaskEngine(FutureEngine):
+    """Jobs as tasks of a Dask cluster."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._distributed = _package()
+        self._own = None if wanted.address else _cluster(self._distributed, wanted.slots)
+        self._client = _client(self._distributed, wanted.address or self._own)
+        slots = wanted.workers or sum(self._client.nthreads().values())
+        if not slots:
+            self.free()
+            raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
+        super().__init__(self._sent, slots, "dask", wanted.room(slots), AHEAD)
+        #: where the scheduler is to be found
+        self.address = str(self._client.scheduler.address)
+
+    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+        client = self._client
+        there = client.submit(
+            perform, job.works, job.timeout, mark, key=f"eligo-{mark}", priority=job.priority, retries=0, pure=False
+        )
+        return asyncio.run_coroutine_threadsafe(_brought(client, there), client.loop.asyncio_loop)
+
+    def is_loss(self, error: BaseException) -> bool:
+        """See `FutureEngine`."""
+        gone = (self._distributed.scheduler.KilledWorker, self._distributed.CancelledError, OSError)
+        return super().is_loss(error) or isinstance(error, gone)
+
+    def signal(self, outs: Sequence[Out], number: int) -> int:
+        """On every machine of the cluster."""
+        if self._own is not None:
+            return super().signal(outs, number)
+        found = self._client.run(signal_marked, MARK, [out.mark for out in outs], number, on_error="ignore")
+        return sum(found.values())
+
+    def free(self) -> None:
+        """Let go of the client, and of an own cluster."""
+        self._client.close()
+        if self._own is not None:
+            self._own.close()
+
+
+async def _brought(client: Any, there: Any) -> list[Performed]:
+    found: list[Performed] = await client.gather(there, asynchronous=True)
+    return found
+
+
+def _package() -> Any:
+    try:
+        return importlib.import_module("distributed")
+    except ModuleNotFoundError:
+        raise absent("dask.distributed", "dask") from None
+
+
+def _cluster(distributed: Any, workers: int) -> Any:
+    """Workers of one thread each, that listen on this machine only."""
+    dask = importlib.import_module("dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+
+
+def _client(distributed: Any, where: Any) -> Any:
+    try:
+        return distributed.Client(where, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"no Dask scheduler answers at {where}: {error}") from None
+
+
+def engine(wanted: Wanted) -> DaskEngine:
+    """One that runs on a Dask cluster."""
+    return DaskEngine(wanted)

@@ -1,0 +1,88 @@
+"""Engines by name."""
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+
+from eligo.engines.jobs import Engine
+from eligo.engines.room import Needs, Room
+from eligo.errors import InputError, check_choice
+
+#: the engines by name, and the module of each, whose `engine` makes one
+ENGINES = {
+    "local": "eligo.engines.local",
+    "dask": "eligo.engines.dask",
+    "ray": "eligo.engines.ray",
+    "parsl": "eligo.engines.parsl",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What an engine is to be made for."""
+
+    #: what it is called
+    name: str
+    #: where somebody's own cluster is to be found; None: one of the run's own, on this machine
+    address: str | None = None
+    #: how many tasks at a time; None: as many as there are cores
+    workers: int | None = None
+    #: what tasks may have together: cores, as many as there are workers, and bytes of memory
+    cores: float | None = None
+    memory: int | None = None
+    #: what each task needs of these; None: one core and nothing that is known
+    needs: Needs | None = None
+    #: whether tasks are Python functions
+    functions: bool = False
+    #: a folder for files of the engine's own
+    scratch: str | None = None
+
+    @property
+    def slots(self) -> int:
+        """How many tasks at a time."""
+        return len(os.sched_getaffinity(0)) if self.workers is None else self.workers
+
+    def room(self, cores: float) -> Room:
+        """What tasks may have together, where the engine has so many cores."""
+        return Room(cores if self.cores is None else self.cores, self.memory, self.needs)
+
+    def own(self) -> "Wanted":
+        """The same, if it has no address: the engine has no use for one."""
+        if self.address is not None:
+            raise InputError(f"{self.name} runs on this machine, and has no use for the address {self.address!r}")
+        return self
+
+
+def engine_on(  # noqa: PLR0913
+    name: str,
+    workers: int | None = None,
+    *,
+    cores: float | None = None,
+    memory: int | None = None,
+    needs: Needs | None = None,
+    functions: bool = False,
+    scratch: str | None = None,
+) -> Engine:
+    """The engine of that name, or NAME=ADDRESS for a cluster that is there already; see `Wanted`.
+
+    >>> engine_on("local", 2).name
+    'local'
+    >>> engine_on("abacus")
+    Traceback (most recent call last):
+    eligo.errors.InputError: there is no engine 'abacus'; there are local, dask, ray, parsl
+    """
+    called, _, address = name.partition("=")
+    check_choice("engine", called, ENGINES)
+    if workers is not None and workers < 1:
+        raise InputError(f"at least one task at a time must run, and {workers} are none")
+    wanted = Wanted(
+        name=called, address=address or None, workers=workers, cores=cores, memory=memory, needs=needs,
+        functions=functions, scratch=scratch,
+    )  # fmt: skip
+    engine: Engine = import_module(ENGINES[called]).engine(wanted)
+    return engine
+
+
+def absent(package: str, extra: str) -> InputError:
+    """An engine's package is not installed."""
+    return InputError(f'the engine {extra} needs {package}: pip install "eligo[{extra}]"')

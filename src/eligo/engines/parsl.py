@@ -1,0 +1,95 @@
+"""Parsl's high-throughput executor on this machine: an interchange with a queue by priority, and a pool of worker processes.
+
+What Parsl does: the jobs that wait at its interchange are begun by their priority; workers fetch nothing in advance. A worker
+that dies is replaced, and what it ran is lost. Cores and memory are counted here: Parsl itself is told nothing of them.
+Cancelled commands are stopped; a function that runs goes on to its end. Parsl writes its logs into a folder of the run.
+"""
+
+import importlib
+import os
+import shlex
+import sys
+import tempfile
+from concurrent.futures import Future
+from contextlib import ExitStack
+from typing import Any
+
+from eligo.engines.futures import FutureEngine
+from eligo.engines.jobs import Job, Work
+from eligo.engines.naming import Wanted, absent
+from eligo.engines.performing import Performed, perform
+
+AHEAD = 2  # jobs that are on their way while every worker is busy, if they are brief
+LABEL = "eligo"
+HEARTBEAT, SILENCE = 1, 30  # seconds between looks at the workers, and until a pool is taken for dead
+PERIOD = 1  # seconds between looks at whether there is a pool
+
+
+class ParslEngine(FutureEngine):
+    """Jobs as apps of Parsl."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._parsl, slots = _package(), wanted.own().slots
+        with ExitStack() as stack:
+            folder = wanted.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="eligo-parsl-"))
+            self._kernel = _kernel(self._parsl, slots, folder)
+            stack.callback(self._kernel.cleanup)
+            self._held = stack.pop_all()
+        self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
+        super().__init__(self._sent, slots, "parsl", wanted.room(slots), AHEAD)
+
+    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+        place = {"priority": -job.priority}  # the smaller number goes first
+        found: Future[list[Performed]] = self._app(job.works, job.timeout, mark, parsl_resource_specification=place)
+        return found
+
+    def is_loss(self, error: BaseException) -> bool:
+        """See `FutureEngine`."""
+        errors = importlib.import_module("parsl.executors.high_throughput.errors")
+        return super().is_loss(error) or isinstance(error, (errors.WorkerLost, errors.ManagerLost))
+
+    def free(self) -> None:
+        """Stop Parsl's processes."""
+        self._held.close()
+
+
+def perform_here(
+    works: tuple[Work, ...], timeout: float | None, mark: str, parsl_resource_specification: object = None
+) -> list[Performed]:
+    """What a worker does; Parsl hands over what was meant for its queue, too."""
+    return perform(works, timeout, mark)
+
+
+def _package() -> Any:
+    try:
+        return importlib.import_module("parsl")
+    except ModuleNotFoundError:
+        raise absent("parsl", "parsl") from None
+
+
+def _kernel(parsl: Any, workers: int, folder: str) -> Any:
+    """Worker processes that listen on this machine only."""
+    programs = os.path.dirname(sys.executable)  # which need not be where programs are looked for
+    launching = importlib.import_module("parsl.executors.high_throughput.executor")
+    pool = parsl.HighThroughputExecutor(
+        label=LABEL,
+        address="127.0.0.1",
+        max_workers_per_node=workers,
+        cores_per_worker=1e-6,
+        prefetch_capacity=0,
+        heartbeat_period=HEARTBEAT,
+        heartbeat_threshold=SILENCE,
+        launch_cmd=shlex.quote(f"{programs}/") + launching.DEFAULT_LAUNCH_CMD,
+        interchange_launch_cmd=[f"{programs}/{word}" for word in launching.DEFAULT_INTERCHANGE_LAUNCH_CMD],
+        provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
+    )
+    return parsl.DataFlowKernel(
+        parsl.Config(
+            executors=[pool], run_dir=folder, strategy="simple", strategy_period=PERIOD, initialize_logging=False
+        )
+    )
+
+
+def engine(wanted: Wanted) -> ParslEngine:
+    """One that runs on Parsl."""
+    return ParslEngine(wanted)

@@ -1,0 +1,52 @@
+"""How much room tasks have together on an engine's machine: cores and memory, where they differ in what they need."""
+
+import math
+from collections.abc import Callable
+
+from eligo.engines.jobs import Job
+from eligo.names import Name
+
+#: what a task needs: cores, and bytes of memory
+Needs = Callable[[Name], tuple[float, int]]
+ROUNDING = 1e-6  # of a core: thirds that come and go must add up
+
+
+class Room:
+    """What is left of cores and memory. A task that needs more than there is gets all there is, alone.
+
+    >>> room = Room(4.0, None, {"align": (3.0, 0), "sort": (2.0, 0), "huge": (16.0, 0)}.__getitem__)
+    >>> room.enter(Job(1, "slot 1", ("align",), (), cores=3.0))
+    >>> room.fits("align"), room.fits("sort"), room.fits("huge")
+    (False, False, False)
+    """
+
+    def __init__(self, cores: float, memory: int | None = None, needs: Needs | None = None) -> None:
+        self.cores, self.memory = float(cores), math.inf if memory is None else float(memory)
+        self._free = (self.cores, self.memory)
+        self._needs = needs
+        #: whether a task has room now; None where none needs more than its slot
+        self.admits: Callable[[Name], bool] | None = None if needs is None else self.fits
+
+    def fits(self, task: Name) -> bool:
+        """Whether a task has room now."""
+        if self._needs is None:
+            return True
+        cores, memory = self.share(*self._needs(task))
+        return cores <= self._free[0] + ROUNDING and memory <= self._free[1]
+
+    def share(self, cores: float, memory: float) -> tuple[float, float]:
+        """What a task gets of what it needs."""
+        return min(cores, self.cores), min(memory, self.memory)
+
+    def enter(self, job: Job) -> None:
+        """A job begins."""
+        self._change(job, -1)
+
+    def leave(self, job: Job) -> None:
+        """A job has ended."""
+        self._change(job, 1)
+
+    def _change(self, job: Job, sign: int) -> None:
+        if self._needs is not None:
+            cores, memory = self.share(job.cores, job.memory)
+            self._free = (self._free[0] + sign * cores, self._free[1] + sign * memory)
