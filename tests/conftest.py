@@ -10,7 +10,9 @@ from hypothesis import settings
 
 from eligo.dag import Dag
 
-collect_ignore = ["htcondor"]  # starts a real HTCondor pool: `make test-htcondor`
+collect_ignore = ["htcondor", "slurm"]  # start real pools: `make test-engines`
+
+pytest.register_assert_rewrite("engine_contract")
 
 settings.register_profile("eligo", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("eligo")

@@ -16,7 +16,16 @@ from eligo.engines import worker as worker_module
 from eligo.engines.worker import NO_PROGRAM, NOT_OURS, run_command, said
 
 WORKER = worker_module.__file__
-HOSTILE = ["", " ", "$HOME `id` \"' \\ \n\t;&|<>*", "-x", "--", "ünï\U0001f600", os.fsdecode(b"\xff\xfe"), "a" * 100_000]
+HOSTILE = [
+    "",
+    " ",
+    "$HOME `id` \"' \\ \n\t;&|<>*",
+    "-x",
+    "--",
+    "ünï\U0001f600",
+    os.fsdecode(b"\xff\xfe"),
+    "a" * 100_000,
+]
 
 
 def command(code: str, **more: Any) -> Command:
@@ -100,7 +109,8 @@ def test_the_program_runs_the_words_as_they_are(tmp_path: Path) -> None:
 def test_the_program_runs_a_job_once_and_up_to_its_first_failure(tmp_path: Path) -> None:
     append = "import sys; open('ran', 'a').write('x'); sys.exit({})"
     works = [
-        Command((sys.executable, "-c", append.format(code)), str(tmp_path), out=str(tmp_path / "o")) for code in (0, 3, 0)
+        Command((sys.executable, "-c", append.format(code)), str(tmp_path), out=str(tmp_path / "o"))
+        for code in (0, 3, 0)
     ]
     job = write(tmp_path, works)
     assert start(job).wait(20) == 0

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from eligo.engines import Engine, Lingering
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.stores import Store
 from eligo.workflow import Workflow
 
-STATE, LOGS = "run.db", "logs"
+STATE, LOGS, JOBS = "run.db", "logs", "jobs"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 
 
@@ -50,9 +51,23 @@ class RunFolder:
         """Where tasks print to."""
         return str((self.path / LOGS).resolve())
 
-    def resume(self, flow: Workflow) -> Resumed:
-        """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back."""
+    @property
+    def jobs(self) -> str:
+        """Where engines keep what they need for jobs that are under way."""
+        return str((self.path / JOBS).resolve())
+
+    def resume(self, flow: Workflow, engine: Engine | None = None) -> Resumed:
+        """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back.
+
+        What an earlier process left running is ended first, here and where the *engine* runs things.
+        """
         end_strays(self.mark)
+        if isinstance(engine, Lingering):
+            engine.end_strays(self.mark)
+        return self.recall(flow)
+
+    def recall(self, flow: Workflow) -> Resumed:
+        """The same, where nothing needs to be ended: what an earlier process left running goes on."""
         now, before = digests(flow), self.store.tasks()
         if before and list(before.items()) == list(now.items()):
             game = Execution.replay(flow, self.store.moves())

@@ -1,0 +1,94 @@
+"""A whole workflow handed to DAGMan, in a real pool."""
+
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from engine_contract import PARENTS, Bench, flow_of, lines, noted
+from test_htcondor_engine import bench, programs
+
+import eligo
+from eligo.running import Commands, RunFolder
+from eligo.running.dagman import Handed, Outcome, run_dagman
+from eligo.workflow import Workflow
+
+pytest_plugins = ["condor_fixtures"]
+__all__ = ["bench", "programs"]
+
+
+def play(place: Path, flow: Workflow, workers: int = 2, stop: bool = False, retries: int = 1) -> dict[str, Outcome]:
+    """Run a workflow in a folder, and stop it once something of it runs, if asked to."""
+    folder = RunFolder(place / "run")
+    work = Commands(flow, str(place), folder.logs, (("ELIGO_RUN", folder.mark),))
+    work.make_folders()
+    order = tuple(eligo.priorities(flow, "ready"))
+    until = time.monotonic() + 150
+
+    def watch(happened: Mapping[str, int]) -> bool:
+        assert time.monotonic() < until, happened
+        return stop and bool(lines(place / "ran"))
+
+    try:
+        handed = Handed(flow, folder, workers, order, work, retries, python="/usr/bin/python3")
+        return {str(task): outcome for task, outcome in run_dagman(handed, watch).items()}
+    finally:
+        folder.close()
+
+
+def test_dagman_keeps_the_order_and_words_are_as_they_are(bench: Bench) -> None:
+    place = bench.folder("dagman")
+    hostile = "$(JOB) $$(X) \"'\n%"
+    parents = {"two words": [], "+": ["two words"], "lone": [], "ALL_NODES": ["+"], "CHILD": ["two words"]}
+    flow = flow_of(parents, lambda name: ("/bin/sh", "-c", 'printf "%s\\n" "$1" >> ran; echo "$2"', "sh", name, hostile))
+    outcomes = play(place, flow, workers=1)
+    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+    assert lines(place / "ran") == list(eligo.priorities(flow, "ready"))
+    assert (place / "run/logs/000/lone.out").read_text() == f"{hostile}\n"
+
+
+def test_failures_are_told_and_a_second_run_goes_on_from_the_rescue_file(bench: Bench) -> None:
+    place = bench.folder("rescue")
+
+    def command(name: str) -> str:
+        return f"{noted(name)} && {{ test {shlex.quote(name)} != d || test -e go || exit 4; }}"
+
+    flow = flow_of(PARENTS, command)
+    outcomes = play(place, flow)
+    assert (outcomes["d"].state, outcomes["d"].failure, outcomes["d"].code) == ("failed", "exit code 4", 4)
+    assert {name for name, outcome in outcomes.items() if outcome.state == "futile"} == set("fhjkl")
+    assert {name for name, outcome in outcomes.items() if outcome.state == "done"} == set("abcegi")
+    assert list((place / "run/dagman").glob("flow.dag.rescue*"))
+    before = lines(place / "ran")
+    assert sorted(before) == sorted("abcegidd")  # tried twice
+    (place / "go").touch()
+    outcomes = play(place, flow)
+    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+    assert sorted(lines(place / "ran")[len(before) :]) == sorted("dfhjkl")
+    assert {outcome.state for outcome in play(place, flow).values()} == {"done"}
+
+
+def test_what_goes_on_without_us_is_followed_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = bench.folder("followed")
+    flow = flow_of({"a": [], "b": ["a"]}, lambda name: f"echo {name} >> ran; sleep 3")
+
+    def leave(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr("eligo.running.dagman._follow", leave)
+        play(place, flow)
+    outcomes = play(place, flow)
+    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+    assert all(3 <= outcome.seconds < 10 for outcome in outcomes.values())
+    assert lines(place / "ran") == ["a", "b"]
+
+
+def test_dagman_is_stopped_and_goes_on(bench: Bench) -> None:
+    place = bench.folder("stopped dag")
+    flow = flow_of({"a": [], "b": ["a"]}, lambda name: f"echo {name} >> ran; test -e go || sleep 60")
+    outcomes = play(place, flow, stop=True)
+    assert {outcome.state for outcome in outcomes.values()} == {"waiting"}
+    (place / "go").touch()
+    assert {outcome.state for outcome in play(place, flow).values()} == {"done"}
