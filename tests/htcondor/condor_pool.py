@@ -18,7 +18,7 @@ from condor_root import UID, USER, cache_folder, check_machine, locked, prepared
 
 HERE = Path(__file__).parent
 INIT = HERE.parent / "pool_init.py"
-STATE = ["var/spool/condor", "var/lib/condor/execute", "var/log/condor", f"home/{USER}", "tmp"]
+STATE = ["var/spool/condor", "var/lib/condor/execute", "var/log/condor", f"home/{USER}", "var/tmp"]
 SLOTS = 2
 SUBMITTING = re.compile(r"Submitting HTCondor Node (.+) job\(s\)\.\.\.$", re.MULTILINE)
 EXITING = re.compile(r"EXITING WITH STATUS (\d+)$", re.MULTILINE)
@@ -117,7 +117,7 @@ def running_pool() -> Iterator[Pool]:
     with locked(cache) as lock:
         root = prepared_root(cache)
         _refresh(root)
-        shared = Path(tempfile.mkdtemp(prefix="eligo-pool-"))
+        shared = Path(tempfile.mkdtemp(prefix="eligo-pool-", dir="/var/tmp"))  # DAGMan refuses /tmp
         shared.chmod(0o777)
         process = _start(root, shared, cache / "pool.log", lock)
         pool = Pool(root, process, shared)

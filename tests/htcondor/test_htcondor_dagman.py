@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from engine_contract import PARENTS, Bench, flow_of, lines, noted
-from test_htcondor_engine import bench, programs
 
 import eligo
+from eligo.errors import InputError
 from eligo.running import Commands, RunFolder
 from eligo.running.dagman import Handed, Outcome, run_dagman
 from eligo.workflow import Workflow
+from engine_contract import PARENTS, Bench, flow_of, lines, noted
 
 pytest_plugins = ["condor_fixtures"]
-__all__ = ["bench", "programs"]
 
 
 def play(place: Path, flow: Workflow, workers: int = 2, stop: bool = False, retries: int = 1) -> dict[str, Outcome]:
@@ -41,7 +40,9 @@ def test_dagman_keeps_the_order_and_words_are_as_they_are(bench: Bench) -> None:
     place = bench.folder("dagman")
     hostile = "$(JOB) $$(X) \"'\n%"
     parents = {"two words": [], "+": ["two words"], "lone": [], "ALL_NODES": ["+"], "CHILD": ["two words"]}
-    flow = flow_of(parents, lambda name: ("/bin/sh", "-c", 'printf "%s\\n" "$1" >> ran; echo "$2"', "sh", name, hostile))
+    flow = flow_of(
+        parents, lambda name: ("/bin/sh", "-c", 'printf "%s\\n" "$1" >> ran; echo "$2"', "sh", name, hostile)
+    )
     outcomes = play(place, flow, workers=1)
     assert {outcome.state for outcome in outcomes.values()} == {"done"}
     assert lines(place / "ran") == list(eligo.priorities(flow, "ready"))
@@ -76,9 +77,10 @@ def test_what_goes_on_without_us_is_followed_again(bench: Bench, monkeypatch: py
     def leave(*_: object) -> None:
         raise InterruptedError
 
-    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+    with monkeypatch.context() as patch:
         patch.setattr("eligo.running.dagman._follow", leave)
-        play(place, flow)
+        with pytest.raises(InterruptedError):
+            play(place, flow)
     outcomes = play(place, flow)
     assert {outcome.state for outcome in outcomes.values()} == {"done"}
     assert all(3 <= outcome.seconds < 10 for outcome in outcomes.values())
@@ -92,3 +94,10 @@ def test_dagman_is_stopped_and_goes_on(bench: Bench) -> None:
     assert {outcome.state for outcome in outcomes.values()} == {"waiting"}
     (place / "go").touch()
     assert {outcome.state for outcome in play(place, flow).values()} == {"done"}
+
+
+def test_what_dagman_complains_of_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = bench.folder("refused dag")
+    monkeypatch.setattr("eligo.running.dagman._lines", lambda _: ["NONSENSE\n"])
+    with pytest.raises(InputError, match=r"DAGMan ran nothing: .*NONSENSE"):
+        play(place, flow_of({"a": []}, lambda _: "true"))

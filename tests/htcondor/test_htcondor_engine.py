@@ -1,11 +1,8 @@
 """HTCondor as an engine, against a real pool."""
 
-import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from condor_pool import Pool
 
 from eligo.engines import Command, Ending, Job, htcondor
@@ -14,41 +11,6 @@ from eligo.running import Runner
 from engine_contract import Bench, EngineContract, flow_of, lines, prepare
 
 pytest_plugins = ["condor_fixtures"]
-
-CLIENTS = ["condor_submit", "condor_rm", "condor_q", "condor_submit_dag"]
-
-
-@pytest.fixture(scope="module")
-def programs(pool: Pool) -> Path:
-    """HTCondor's programs for users, each of which goes into the pool first, as the pool's ordinary user."""
-    folder = pool.shared / "bin"
-    folder.mkdir()
-    for name in CLIENTS:
-        place = f'case "$PWD/" in {pool.shared}/*) place="$PWD" ;; *) place=/ ;; esac'
-        inside = f'env -C "$place" HOME=/home/eligo /usr/bin/{name} "$@"'
-        (folder / name).write_text(f"#!/bin/sh\n{place}\nexec {' '.join(pool.enter())} {inside}\n", "utf-8")
-        (folder / name).chmod(0o755)
-    return folder
-
-
-@pytest.fixture
-def bench(pool: Pool, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """The pool; whatever is written is for everybody, since the pool's user is another one."""
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("ELIGO_KEPT", "kept")
-
-    def make(workers: int, folder: str, mark: str) -> QueueEngine:
-        return htcondor.make(workers, folder, mark, python="/usr/bin/python3")
-
-    def jobs(mark: str) -> list[str]:
-        return pool.run("condor_q", "-constraint", f'EligoRun == "{mark}"', "-af", "ClusterId").split()
-
-    def remove(mark: str) -> None:
-        pool.run("condor_rm", *jobs(mark))
-
-    before = os.umask(0)
-    yield Bench("htcondor", pool.shared, make, remove, jobs)
-    os.umask(before)
 
 
 class TestHTCondor(EngineContract):

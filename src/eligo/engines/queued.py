@@ -53,7 +53,7 @@ class Seen(NamedTuple):
     left: bool = False
 
 
-class UnansweredError(Exception):
+class UnansweredError(InputError):
     """The batch system did not answer, or not in a way that says what it did; it may do so later."""
 
 
@@ -268,7 +268,7 @@ class QueueEngine:
         return ""
 
     def _remove(self, outs: Sequence[_Out]) -> None:
-        with suppress(UnansweredError, InputError):  # what is still there is removed after the next look
+        with suppress(InputError):  # what is still there is removed after the next look
             self._queue.remove([out.key for out in outs if out.key is not None])
 
     def cancel(self, jobs: Sequence[Job]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines.jobs import Job
-from eligo.engines.queued import QueueEngine, Seen, UnansweredError, asked, wait_until_gone
+from eligo.engines.queued import QueueEngine, Seen, asked, wait_until_gone
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
@@ -28,7 +28,10 @@ OVER = {
 }  # fmt: skip
 NEVER = ("badconstraints", "launch")  # how the reasons begin for which a job waits for ever
 MANY = 500  # jobs in one command line
-MOST_BACK = 64  # times the number of workers: so far at most a job steps back, not to wait behind everybody else's
+ROOM, MOST_BACK = (
+    4,
+    16,
+)  # times the number of workers between two jobs; times that at most, not to wait behind everybody
 
 
 class _Row(NamedTuple):
@@ -67,7 +70,7 @@ class SlurmQueue:
         """See `Queue`."""
         try:
             rows = list(self._rows(f"{_name(self._mark)}.{folder.name}."))
-        except (UnansweredError, InputError):
+        except InputError:
             return None
         seen = {int(row.name.rpartition(".")[2]): _seen(row) for row in rows}
         self._nice.waiting({int(row.name.rpartition(".")[2]) for row in rows if row.state == "PENDING"})
@@ -125,11 +128,11 @@ class Nice:
 
     >>> nice = Nice(4)
     >>> [nice.of(Job(number, "", (), (), priority)) for number, priority in ((1, 9), (2, 5), (3, 7), (4, 10))]
-    [16, 20, 17, 9]
+    [32, 48, 39, 13]
     """
 
     def __init__(self, workers: int) -> None:
-        self._room, self._count = workers, 0
+        self._room, self._count = ROOM * workers, 0
         self._waiting: dict[
             int, tuple[int, int, int]
         ] = {}  # by number: priority, how many were before it, how far back
@@ -143,7 +146,7 @@ class Nice:
             (back + at - self._count for priority, at, back in waiting if priority < job.priority), default=None
         )
         if better is None:
-            chosen = 4 * room if worse is None else worse - room
+            chosen = 2 * room if worse is None else worse - room
         else:
             chosen = better + room if worse is None else max(better, (better + worse) // 2)
         back = max(0, min(chosen, MOST_BACK * room))

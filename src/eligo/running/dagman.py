@@ -3,10 +3,10 @@
 The nodes are called by the numbers of their tasks and run the same worker as jobs of the engine `htcondor`, so that
 commands, logs and results are the same. In the folder `dagman` of the run:
 
-    flow.dag       nodes, arcs and priorities
-    done.dag       what was done before
-    17.json        the command of a task, and done/17.json what came of it
-    flow.dag.*     what DAGMan writes: its log, the events of its jobs, and after failures a rescue file, where it goes on
+    flow.dag             nodes, arcs and priorities
+    17.json              the command of a task, and done/17.json what came of it
+    flow.dag.*           what DAGMan writes: its log, the events of its jobs
+    flow.dag.rescue001   what was done before, from which DAGMan goes on: written by it after failures, and here
 """
 
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines import worker
-from eligo.engines.htcondor import ABORTED, TERMINATED, UNANSWERED, description
+from eligo.engines.htcondor import ABORTED, EVICTED, TERMINATED, UNANSWERED, description
 from eligo.engines.queued import UnansweredError, as_told, asked, performed_in
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -32,9 +32,12 @@ from eligo.running.folder import RunFolder
 from eligo.stores import Attempt
 from eligo.workflow import Workflow, priority_numbers
 
-PLACE, DAG, DONE_DAG = "dagman", "flow.dag", "done.dag"
+PLACE, DAG, RESCUE = "dagman", "flow.dag", "flow.dag.rescue"
 EVERY = 0.5  # seconds between two looks at the logs
 DAWDLES = 60.0  # seconds between two questions whether DAGMan is still there
+MOST_STARTS = 3  # of a DAGMan that comes to nothing
+_COMPLAINT = re.compile(r'(?:ERROR "|(?:ERROR|Warning): )(?!failed to get attribute)')
+_DONE = re.compile(r"^DONE n([0-9]+)\s*$", re.MULTILINE)
 _CLUSTER = re.compile(r"submitted to cluster ([0-9]+)")
 
 
@@ -90,6 +93,7 @@ def run_dagman(handed: Handed, watch: Callable[[Mapping[str, int]], bool] | None
         game = handed.folder.recall(handed.flow).execution
     if key:
         _follow(handed, key, watch)
+        _check(handed, key)
     outcomes = {task: _outcome(handed, v) for v, task in enumerate(handed.flow.dag.tasks)}
     _keep(handed, game)
     return _with_futile(handed.flow, game, outcomes)
@@ -108,7 +112,7 @@ def _submitted(handed: Handed, done: set[int]) -> str:
     done = done | handed.done()
     if len(done) == len(handed.flow):
         return ""
-    (place / DONE_DAG).write_text("".join(f"DONE n{v}\n" for v in sorted(done)) or "# nothing\n", "ascii")
+    _rescue(place, done)
     for left in ("condor.sub", "lib.out", "lib.err", "dagman.log", "dagman.out", "nodes.log", "metrics", "lock"):
         (place / f"{DAG}.{left}").unlink(missing_ok=True)
     mark = f'+EligoRun = "{handed.folder.mark}"'
@@ -117,6 +121,14 @@ def _submitted(handed: Handed, done: set[int]) -> str:
     if found is None:
         raise InputError(f"condor_submit_dag does not say what it did: {answer[-300:]}")
     return found[1]
+
+
+def _rescue(place: Path, done: set[int]) -> None:
+    """What was done, where DAGMan looks for it: its own last rescue file, or one of ours."""
+    last = max([*place.glob(f"{RESCUE}[0-9][0-9][0-9]"), place / f"{RESCUE}001"])
+    known = {int(v) for v in _DONE.findall(_text(last))} | done
+    if known:
+        last.write_text("".join(f"DONE n{v}\n" for v in sorted(known)), "ascii")
 
 
 def _lines(handed: Handed) -> Iterator[str]:
@@ -130,7 +142,6 @@ def _lines(handed: Handed) -> Iterator[str]:
         children = flow.dag.children_of(v).tolist()
         if children:
             yield f"PARENT n{v} CHILD {' '.join(f'n{w}' for w in children)}\n"
-    yield f"INCLUDE {DONE_DAG}\n"
 
 
 def _write(handed: Handed, text: str) -> None:
@@ -152,7 +163,7 @@ def _write(handed: Handed, text: str) -> None:
 def _follow(handed: Handed, key: str, watch: Callable[[Mapping[str, int]], bool] | None) -> None:
     """Until DAGMan has ended, by the log of its own job; where that says nothing for long, by the queue."""
     stopping, asks_at = False, time.monotonic() + DAWDLES
-    while not _has_ended(handed.place / f"{DAG}.dagman.log"):
+    while not _ending(handed.place / f"{DAG}.dagman.log"):
         time.sleep(EVERY)
         if watch is not None and watch(_happened(handed.place / f"{DAG}.nodes.log")) and not stopping:
             asked(["condor_rm", key], UNANSWERED)
@@ -166,12 +177,27 @@ def _follow(handed: Handed, key: str, watch: Callable[[Mapping[str, int]], bool]
                 continue
 
 
+def _check(handed: Handed, key: str) -> None:
+    """Where DAGMan comes to nothing, stop it and say what it complained of."""
+    again = _ending(handed.place / f"{DAG}.dagman.log") == "begins anew"
+    if again:
+        asked(["condor_rm", key], UNANSWERED)
+    if again or not any((handed.place / worker.DONE).iterdir()):
+        said = [line for line in _text(handed.place / f"{DAG}.dagman.out").splitlines() if _COMPLAINT.search(line)]
+        if said:
+            raise InputError(f"DAGMan ran nothing: {'; '.join(_COMPLAINT.split(line)[-1] for line in said[-3:])}")
+
+
 def _text(log: Path) -> str:
     return log.read_text("utf-8", "replace") if log.exists() else ""
 
 
-def _has_ended(log: Path) -> bool:
-    return any(event.number in {TERMINATED, ABORTED} for event in events(_text(log), Counter()))
+def _ending(log: Path) -> str:
+    """How DAGMan has ended: nothing while it runs, or that it only ever begins anew."""
+    happened = Counter(event.number for event in events(_text(log), Counter()))
+    if happened[TERMINATED] or happened[ABORTED]:
+        return "ended"
+    return "begins anew" if happened[EVICTED] >= MOST_STARTS else ""
 
 
 KINDS = {"000": "submitted", "001": "executing", "004": "evicted", "005": "terminated", "009": "removed", "012": "held"}
