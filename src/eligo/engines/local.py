@@ -214,7 +214,12 @@ class Printed:
         """A task has ended: what it printed gets its name."""
         streams = self._open[slot]
         for place, (kind, name) in enumerate((("out", work.out), ("err", work.err))):
-            if os.fstat(streams[place]).st_size:
+            if not os.fstat(streams[place]).st_size:
+                continue
+            if name == os.devnull:
+                os.ftruncate(streams[place], 0)
+                os.lseek(streams[place], 0, os.SEEK_SET)
+            else:
                 os.rename(self.path(slot, kind), name)
                 os.close(streams[place])
                 streams[place] = self._fresh(slot, kind)
