@@ -16,7 +16,6 @@ from pathlib import Path
 
 import eligo
 from eligo.engines import Command, Engine, Job
-from eligo.engines.queued import QueueEngine
 from eligo.running import Commands, Retries, RunFolder, Runner
 from eligo.workflow import Task, Workflow
 
@@ -37,7 +36,7 @@ class Bench:
     name: str
     shared: Path
     #: workers, folder for jobs, the mark of the run
-    make: Callable[[int, str, str], QueueEngine]
+    make: Callable[[int, str, str], Engine]
     #: remove the jobs of a run, by the system's own means, as somebody else would
     remove: Callable[[str], None]
     #: the jobs of a run that the system has
@@ -54,7 +53,7 @@ class Going:
     """A run in a folder, ready to go."""
 
     folder: RunFolder
-    engine: QueueEngine
+    engine: Engine
     runner: Runner
 
     def run(self, seconds: float = SECONDS) -> Runner:

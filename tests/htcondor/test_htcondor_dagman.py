@@ -10,14 +10,14 @@ import pytest
 import eligo
 from eligo.errors import InputError
 from eligo.running import Commands, RunFolder
-from eligo.running.dagman import Handed, Outcome, run_dagman
+from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.workflow import Workflow
 from engine_contract import PARENTS, Bench, flow_of, lines, noted
 
 pytest_plugins = ["condor_fixtures"]
 
 
-def play(place: Path, flow: Workflow, workers: int = 2, stop: bool = False, retries: int = 1) -> dict[str, Outcome]:
+def play(place: Path, flow: Workflow, workers: int = 2, stop: bool = False, retries: int = 1) -> dict[str, Fate]:
     """Run a workflow in a folder, and stop it once something of it runs, if asked to."""
     folder = RunFolder(place / "run")
     work = Commands(flow, str(place), folder.logs, (("ELIGO_RUN", folder.mark),))
@@ -30,8 +30,8 @@ def play(place: Path, flow: Workflow, workers: int = 2, stop: bool = False, retr
         return stop and bool(lines(place / "ran"))
 
     try:
-        handed = Handed(flow, folder, workers, order, work, retries, python="/usr/bin/python3")
-        return {str(task): outcome for task, outcome in run_dagman(handed, watch).items()}
+        whole = DagmanJob(flow, folder, workers, order, work, retries, python="/usr/bin/python3")
+        return {str(task): fate for task, fate in run_dagman(whole, watch).items()}
     finally:
         folder.close()
 
@@ -43,8 +43,8 @@ def test_dagman_keeps_the_order_and_words_are_as_they_are(bench: Bench) -> None:
     flow = flow_of(
         parents, lambda name: ("/bin/sh", "-c", 'printf "%s\\n" "$1" >> ran; echo "$2"', "sh", name, hostile)
     )
-    outcomes = play(place, flow, workers=1)
-    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+    fates = play(place, flow, workers=1)
+    assert {fate.state for fate in fates.values()} == {"done"}
     assert lines(place / "ran") == list(eligo.priorities(flow, "ready"))
     assert (place / "run/logs/000/lone.out").read_text() == f"{hostile}\n"
 
@@ -56,18 +56,18 @@ def test_failures_are_told_and_a_second_run_goes_on_from_the_rescue_file(bench: 
         return f"{noted(name)} && {{ test {shlex.quote(name)} != d || test -e go || exit 4; }}"
 
     flow = flow_of(PARENTS, command)
-    outcomes = play(place, flow)
-    assert (outcomes["d"].state, outcomes["d"].failure, outcomes["d"].code) == ("failed", "exit code 4", 4)
-    assert {name for name, outcome in outcomes.items() if outcome.state == "futile"} == set("fhjkl")
-    assert {name for name, outcome in outcomes.items() if outcome.state == "done"} == set("abcegi")
+    fates = play(place, flow)
+    assert (fates["d"].state, fates["d"].failure, fates["d"].code) == ("failed", "exit code 4", 4)
+    assert {name for name, fate in fates.items() if fate.state == "futile"} == set("fhjkl")
+    assert {name for name, fate in fates.items() if fate.state == "done"} == set("abcegi")
     assert list((place / "run/dagman").glob("flow.dag.rescue*"))
     before = lines(place / "ran")
     assert sorted(before) == sorted("abcegidd")  # tried twice
     (place / "go").touch()
-    outcomes = play(place, flow)
-    assert {outcome.state for outcome in outcomes.values()} == {"done"}
+    fates = play(place, flow)
+    assert {fate.state for fate in fates.values()} == {"done"}
     assert sorted(lines(place / "ran")[len(before) :]) == sorted("dfhjkl")
-    assert {outcome.state for outcome in play(place, flow).values()} == {"done"}
+    assert {fate.state for fate in play(place, flow).values()} == {"done"}
 
 
 def test_what_goes_on_without_us_is_followed_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,19 +81,22 @@ def test_what_goes_on_without_us_is_followed_again(bench: Bench, monkeypatch: py
         patch.setattr("eligo.running.dagman._follow", leave)
         with pytest.raises(InterruptedError):
             play(place, flow)
-    outcomes = play(place, flow)
-    assert {outcome.state for outcome in outcomes.values()} == {"done"}
-    assert all(3 <= outcome.seconds < 10 for outcome in outcomes.values())
+    fates = play(place, flow)
+    assert {fate.state for fate in fates.values()} == {"done"}
+    assert all(3 <= fate.seconds < 10 for fate in fates.values())
     assert lines(place / "ran") == ["a", "b"]
 
 
 def test_dagman_is_stopped_and_goes_on(bench: Bench) -> None:
     place = bench.folder("stopped dag")
     flow = flow_of({"a": [], "b": ["a"]}, lambda name: f"echo {name} >> ran; test -e go || sleep 60")
-    outcomes = play(place, flow, stop=True)
-    assert {outcome.state for outcome in outcomes.values()} == {"waiting"}
+    fates = play(place, flow, stop=True)
+    assert {fate.state for fate in fates.values()} == {"waiting"}
     (place / "go").touch()
-    assert {outcome.state for outcome in play(place, flow).values()} == {"done"}
+    assert {fate.state for fate in play(place, flow).values()} == {"done"}
+    changed = flow_of({"a": [], "b": ["a"]}, lambda name: f"echo {name} >> ran; test -e go || sleep {len(name)}")
+    assert {fate.state for fate in play(place, changed).values()} == {"done"}
+    assert lines(place / "ran") == ["a", "a", "b", "a", "b"]
 
 
 def test_what_dagman_complains_of_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

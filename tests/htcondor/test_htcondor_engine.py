@@ -5,8 +5,7 @@ from pathlib import Path
 
 from condor_pool import Pool
 
-from eligo.engines import Command, Ending, Job, htcondor
-from eligo.engines.queued import QueueEngine
+from eligo.engines import Command, Ending, Engine, Job, htcondor
 from eligo.running import Runner
 from engine_contract import Bench, EngineContract, flow_of, lines, prepare
 
@@ -17,7 +16,7 @@ class TestHTCondor(EngineContract):
     """What every engine must do."""
 
 
-def one(bench: Bench, name: str, command: str, engine: QueueEngine | None = None) -> tuple[QueueEngine, Path]:
+def one(bench: Bench, name: str, command: str, engine: Engine | None = None) -> tuple[Engine, Path]:
     """One job on its way."""
     place = bench.folder(name)
     going = bench.make(1, str(place / "jobs"), "0badcafe") if engine is None else engine
@@ -26,7 +25,7 @@ def one(bench: Bench, name: str, command: str, engine: QueueEngine | None = None
     return going, place
 
 
-def ending_of(engine: QueueEngine, seconds: float = 60) -> Ending:
+def ending_of(engine: Engine, seconds: float = 60) -> Ending:
     until = time.monotonic() + seconds
     while not (found := engine.wait(1.0)):
         assert time.monotonic() < until

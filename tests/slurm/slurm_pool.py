@@ -18,7 +18,7 @@ from slurm_root import APART, UnavailableError, cache_folder, check_machine, pre
 
 HERE = Path(__file__).parent
 INIT = HERE.parent / "pool_init.py"
-CLIENTS = ["sbatch", "squeue", "scancel", "scontrol", "sinfo"]
+CLIENTS = ["sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "salloc"]
 #: of those that are for examples: where no address is but loopback, the C library finds none
 ADDRESS = "192.0.2.1"
 
@@ -102,7 +102,7 @@ def _put_programs(cluster: Cluster, root: Path) -> None:
     """Slurm's programs for users, each of which goes into the namespaces first."""
     cluster.programs.mkdir()
     pid = cluster.process.pid
-    spaces = f"--mount --net --uts --ipc --pid=/proc/{pid}/ns/pid_for_children"
+    spaces = "--mount --net --uts --ipc"  # not that of processes: nsenter would stay between, and die of signals first
     settings = " ".join(f"{key}={value}" for key, value in _environment(root, cluster.state).items() if key != "PATH")
     for name in CLIENTS:
         program = cluster.programs / name

@@ -2,29 +2,17 @@
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from slurm_pool import Cluster, UnavailableError, running_cluster
+from slurm_pool import Cluster
 
 from eligo.engines import Command, Job, slurm
 from eligo.engines.queued import QueueEngine
 from eligo.running import Runner
 from engine_contract import Bench, EngineContract, flow_of, lines, prepare
 
-
-@pytest.fixture(scope="session")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """A real cluster. Where none can be had the tests are skipped, or fail if ELIGO_SLURM_REQUIRED is set."""
-    with ExitStack() as stack:
-        try:
-            running = stack.enter_context(running_cluster())
-        except UnavailableError as error:
-            give_up = pytest.fail if os.environ.get("ELIGO_SLURM_REQUIRED") else pytest.skip
-            give_up(f"NO SLURM CLUSTER, NOTHING WAS TESTED AGAINST SLURM: {error}")
-        yield running
+pytest_plugins = ["slurm_fixtures"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@
 | `local` | processes on this machine; functions in threads |
 | `executor` | any `concurrent.futures` executor of the user's |
 | `slurm` | jobs in a Slurm cluster |
+| `slurm_steps` | steps of one job in a Slurm cluster |
 | `htcondor` | jobs in an HTCondor pool |
 """
 

@@ -30,6 +30,27 @@ _WELL = "(1) Normal termination (return value 0)"
 _MARK = re.compile(r"[0-9A-Za-z_-]+")
 
 
+class EventLog:
+    """A file into which HTCondor writes what happens to jobs, while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, 0
+
+    def new(self) -> list[Event]:
+        """What has happened since; an event of which the end is missing comes the next time."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole, end, _ = text.rpartition(f"\n{END}\n".encode())
+        self._read += len(whole) + len(end)
+        try:
+            return list(events((whole + end).decode("utf-8", "replace"), Counter()))
+        except FormatError as error:
+            raise InputError(f"{self._path}: this log of HTCondor's events cannot be read: {error}") from None
+
+
 class CondorQueue:
     """A pool; *settings* are further lines of every submit description, such as `+ProjectName = "x"`."""
 
@@ -40,7 +61,7 @@ class CondorQueue:
         if not _MARK.fullmatch(mark):
             raise InputError(f"a run is marked by letters and digits, and {mark!r} has others")
         self._mark, self._settings = mark, tuple(settings)
-        self._read = 0
+        self._log: EventLog | None = None
         self._numbers: dict[str, int] = {}
         self._seen: dict[int, Seen] = {}
 
@@ -58,28 +79,15 @@ class CondorQueue:
 
     def look(self, folder: Path) -> Mapping[int, Seen]:
         """See `Queue`; asks nobody: the system writes what happens into a file."""
-        log = folder / LOG
-        if log.exists():
-            with log.open("rb") as file:
-                file.seek(self._read)
-                new = file.read()
-            whole = new.rfind(f"\n{END}\n".encode()) + len(f"\n{END}\n")
-            if whole >= len(f"\n{END}\n"):
-                self._read += whole
-                self._learn(new[:whole].decode("utf-8", "replace"))
-        return self._seen
-
-    def _learn(self, text: str) -> None:
-        try:
-            happened = list(events(text, Counter()))
-        except FormatError as error:
-            raise InputError(f"the log of HTCondor's events cannot be read: {error}") from None
-        for event in happened:
+        if self._log is None:
+            self._log = EventLog(folder / LOG)
+        for event in self._log.new():
             key = str(int(event.job.partition(".")[0]))
             if event.number == SUBMITTED and (found := _NUMBER.search(event.body)):
                 self._numbers[key] = int(found[1])
             if key in self._numbers:
                 self._seen[self._numbers[key]] = _seen(key, event)
+        return self._seen
 
     def remove(self, keys: Collection[str]) -> None:
         """See `Queue`."""

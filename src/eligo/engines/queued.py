@@ -180,8 +180,8 @@ class QueueEngine:
         if time.monotonic() < self._gathers:
             return
         for name in os.listdir(self._folder / DONE) if self._out else ():
-            out = self._out.get(int(name.partition(".")[0]))
-            if out is not None:
+            number = name.removesuffix(".json")
+            if number.isdecimal() and (out := self._out.get(int(number))) is not None:
                 self._tell(out, performed_in(self._folder / DONE / name))
         self._pause = SOON if self._ended else min(1.5 * self._pause, SELDOM)
         self._gathers = time.monotonic() + self._pause

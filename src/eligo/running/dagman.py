@@ -16,16 +16,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines import worker
-from eligo.engines.htcondor import ABORTED, EVICTED, TERMINATED, UNANSWERED, description
+from eligo.engines.htcondor import ABORTED, EVICTED, TERMINATED, UNANSWERED, CondorQueue, EventLog, description
 from eligo.engines.queued import UnansweredError, as_told, asked, performed_in
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.formats.histories.htcondor import events
 from eligo.names import Name
 from eligo.running.commands import WorkFor
 from eligo.running.folder import RunFolder
@@ -35,13 +36,15 @@ from eligo.workflow import Workflow, priority_numbers
 PLACE, DAG, RESCUE = "dagman", "flow.dag", "flow.dag.rescue"
 EVERY = 0.5  # seconds between two looks at the logs
 DAWDLES = 60.0  # seconds between two questions whether DAGMan is still there
+#: what is counted of the events of nodes
+KINDS = {"000": "submitted", "001": "executing", "004": "evicted", "005": "terminated", "009": "removed", "012": "held"}
 MOST_STARTS = 3  # of a DAGMan that comes to nothing
 _COMPLAINT = re.compile(r'(?:ERROR "|(?:ERROR|Warning): )(?!failed to get attribute)')
 _DONE = re.compile(r"^DONE n([0-9]+)\s*$", re.MULTILINE)
 _CLUSTER = re.compile(r"submitted to cluster ([0-9]+)")
 
 
-class Outcome(NamedTuple):
+class Fate(NamedTuple):
     """What became of a task: done, failed, futile, or waiting where DAGMan was stopped before."""
 
     state: str
@@ -51,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Handed:
+class DagmanJob:
     """What is handed to DAGMan, and how."""
 
     flow: Workflow
@@ -70,53 +73,65 @@ class Handed:
         """The folder of the files for DAGMan."""
         return self.folder.path.resolve() / PLACE
 
-    def done(self) -> set[int]:
-        """The tasks of which DAGMan's jobs wrote that they are done."""
-        return {v for v in range(len(self.flow)) if (told := self.told(v)) and told.failure is None}
+    def told(self) -> dict[int, worker.Performed]:
+        """What the last attempt at each task came to, as far as there was one."""
+        found = ((v, performed_in(self.place / worker.DONE / f"{v}.json")) for v in range(len(self.flow)))
+        return {v: performed[0] for v, performed in found if performed}
 
-    def told(self, v: int) -> worker.Performed | None:
-        """What the last attempt at a task came to."""
-        return next(iter(performed_in(self.place / worker.DONE / f"{v}.json")), None)
+    def text(self) -> str:
+        """The file for DAGMan; whatever is run is told by its last line, so that another workflow has another text."""
+        jobs = "".join(self.job(name) for name in self.flow.dag.tasks)
+        return "".join([*_lines(self), f"# {sha256(jobs.encode()).hexdigest()}\n"])
+
+    def job(self, name: Name) -> str:
+        """What the worker reads."""
+        return json.dumps({"works": [as_told(self.work(name, 1))], "timeout": self.timeout, "again": True})
 
 
-def run_dagman(handed: Handed, watch: Callable[[Mapping[str, int]], bool] | None = None) -> dict[Name, Outcome]:
+def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | None = None) -> dict[Name, Fate]:
     """Run a workflow by DAGMan to its end, or follow it where it still runs; what happened to every task.
 
     *watch* is told now and then how many events of each kind there were, such as `executing`, and says whether to stop.
     """
-    key = handed.folder.store.facts().get("dagman", "")
-    if not (key and _is_there(key)):
-        game = handed.folder.resume(handed.flow).execution
-        key = _submitted(handed, {handed.flow.dag.number(task) for task in game.executed})
-        handed.folder.store.remember(dagman=key)
+    running, text = _running(whole.folder.mark), whole.text()
+    known = whole.place / DAG
+    same = known.exists() and known.read_text("ascii") == text
+    if running and not same:
+        raise InputError(f"DAGMan still runs an earlier form of this workflow: remove its job {running} first")
+    if running:
+        game = whole.folder.recall(whole.flow).execution
     else:
-        game = handed.folder.recall(handed.flow).execution
-    if key:
-        _follow(handed, key, watch)
-        _check(handed, key)
-    outcomes = {task: _outcome(handed, v) for v, task in enumerate(handed.flow.dag.tasks)}
-    _keep(handed, game)
-    return _with_futile(handed.flow, game, outcomes)
+        CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
+        game = whole.folder.resume(whole.flow).execution
+        if not same:
+            _write(whole, text)
+        running = _submitted(whole, {whole.flow.dag.number(task) for task in game.executed})
+    if running:
+        _check(whole, running, _follow(whole, running, watch))
+    told = whole.told()
+    _keep(whole, game, told)
+    return dict(_fates(whole.flow, game, told))
 
 
-def _is_there(key: str) -> bool:
-    return bool(asked(["condor_q", key, "-af", "ClusterId"], UNANSWERED).strip())
+def _running(mark: str) -> str:
+    """What the job is called in which DAGMan runs for a run, if it does; its universe is the scheduler's own."""
+    chosen = ["-constraint", f'EligoRun == "{mark}" && JobUniverse == 7']
+    return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
 
-def _submitted(handed: Handed, done: set[int]) -> str:
-    """Write the files and hand them in; what DAGMan's job is called, or nothing where all is done."""
-    place, text = handed.place, "".join(_lines(handed))
-    if not (place / DAG).exists() or (place / DAG).read_text("ascii") != text:
-        shutil.rmtree(place, ignore_errors=True)
-        _write(handed, text)
-    done = done | handed.done()
-    if len(done) == len(handed.flow):
+def _submitted(whole: DagmanJob, done: set[int]) -> str:
+    """Hand the files in; what DAGMan's job is called, or nothing where all is done."""
+    place = whole.place
+    done = done | {v for v, told in whole.told().items() if told.failure is None}
+    if len(done) == len(whole.flow):
         return ""
     _rescue(place, done)
     for left in ("condor.sub", "lib.out", "lib.err", "dagman.log", "dagman.out", "nodes.log", "metrics", "lock"):
         (place / f"{DAG}.{left}").unlink(missing_ok=True)
-    mark = f'+EligoRun = "{handed.folder.mark}"'
-    words = ["condor_submit_dag", "-maxjobs", str(handed.workers), "-append", mark, DAG]
+    for v in set(range(len(whole.flow))) - done:
+        (place / worker.DONE / f"{v}.json").unlink(missing_ok=True)
+    mark = f'+EligoRun = "{whole.folder.mark}"'
+    words = ["condor_submit_dag", "-maxjobs", str(whole.workers), "-append", mark, DAG]
     found = _CLUSTER.search(answer := asked(words, UNANSWERED, place))
     if found is None:
         raise InputError(f"condor_submit_dag does not say what it did: {answer[-300:]}")
@@ -131,59 +146,65 @@ def _rescue(place: Path, done: set[int]) -> None:
         last.write_text("".join(f"DONE n{v}\n" for v in sorted(known)), "ascii")
 
 
-def _lines(handed: Handed) -> Iterator[str]:
+def _lines(whole: DagmanJob) -> Iterator[str]:
     """The text for DAGMan."""
-    flow, numbers = handed.flow, priority_numbers(handed.order)
+    flow, numbers = whole.flow, priority_numbers(whole.order)
     for v, name in enumerate(flow.dag.tasks):
         task = flow.task(name)
         kind, memory = ("large", f' memory="{-(-task.memory // 1024)}K"') if task.memory else ("plain", "")
         yield f'JOB n{v} {kind}.sub\nVARS n{v} job="{v}" cores="{max(1, -int(-(task.cores or 1) // 1))}"{memory}\n'
-        yield f"PRIORITY n{v} {numbers[name]}\nRETRY n{v} {handed.retries}\n"
+        yield f"PRIORITY n{v} {numbers[name]}\nRETRY n{v} {whole.retries}\n"
         children = flow.dag.children_of(v).tolist()
         if children:
             yield f"PARENT n{v} CHILD {' '.join(f'n{w}' for w in children)}\n"
 
 
-def _write(handed: Handed, text: str) -> None:
-    """The files of a workflow that was not handed in before."""
-    place = handed.place
+def _write(whole: DagmanJob, text: str) -> None:
+    """The files of a workflow that was not handed in before, and nothing of another."""
+    place = whole.place
+    shutil.rmtree(place, ignore_errors=True)
     (place / worker.DONE).mkdir(parents=True)
     shutil.copyfile(worker.__file__, place / "worker.py")
-    words = (handed.python, "-I", "-S", "-B", "worker.py", "$(job).json")
+    words = (whole.python, "-I", "-S", "-B", "worker.py", "$(job).json")
     for kind, memory in (("plain", ""), ("large", "$(memory)")):
-        lines = description(words, handed.folder.mark, "$(cores)", memory)
+        lines = description(words, whole.folder.mark, "$(cores)", memory)
         rest = ["output = $(job).txt", "error = $(job).txt", "queue"]
         (place / f"{kind}.sub").write_text("\n".join([*lines, *rest, ""]), "utf-8")
-    for v, name in enumerate(handed.flow.dag.tasks):
-        job = {"works": [as_told(handed.work(name, 1))], "timeout": handed.timeout, "again": True}
-        (place / f"{v}.json").write_text(json.dumps(job), "ascii")
+    for v, name in enumerate(whole.flow.dag.tasks):
+        (place / f"{v}.json").write_text(whole.job(name), "ascii")
     (place / DAG).write_text(text, "ascii")
 
 
-def _follow(handed: Handed, key: str, watch: Callable[[Mapping[str, int]], bool] | None) -> None:
-    """Until DAGMan has ended, by the log of its own job; where that says nothing for long, by the queue."""
+def _follow(whole: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], bool] | None) -> str:
+    """Until DAGMan has ended, by the log of its own job; where that says nothing for long, by the queue. How it ended."""
+    own, nodes = (EventLog(whole.place / f"{DAG}.{log}") for log in ("dagman.log", "nodes.log"))
+    of_dagman, of_nodes = Counter[str](), Counter[str]()
     stopping, asks_at = False, time.monotonic() + DAWDLES
-    while not _ending(handed.place / f"{DAG}.dagman.log"):
-        time.sleep(EVERY)
-        if watch is not None and watch(_happened(handed.place / f"{DAG}.nodes.log")) and not stopping:
+    while True:
+        of_dagman.update(event.number for event in own.new())
+        of_nodes.update(KINDS[event.number] for event in nodes.new() if event.number in KINDS)
+        if of_dagman[TERMINATED] or of_dagman[ABORTED]:
+            return "ended"
+        if of_dagman[EVICTED] >= MOST_STARTS:
+            return "begins anew"
+        if watch is not None and watch(of_nodes) and not stopping:
             asked(["condor_rm", key], UNANSWERED)
             stopping = True
         if time.monotonic() > asks_at:
             asks_at = time.monotonic() + DAWDLES
-            try:
-                if not _is_there(key):
-                    return
-            except UnansweredError:
-                continue
+            with suppress(UnansweredError):
+                if not _running(whole.folder.mark):
+                    return "gone"
+        time.sleep(EVERY)
 
 
-def _check(handed: Handed, key: str) -> None:
+def _check(whole: DagmanJob, key: str, ending: str) -> None:
     """Where DAGMan comes to nothing, stop it and say what it complained of."""
-    again = _ending(handed.place / f"{DAG}.dagman.log") == "begins anew"
+    again = ending == "begins anew"
     if again:
         asked(["condor_rm", key], UNANSWERED)
-    if again or not any((handed.place / worker.DONE).iterdir()):
-        said = [line for line in _text(handed.place / f"{DAG}.dagman.out").splitlines() if _COMPLAINT.search(line)]
+    if again or not any((whole.place / worker.DONE).iterdir()):
+        said = [line for line in _text(whole.place / f"{DAG}.dagman.out").splitlines() if _COMPLAINT.search(line)]
         if said:
             raise InputError(f"DAGMan ran nothing: {'; '.join(_COMPLAINT.split(line)[-1] for line in said[-3:])}")
 
@@ -192,37 +213,12 @@ def _text(log: Path) -> str:
     return log.read_text("utf-8", "replace") if log.exists() else ""
 
 
-def _ending(log: Path) -> str:
-    """How DAGMan has ended: nothing while it runs, or that it only ever begins anew."""
-    happened = Counter(event.number for event in events(_text(log), Counter()))
-    if happened[TERMINATED] or happened[ABORTED]:
-        return "ended"
-    return "begins anew" if happened[EVICTED] >= MOST_STARTS else ""
-
-
-KINDS = {"000": "submitted", "001": "executing", "004": "evicted", "005": "terminated", "009": "removed", "012": "held"}
-
-
-def _happened(log: Path) -> Counter[str]:
-    return Counter(KINDS[event.number] for event in events(_text(log), Counter()) if event.number in KINDS)
-
-
-def _outcome(handed: Handed, v: int) -> Outcome:
-    told = handed.told(v)
-    if told is None:
-        return Outcome("waiting")
-    state = "done" if told.failure is None else "waiting" if told.lost else "failed"
-    return Outcome(state, told.ended - told.began, told.failure, told.code)
-
-
-def _keep(handed: Handed, game: Execution) -> None:
-    """Write down what happened, in the order in which it did, as any run does."""
-    flow, store = handed.flow, handed.folder.store
-    told = sorted((found.ended, v) for v in range(len(flow)) if (found := handed.told(v)) is not None)
-    notes = []
-    for _, v in told:
-        task, found = flow.dag.tasks[v], handed.told(v)
-        if found is None or found.lost or task in game.executed:
+def _keep(whole: DagmanJob, game: Execution, told: Mapping[int, worker.Performed]) -> None:
+    """Write down what happened, as any run does, so that the run can go on anywhere."""
+    store, notes = whole.folder.store, []
+    for v in whole.flow.dag.order.tolist():
+        task, found = whole.flow.dag.tasks[v], told.get(v)
+        if found is None or found.lost or task not in game.eligible:
             continue
         game.take(task)
         (game.fail if found.failure else game.complete)(task)
@@ -232,12 +228,14 @@ def _keep(handed: Handed, game: Execution) -> None:
     store.flush()
 
 
-def _with_futile(flow: Workflow, game: Execution, outcomes: dict[Name, Outcome]) -> dict[Name, Outcome]:
-    """The same, with what was done before, and what hangs on a failure."""
+def _fates(flow: Workflow, game: Execution, told: Mapping[int, worker.Performed]) -> Iterator[tuple[Name, Fate]]:
+    """What became of every task, by now or before."""
     futile = set(game.futile)
-    for task in flow.dag.tasks:
-        if task in game.executed and outcomes[task].state != "done":
-            outcomes[task] = Outcome("done")
-        elif task in futile:
-            outcomes[task] = Outcome("futile")
-    return outcomes
+    for v, task in enumerate(flow.dag.tasks):
+        found = told.get(v)
+        if task in game.executed:
+            yield task, Fate("done", found.ended - found.began if found else 0.0)
+        elif found is not None and task in game.failed:
+            yield task, Fate("failed", found.ended - found.began, found.failure, found.code)
+        else:
+            yield task, Fate("futile" if task in futile else "waiting")
