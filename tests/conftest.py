@@ -10,8 +10,10 @@ from hypothesis import settings
 
 from eligo.dag import Dag
 
-#: `make test-htcondor`, which starts a real pool; `make test-faults`, which takes minutes
-collect_ignore = ["htcondor", "faults"]
+#: `make test-engines`, which starts real pools; `make test-faults`, which takes minutes
+collect_ignore = ["htcondor", "slurm", "faults"]
+
+pytest.register_assert_rewrite("engine_contract")
 
 settings.register_profile("eligo", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("eligo")

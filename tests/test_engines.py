@@ -32,8 +32,8 @@ from eligo.engines.dask import DaskEngine
 from eligo.engines.futures import OwnExecutor, on_executor, threads
 from eligo.engines.local import LocalEngine
 from eligo.engines.naming import engine_on
-from eligo.engines.performing import run_command
 from eligo.engines.room import Room
+from eligo.engines.worker import run_command
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name

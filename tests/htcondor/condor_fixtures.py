@@ -3,11 +3,17 @@
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from condor_pool import Pool, running_pool
 from condor_root import UnavailableError
 
+from eligo.engines import htcondor
+from eligo.engines.queued import QueueEngine
+from engine_contract import Bench
+
+CLIENTS = ["condor_submit", "condor_rm", "condor_q", "condor_submit_dag"]
 REASON = pytest.StashKey[str]()
 
 
@@ -22,6 +28,39 @@ def pool(pytestconfig: pytest.Config) -> Iterator[Pool]:
             give_up = pytest.fail if os.environ.get("ELIGO_HTCONDOR_REQUIRED") else pytest.skip
             give_up(f"no HTCondor pool: {str(error).splitlines()[0]}")
         yield running
+
+
+@pytest.fixture(scope="session")
+def programs(pool: Pool) -> Path:
+    """HTCondor's programs for users, each of which goes into the pool first, as the pool's ordinary user."""
+    folder = pool.shared / "bin"
+    folder.mkdir()
+    for name in CLIENTS:
+        place = f'case "$PWD/" in {pool.shared}/*) place="$PWD" ;; *) place=/ ;; esac'
+        inside = f'env -C "$place" HOME=/home/eligo PATH=/usr/bin:/usr/sbin /usr/bin/{name} "$@"'
+        (folder / name).write_text(f"#!/bin/sh\n{place}\nexec {' '.join(pool.enter())} {inside}\n", "utf-8")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def bench(pool: Pool, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """The pool; whatever is written is for everybody, since the pool's user is another one."""
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("ELIGO_KEPT", "kept")
+
+    def make(workers: int, folder: str, mark: str) -> QueueEngine:
+        return htcondor.make(workers, folder, mark, python="/usr/bin/python3")
+
+    def jobs(mark: str) -> list[str]:
+        return pool.run("condor_q", "-constraint", f'EligoRun == "{mark}"', "-af", "ClusterId").split()
+
+    def remove(mark: str) -> None:
+        pool.run("condor_rm", *jobs(mark))
+
+    before = os.umask(0)
+    yield Bench("htcondor", pool.shared, make, remove, jobs)
+    os.umask(before)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

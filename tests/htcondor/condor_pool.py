@@ -1,10 +1,13 @@
 """A real HTCondor pool on this machine, in namespaces of its own: no network but loopback, gone without a trace after."""
 
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +17,8 @@ from pathlib import Path
 from condor_root import UID, USER, cache_folder, check_machine, locked, prepared_root
 
 HERE = Path(__file__).parent
-STATE = ["var/spool/condor", "var/lib/condor/execute", "var/log/condor", f"home/{USER}"]
+INIT = HERE.parent / "pool_init.py"
+STATE = ["var/spool/condor", "var/lib/condor/execute", "var/log/condor", f"home/{USER}", "var/tmp"]
 SLOTS = 2
 SUBMITTING = re.compile(r"Submitting HTCondor Node (.+) job\(s\)\.\.\.$", re.MULTILINE)
 EXITING = re.compile(r"EXITING WITH STATUS (\d+)$", re.MULTILINE)
@@ -60,6 +64,8 @@ class Pool:
 
     root: Path
     process: subprocess.Popen[bytes]
+    #: a folder that is in the same place for this process and in the pool
+    shared: Path
 
     def folder(self, name: str, files: Mapping[str, str | bytes]) -> Path:
         """A new folder with these files, as this process sees it, in the home of the pool's user."""
@@ -73,16 +79,19 @@ class Pool:
     def run(self, *command: str, folder: Path | None = None, uid: int = UID, seconds: float = 60) -> str:
         """What the command prints in the pool; CalledProcessError if it fails or takes too long."""
         inside = Path("/") / (folder or self.root / "home" / USER).relative_to(self.root)
-        pid = self.process.pid
-        enter = ["nsenter", f"--target={pid}", "--mount", "--net", "--uts", "--ipc"]
-        root = [f"--pid=/proc/{pid}/ns/pid_for_children", "chroot", f"--userspec={uid}:{uid}", str(self.root)]
         clean = ["env", "-i", "-C", str(inside), f"HOME=/home/{USER}", "PATH=/usr/bin:/usr/sbin", "LC_ALL=C.UTF-8"]
         # The limit is kept inside: to end nsenter would leave the command behind, until the pool ends.
         limit = ["timeout", "--kill-after=5", str(seconds)]
         return subprocess.run(
-            [*enter, *root, *clean, *limit, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [*self.enter(uid), *clean, *limit, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=seconds + 30, check=True, text=True, errors="replace",
         ).stdout  # fmt: skip
+
+    def enter(self, uid: int = UID) -> list[str]:
+        """What to put before a command that is to run in the pool."""
+        pid = self.process.pid
+        spaces = ["--mount", "--net", "--uts", "--ipc", f"--pid=/proc/{pid}/ns/pid_for_children"]
+        return ["nsenter", f"--target={pid}", *spaces, "chroot", f"--userspec={uid}:{uid}", str(self.root)]
 
     def submit(self, dag: Path, *options: str) -> Run:
         """Hand a DAG file to DAGMan as the pool's ordinary user."""
@@ -108,13 +117,16 @@ def running_pool() -> Iterator[Pool]:
     with locked(cache) as lock:
         root = prepared_root(cache)
         _refresh(root)
-        process = _start(root, cache / "pool.log", lock)
-        pool = Pool(root, process)
+        shared = Path(tempfile.mkdtemp(prefix="eligo-pool-", dir="/var/tmp"))  # DAGMan refuses /tmp
+        shared.chmod(0o777)
+        process = _start(root, shared, cache / "pool.log", lock)
+        pool = Pool(root, process, shared)
         try:
             _wait_until_ready(pool)
             yield pool
         finally:
             _stop(pool)
+            shutil.rmtree(shared, ignore_errors=True)
 
 
 def _refresh(root: Path) -> None:
@@ -126,12 +138,14 @@ def _refresh(root: Path) -> None:
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
-def _start(root: Path, log: Path, lock: int) -> subprocess.Popen[bytes]:
-    """The namespaces with condor_init.py as their first process. It holds the lock too: until all of it has ended."""
+def _start(root: Path, shared: Path, log: Path, lock: int) -> subprocess.Popen[bytes]:
+    """The namespaces with pool_init.py as their first process. It holds the lock too: until all of it has ended."""
     spaces = ["--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", f"--mount-proc={root}/proc"]
+    master = ["/usr/sbin/condor_master", "-f"]
+    settings = {"root": str(root), "shared": [str(shared)], "programs": [master], "stop": signal.SIGQUIT}
     with log.open("wb") as output:
         return subprocess.Popen(
-            ["unshare", *spaces, sys.executable, "-I", str(HERE / "condor_init.py"), str(root)],
+            ["unshare", *spaces, sys.executable, "-I", str(INIT), json.dumps(settings)],
             stdin=subprocess.PIPE, stdout=output, stderr=output, pass_fds=[lock], start_new_session=True,
             env={"PATH": "/usr/bin:/usr/sbin", "LC_ALL": "C.UTF-8"},
         )  # fmt: skip

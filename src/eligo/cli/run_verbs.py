@@ -17,7 +17,13 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by 
 @app.command()
 def run(
     file: Annotated[str | None, typer.Argument(help="A workflow with commands, in any format.")] = None,
-    on: Annotated[str, typer.Option(help="Who runs the tasks: local, dask, ray, parsl; dask=ADDRESS.")] = "local",
+    on: Annotated[
+        str,
+        typer.Option(
+            help="Who runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor or"
+            " htcondor-dagman."
+        ),
+    ] = "local",
     workers: Annotated[
         int | None, typer.Option(help="How many tasks run at a time: the cores of this machine.")
     ] = None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from eligo.cli.dagman import Asked, by_dagman
 from eligo.cli.finishes import lasting
 from eligo.cli.plans import tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
@@ -41,6 +42,11 @@ class RunRequest:
     directory: str | None
     json: bool
     quiet: bool = False
+
+    def of_dagman(self) -> Asked:
+        """The same where DAGMan runs all of it."""
+        slots = self.settings().slots
+        return Asked(slots, self.policy, self.retries, self.timeout, self.directory, self.json)
 
     def settings(self, policy: str | None = None) -> Settings:
         """The same in the library's words, or with another policy."""
@@ -77,6 +83,8 @@ def answer(flow: Workflow, request: RunRequest) -> int:
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
         folder.describe(flow)
+        if request.on == "htcondor-dagman":
+            return by_dagman(flow, request.of_dagman(), folder)
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = begun(flow, request.on, request.settings(), folder)
         tell(_resumed(resumed, place))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from eligo.names import Name
 
@@ -113,4 +113,13 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop all that runs, and free what it has."""
+        ...
+
+
+@runtime_checkable
+class Lingering(Protocol):
+    """An engine whose jobs go on without whoever handed them in."""
+
+    def end_strays(self, mark: str) -> None:
+        """End the jobs of an earlier process of the run with this mark, so that no task runs twice at once."""
         ...

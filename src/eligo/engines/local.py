@@ -254,10 +254,12 @@ class Printed:
         """A task has ended: what it printed gets its name."""
         streams, used = self._open[slot], False
         for place, (kind, name) in enumerate((("out", work.out), ("err", work.err))):
-            if os.fstat(streams[place]).st_size:
+            if not os.fstat(streams[place]).st_size:
+                continue
+            used = True
+            if name != os.devnull:
                 with suppress(OSError):  # its folder is gone: what the task did counts
                     os.rename(self.path(slot, kind), name)
-                used = True
         if used:
             for stream in self._open.pop(slot):
                 os.close(stream)

@@ -14,6 +14,9 @@ ENGINES = {
     "dask": "eligo.engines.dask",
     "ray": "eligo.engines.ray",
     "parsl": "eligo.engines.parsl",
+    "slurm": "eligo.engines.slurm",
+    "slurm-steps": "eligo.engines.slurm_steps",
+    "htcondor": "eligo.engines.htcondor",
 }
 
 
@@ -34,8 +37,10 @@ class Wanted:
     needs: Needs | None = None
     #: whether tasks are Python functions
     functions: bool = False
-    #: a folder for files of the engine's own
+    #: a folder for files of the engine's own, which its workers see too
     scratch: str | None = None
+    #: what the processes and jobs of the run are known by
+    mark: str = ""
 
     @property
     def slots(self) -> int:
@@ -45,6 +50,12 @@ class Wanted:
     def room(self, cores: float) -> Room:
         """What tasks may have together, where the engine has so many cores."""
         return Room(cores if self.cores is None else self.cores, self.memory, self.needs)
+
+    def queued(self) -> tuple[int, str, str]:
+        """How many jobs at a time, the folder for their files, and the mark: what a batch system is used with."""
+        if self.functions or self.scratch is None:
+            raise InputError(f"{self.name} runs the commands of a workflow, in a folder that its machines see too")
+        return self.own().slots, self.scratch, self.mark
 
     def own(self) -> "Wanted":
         """The same, if it has no address: the engine has no use for one."""
@@ -62,6 +73,7 @@ def engine_on(  # noqa: PLR0913
     needs: Needs | None = None,
     functions: bool = False,
     scratch: str | None = None,
+    mark: str = "",
 ) -> Engine:
     """The engine of that name, or NAME=ADDRESS for a cluster that is there already; see `Wanted`.
 
@@ -69,7 +81,7 @@ def engine_on(  # noqa: PLR0913
     'local'
     >>> engine_on("abacus")
     Traceback (most recent call last):
-    eligo.errors.InputError: there is no engine 'abacus'; there are local, dask, ray, parsl
+    eligo.errors.InputError: there is no engine 'abacus'; there are local, dask, ray, parsl, slurm, ...
     """
     called, _, address = name.partition("=")
     check_choice("engine", called, ENGINES)
@@ -77,7 +89,7 @@ def engine_on(  # noqa: PLR0913
         raise InputError(f"at least one task at a time must run, and {workers} are none")
     wanted = Wanted(
         name=called, address=address or None, workers=workers, cores=cores, memory=memory, needs=needs,
-        functions=functions, scratch=scratch,
+        functions=functions, scratch=scratch, mark=mark,
     )  # fmt: skip
     engine: Engine = import_module(ENGINES[called]).engine(wanted)
     return engine

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eligo.engines import Engine, Lingering
 from eligo.engines.strays import marked
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -20,7 +21,7 @@ from eligo.rows import Ints
 from eligo.stores import Store
 from eligo.workflow import Workflow
 
-STATE, LOGS, KEPT = "run.db", "logs", "workflow.json"
+STATE, LOGS, JOBS, KEPT = "run.db", "logs", "jobs", "workflow.json"
 LOCK = f"{STATE}.lock"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 MOST_DYING = 30.0  # seconds that processes may take to end once they were made to
@@ -62,6 +63,11 @@ class RunFolder:
         """Where tasks print to."""
         return str((self.path / LOGS).resolve())
 
+    @property
+    def jobs(self) -> str:
+        """Where engines keep what they need for jobs that are under way."""
+        return str((self.path / JOBS).resolve())
+
     def describe(self, flow: Workflow) -> None:
         """Keep the workflow itself, so that the run can be looked at, and go on, without its file."""
         from eligo.formats import write
@@ -81,9 +87,18 @@ class RunFolder:
             self.store.remember(directory=place)
         return place
 
-    def resume(self, flow: Workflow) -> Resumed:
-        """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back."""
+    def resume(self, flow: Workflow, engine: Engine | None = None) -> Resumed:
+        """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back.
+
+        What an earlier process left running is ended first, here and where the *engine* runs things.
+        """
         end_strays(self.mark)
+        if isinstance(engine, Lingering):
+            engine.end_strays(self.mark)
+        return self.recall(flow)
+
+    def recall(self, flow: Workflow) -> Resumed:
+        """The same, where nothing needs to be ended: what an earlier process left running goes on."""
         now, before = digests(flow), self.store.tasks()
         if before and list(before.items()) == list(now.items()):
             game = Execution.replay(flow, self.store.moves())

@@ -160,13 +160,14 @@ def begun(
     if on == "local":
         _check_room(flow, settings.slots)
     commands.make_folders()
-    resumed = folder.resume(flow)
-    if settings.skip_done:
-        up_to_date(flow, resumed.execution, place)
-    effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
-    order = folder.planned(flow, effort) if settings.policy in PLANNED else None
-    engine = engine_of(on, settings, needs, scratch=f"{folder.logs}/running")
+    scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
+    engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
     with ended_where_wrong(engine):
+        resumed = folder.resume(flow, engine)
+        if settings.skip_done:
+            up_to_date(flow, resumed.execution, place)
+        effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
+        order = folder.planned(flow, effort) if settings.policy in PLANNED else None
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
 
@@ -179,12 +180,18 @@ def _check_room(flow: Workflow, cores: int) -> None:
             raise InputError(f"{wants}, and there are {cores}: it could never be begun").cured_by("workers")
 
 
-def engine_of(
-    on: object, settings: Settings, needs: Needs | None = None, functions: bool = False, scratch: str | None = None
+def engine_of(  # noqa: PLR0913
+    on: object,
+    settings: Settings,
+    needs: Needs | None = None,
+    *,
+    functions: bool = False,
+    scratch: str | None = None,
+    mark: str = "",
 ) -> Engine:
     """The engine of a name, an executor as one, or an engine itself."""
     if isinstance(on, str):
-        return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch)
+        return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch, mark=mark)
     if isinstance(on, Executor):
         return on_executor(on, settings.slots)
     if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):

@@ -72,7 +72,7 @@ def parse(text: str, path: str) -> Parsed:
     began: dict[str, datetime] = {}
     records: list[Timed] = []
     out: Counter[str] = Counter()
-    for event in _events(text, out):
+    for event in events(text, out):
         if event.number == SUBMITTED and (found := _NODE.search(event.body)):
             nodes[event.job] = found[1].strip()
         elif event.number == EXECUTING:
@@ -109,7 +109,7 @@ LEAP, USUAL = 4, 5
 _YEARLESS = (LEAP, USUAL)
 
 
-def _events(text: str, out: Counter[str]) -> Iterator[Event]:
+def events(text: str, out: Counter[str]) -> Iterator[Event]:
     """The events that are whole."""
     year = LEAP if ") 02/29 " in text else USUAL
     head, begin = None, 0

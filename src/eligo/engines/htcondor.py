@@ -1,0 +1,156 @@
+"""HTCondor: one job a task, handed in by condor_submit, followed through the log of its events, stopped by condor_rm.
+
+The programs are used and not the Python bindings: they work with whatever version the pool has, read its settings when they
+are called and not when we are imported, and reach a queue on another machine as the user has set that up.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from eligo.engines.jobs import Engine, Job
+from eligo.engines.naming import Wanted
+from eligo.engines.queued import QueueEngine, Seen, asked, wait_until_gone
+from eligo.errors import FormatError, InputError
+from eligo.formats.histories.htcondor import END, Event, events
+
+UNANSWERED = (
+    "failed to connect", "can't find address", "cannot find address", "failed to fetch ads", "unable to connect", "secman",
+    "cedar", "timed out", "try again", "can't connect", "failed to commit job submission",
+)  # fmt: skip
+LOG = "events.log"
+SUBMITTED, EVICTED, TERMINATED, SHADOW_DIED, ABORTED, HELD, NOT_FOUND = "000", "004", "005", "007", "009", "012", "024"
+#: what it says of a job that it would begin anew
+TROUBLE = {
+    EVICTED: "evicted", SHADOW_DIED: "lost by the machine that handed it in", NOT_FOUND: "not found again on its machine",
+}  # fmt: skip
+_NUMBER = re.compile(r"\beligo job ([0-9]+)\b")
+_WELL = "(1) Normal termination (return value 0)"
+_MARK = re.compile(r"[0-9A-Za-z_-]+")
+
+
+class EventLog:
+    """A file into which HTCondor writes what happens to jobs, while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, 0
+
+    def new(self) -> list[Event]:
+        """What has happened since; an event of which the end is missing comes the next time."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole, end, _ = text.rpartition(f"\n{END}\n".encode())
+        self._read += len(whole) + len(end)
+        try:
+            return list(events((whole + end).decode("utf-8", "replace"), Counter()))
+        except FormatError as error:
+            raise InputError(f"{self._path}: this log of HTCondor's events cannot be read: {error}") from None
+
+
+class CondorQueue:
+    """A pool; *settings* are further lines of every submit description, such as `+ProjectName = "x"`."""
+
+    name = "htcondor"
+    looks = (0.05, 1.0)
+
+    def __init__(self, mark: str, settings: Sequence[str] = ()) -> None:
+        if not _MARK.fullmatch(mark):
+            raise InputError(f"a run is marked by letters and digits, and {mark!r} has others")
+        self._mark, self._settings = mark, tuple(settings)
+        self._log: EventLog | None = None
+        self._numbers: dict[str, int] = {}
+        self._seen: dict[int, Seen] = {}
+
+    def submit(self, folder: Path, job: Job, words: Sequence[str]) -> str:
+        """See `Queue`."""
+        lines = [
+            *description(words, self._mark, job.cores, job.memory),
+            f"output = {job.number}.txt", f"error = {job.number}.txt", f"log = {LOG}", f"priority = {job.priority}",
+            f"submit_event_notes = eligo job {job.number}", *self._settings, "queue",
+        ]  # fmt: skip
+        answer = asked(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
+        key = answer.split(".")[0].strip()
+        self._seen[job.number] = Seen(key)
+        return key
+
+    def look(self, folder: Path) -> Mapping[int, Seen]:
+        """See `Queue`; asks nobody: the system writes what happens into a file."""
+        if self._log is None:
+            self._log = EventLog(folder / LOG)
+        for event in self._log.new():
+            key = str(int(event.job.partition(".")[0]))
+            if event.number == SUBMITTED and (found := _NUMBER.search(event.body)):
+                self._numbers[key] = int(found[1])
+            if key in self._numbers:
+                self._seen[self._numbers[key]] = _seen(key, event)
+        return self._seen
+
+    def remove(self, keys: Collection[str]) -> None:
+        """See `Queue`."""
+        if keys:
+            asked(["condor_rm", *keys], UNANSWERED)
+
+    def end_strays(self, mark: str) -> None:
+        """See `Queue`."""
+        chosen = ["-constraint", f'EligoRun == "{mark}"']
+
+        def left() -> str:
+            return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
+
+        if left():
+            asked(["condor_rm", *chosen], UNANSWERED)
+            wait_until_gone(left)
+
+
+def description(words: Sequence[str], mark: str, cores: float | str, memory: int | str) -> list[str]:
+    """The lines that describe a job which runs these words on a node that sees our files; cores and bytes, or macros."""
+    program = words[0]
+    if re.search(r"[\r\n]|^\s|\s$|\\$", program):
+        raise InputError(f"HTCondor cannot run a program called {program!r}")
+    lines = [
+        "universe = vanilla",
+        f"executable = {program.replace('$', '$(DOLLAR)')}",
+        "transfer_executable = false",
+        f'arguments = "{" ".join(words[1:])}"',
+        "should_transfer_files = no",
+        "getenv = true",
+        "notification = never",
+        f"batch_name = eligo-{mark}",
+        f'+EligoRun = "{mark}"',
+        f"request_cpus = {cores if isinstance(cores, str) else max(1, math.ceil(cores))}",
+    ]
+    if memory:
+        lines.append(f"request_memory = {memory if isinstance(memory, str) else f'{-(-memory // 1024)}K'}")
+    return lines
+
+
+def _seen(key: str, event: Event) -> Seen:
+    """What follows from an event."""
+    reason = " ".join(line.strip() for line in event.body.splitlines()[:2]).strip()
+    match event.number:
+        case "005":
+            return Seen(key, True, _WELL in event.body, f"its worker ended by itself: {reason}")
+        case "009":
+            return Seen(key, True, why=f"removed: {reason}")
+        case "012":
+            return Seen(key, True, why=f"held: {reason}", lost=False, left=True)
+        case number if number in TROUBLE:
+            return Seen(key, True, why=f"{TROUBLE[number]}: {reason}", left=True)
+    return Seen(key)
+
+
+def make(
+    workers: int, folder: str | Path, mark: str, settings: Sequence[str] = (), python: str | None = None
+) -> QueueEngine:
+    """An engine that has so many jobs in the queue at a time; *python* is what nodes run, by default what runs here."""
+    return QueueEngine(CondorQueue(mark, settings), workers, folder, python)
+
+
+def engine(wanted: Wanted) -> Engine:
+    """One that serves a run."""
+    return make(*wanted.queued())

@@ -1,0 +1,72 @@
+"""Slurm, inside a job that one has already: a task is a step of it, begun by srun, and waits in no queue."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eligo.engines.jobs import Command, Ending, Engine, Job, Work
+from eligo.engines.local import LocalEngine
+from eligo.engines.naming import Wanted
+from eligo.engines.queued import asked, wait_until_gone
+from eligo.engines.slurm import UNANSWERED
+from eligo.errors import InputError
+from eligo.workflow import MEGABYTE
+
+ALLOCATION = "SLURM_JOB_ID"
+
+
+class StepsEngine(LocalEngine):
+    """So many steps at a time, of the job in which this process runs; *scratch* is where what they print is collected."""
+
+    name = "slurm-steps"
+
+    def __init__(self, workers: int, scratch: str, mark: str) -> None:
+        self._allocation = os.environ.get(ALLOCATION, "")
+        if not self._allocation:
+            raise InputError("steps are run inside a job of Slurm's, and this process is in none")
+        self._mark = mark
+        super().__init__(workers, scratch=scratch)
+
+    def start(self, job: Job) -> None:
+        """Begin a job: its commands become srun's."""
+        job.works = tuple(self._step(job, work) for work in job.works)
+        super().start(job)
+
+    def _step(self, job: Job, work: Work) -> Work:
+        if not isinstance(work, Command):
+            return work
+        memory = [f"--mem={-(-job.memory // MEGABYTE)}M"] if job.memory else []
+        words = [
+            "srun", f"--jobid={self._allocation}", "--exact", "--nodes=1", "--ntasks=1", "--input=none", "--quiet",
+            f"--cpus-per-task={max(1, math.ceil(job.cores))}", *memory, f"--chdir={work.folder}",
+            f"--job-name=eligo-{self._mark}", "--",
+        ]  # fmt: skip
+        return replace(work, argv=(*words, *work.argv))
+
+    def wait(self, seconds: float | None) -> list[Ending]:
+        """See `Engine`; the memory of srun is not that of the task."""
+        return [ending._replace(memory=None) for ending in super().wait(seconds)]
+
+    def end_strays(self, mark: str) -> None:
+        """End steps of an earlier process of this run, in this job; those in another end with that."""
+        words = ["squeue", "--steps", f"--job={self._allocation}", "--noheader", "--format=%i|%j"]
+
+        def left() -> Sequence[str]:
+            rows = [line.strip().split("|", 1) for line in asked(words, UNANSWERED).splitlines()]
+            return [key for key, name in rows if name == f"eligo-{mark}"]
+
+        found = left()
+        if found:
+            asked(["scancel", "--quiet", *found], UNANSWERED)
+            wait_until_gone(left)
+
+
+def make(workers: int, folder: str, mark: str) -> StepsEngine:
+    """An engine that has so many steps at a time."""
+    return StepsEngine(workers, folder, mark)
+
+
+def engine(wanted: Wanted) -> Engine:
+    """One that serves a run."""
+    return make(*wanted.queued())

@@ -1,0 +1,23 @@
+"""A dispatcher to be killed: runs the workflow of a folder on the engine of that name.
+
+python engine_dispatch.py slurm FOLDER
+"""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from engine_contract import Bench, flow_of, prepare
+
+
+def main(name: str, place: Path) -> None:
+    told = json.loads((place / "flow.json").read_text())
+    engine = import_module(f"eligo.engines.{name}")
+    options = {"python": "/usr/bin/python3"}
+    bench = Bench(name, place, lambda *given: engine.make(*given, **options), lambda _: None, lambda _: [])
+    prepare(bench, place, flow_of(told["parents"], told["command"].format)).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
