@@ -47,8 +47,9 @@ class FutureEngine:
         self._out: dict[int, Out] = {}
         self._done: SimpleQueue[Out] = SimpleQueue()
         self._stopped: dict[int, float] = {}  # when those that were told to stop are made to
-        self._cancelled: list[str] = []  # the marks of all that were ever told to
-        self._marks = (f"{secrets.token_hex(8)}.{number}" for number in count(1))
+        self._doubtful: list[str] = []  # the marks of all that were stopped or lost: an engine may begin them even so
+        run = secrets.token_hex(8)
+        self._marks = (f"{run}.{number}" for number in count(1))
 
     def asks(self) -> Sequence[Ask]:
         """One for every slot that is free; where tasks differ in what they need, one."""
@@ -101,6 +102,7 @@ class FutureEngine:
             return endings(out.job, out.future.result())
         gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
         if gone:
+            self._doubtful.append(out.mark)
             self.signal([out], signal.SIGKILL)  # what a worker that is gone has left behind
         return [lost(out.job, why)._replace(lost=gone, value=None if gone else error)]
 
@@ -113,7 +115,7 @@ class FutureEngine:
         known = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
         for out in known:
             self._stopped[out.job.number] = time.monotonic() + GRACE
-            self._cancelled.append(out.mark)
+            self._doubtful.append(out.mark)
             with suppress(NotImplementedError):  # Parsl's say so
                 out.future.cancel()
         if known:
@@ -139,7 +141,7 @@ class FutureEngine:
         while outs and self.signal(outs, 0) and time.monotonic() < deadline:
             time.sleep(SOON)
         self.free()
-        signal_marked(MARK, self._cancelled, signal.SIGKILL)  # begun after all, or deaf
+        signal_marked(MARK, self._doubtful, signal.SIGKILL)  # begun after all, or deaf
 
     def free(self) -> None:
         """Let go of the workers, where they are the engine's own."""
