@@ -9,19 +9,18 @@ over the whole cluster: Dask itself is told nothing of them. Workers need the sa
 import asyncio
 import importlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.jobs import Job
+from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import MARK, Performed, perform
 from eligo.engines.strays import signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # until a scheduler must have answered
-AHEAD = 6  # jobs that are on their way while every worker is busy, if they are brief
 
 
 class DaskEngine(FutureEngine):
@@ -35,14 +34,21 @@ class DaskEngine(FutureEngine):
         if not slots:
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
-        super().__init__(self._sent, slots, "dask", wanted.room(slots), AHEAD)
+        super().__init__(self._sent, slots, "dask", wanted.room(slots))
         #: where the scheduler is to be found
         self.address = str(self._client.scheduler.address)
 
     def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
         client = self._client
         there = client.submit(
-            perform, job.works, job.timeout, mark, key=f"eligo-{mark}", priority=job.priority, retries=0, pure=False
+            perform_packed,
+            job.works,
+            job.timeout,
+            mark,
+            key=f"eligo-{mark}",
+            priority=job.priority,
+            retries=0,
+            pure=False,
         )
         return asyncio.run_coroutine_threadsafe(_brought(client, there), client.loop.asyncio_loop)
 
@@ -66,8 +72,33 @@ class DaskEngine(FutureEngine):
 
 
 async def _brought(client: Any, there: Any) -> list[Performed]:
-    found: list[Performed] = await client.gather(there, asynchronous=True)
+    found: list[Performed] = _pickling().loads(await client.gather(there, asynchronous=True))
     return found
+
+
+def perform_packed(works: tuple[Work, ...], timeout: float | None, mark: str) -> bytes:
+    """What a worker does. Results are packed here: Dask fetches many at once, and one that cannot be sent would fail all."""
+    found, dumps = perform(works, timeout, mark), _pickling().dumps
+    try:
+        packed: bytes = dumps(found)
+    except Exception:
+        packed = dumps(list(_up_to_unsendable(found)))
+    return packed
+
+
+def _up_to_unsendable(found: list[Performed]) -> Iterator[Performed]:
+    for each in found:
+        try:
+            _pickling().dumps(each)
+        except Exception as error:
+            yield each._replace(value=None, failure=f"{type(error).__name__}: {error}"[:1000])
+            return
+        yield each
+
+
+def _pickling() -> Any:
+    """What Dask itself packs with."""
+    return importlib.import_module("cloudpickle")
 
 
 def _package() -> Any:

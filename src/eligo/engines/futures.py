@@ -1,6 +1,5 @@
 """Whoever takes a function and gives a future: an executor of the user's, and what Dask, Ray and Parsl are built on here."""
 
-import math
 import secrets
 import signal
 import time
@@ -17,8 +16,6 @@ from eligo.engines.performing import GRACE, MARK, Performed, endings, lost, perf
 from eligo.engines.room import Room
 from eligo.engines.strays import signal_marked
 
-BRIEF = 0.02  # seconds: jobs that take less wait longer for their turn than they run
-OLD = 0.8  # of what jobs usually take, the share that those before the last one have
 SOON = 0.05  # seconds until it is looked again whether processes have ended
 #: takes a job, and the mark that its processes get, and gives a future that brings what became of its tasks
 Submit = Callable[[Job, str], "Future[list[Performed]]"]
@@ -35,29 +32,28 @@ class Out(NamedTuple):
 class FutureEngine:
     """Jobs as futures, so many out at a time. What is late or cancelled is stopped if it is a command on this machine.
 
-    *room* says what tasks may have together. *ahead* is how many jobs more are out than can begin, as long as tasks take
-    less than it takes to bring one: they wait in the engine's own queue, by their priority, and so many tasks may begin
-    before a better one that became ready meanwhile.
+    *room* says what tasks may have together. No more jobs are out than can begin: what waits in an engine's own queue is
+    begun before a better task that becomes ready meanwhile, and cannot be stopped for certain.
     """
 
-    def __init__(
-        self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None, ahead: int = 0
-    ) -> None:
-        self.name, self.slack = name, ahead
-        self._slots, self._usual = slots, math.inf
+    slack = 0
+
+    def __init__(self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None) -> None:
+        self.name = name
         self.room = Room(slots) if room is None else room
         self._submit = submit
-        self._free = [f"{name} {number}" for number in range(slots + ahead, 0, -1)]
+        self._free = [f"{name} {number}" for number in range(slots, 0, -1)]
         self._asks = {client: Ask(client, fits=self.room.admits) for client in self._free}
         self._out: dict[int, Out] = {}
         self._done: SimpleQueue[Out] = SimpleQueue()
         self._stopped: dict[int, float] = {}  # when those that were told to stop are made to
-        self._marks = (f"{secrets.token_hex(8)}.{number}" for number in count(1))
+        self._doubtful: list[str] = []  # the marks of all that were stopped or lost: an engine may begin them even so
+        run = secrets.token_hex(8)
+        self._marks = (f"{run}.{number}" for number in count(1))
 
     def asks(self) -> Sequence[Ask]:
         """One for every slot that is free; where tasks differ in what they need, one."""
-        most = self._slots - len(self._out) + (self.slack if self._usual < BRIEF else 0)
-        free = [self._asks[client] for client in reversed(self._free)][: max(0, most)]
+        free = [self._asks[client] for client in reversed(self._free)]
         return free if self.room.admits is None else free[:1]
 
     def start(self, job: Job) -> None:
@@ -80,9 +76,7 @@ class FutureEngine:
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
-            ended = self._told(out)
-            self._usual = min(self._usual, 1.0) * OLD + sum(each.ended - each.began for each in ended) * (1 - OLD)
-            found += ended
+            found += self._told(out)
         self._insist()
         return found
 
@@ -108,6 +102,7 @@ class FutureEngine:
             return endings(out.job, out.future.result())
         gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
         if gone:
+            self._doubtful.append(out.mark)
             self.signal([out], signal.SIGKILL)  # what a worker that is gone has left behind
         return [lost(out.job, why)._replace(lost=gone, value=None if gone else error)]
 
@@ -120,6 +115,7 @@ class FutureEngine:
         known = [self._out[job.number] for job in jobs if job.number in self._out.keys() - self._stopped.keys()]
         for out in known:
             self._stopped[out.job.number] = time.monotonic() + GRACE
+            self._doubtful.append(out.mark)
             with suppress(NotImplementedError):  # Parsl's say so
                 out.future.cancel()
         if known:
@@ -145,7 +141,7 @@ class FutureEngine:
         while outs and self.signal(outs, 0) and time.monotonic() < deadline:
             time.sleep(SOON)
         self.free()
-        signal_marked(MARK, [out.mark for out in outs], signal.SIGKILL)  # begun meanwhile, or deaf
+        signal_marked(MARK, self._doubtful, signal.SIGKILL)  # begun after all, or deaf
 
     def free(self) -> None:
         """Let go of the workers, where they are the engine's own."""

@@ -19,7 +19,6 @@ from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import Performed, perform
 
-AHEAD = 2  # jobs that are on their way while every worker is busy, if they are brief
 LABEL = "eligo"
 HEARTBEAT, SILENCE = 1, 30  # seconds between looks at the workers, and until a pool is taken for dead
 PERIOD = 1  # seconds between looks at whether there is a pool
@@ -36,7 +35,7 @@ class ParslEngine(FutureEngine):
             stack.callback(self._kernel.cleanup)
             self._held = stack.pop_all()
         self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
-        super().__init__(self._sent, slots, "parsl", wanted.room(slots), AHEAD)
+        super().__init__(self._sent, slots, "parsl", wanted.room(slots))
 
     def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
         place = {"priority": -job.priority}  # the smaller number goes first
