@@ -33,7 +33,6 @@ from eligo.engines.futures import OwnExecutor, on_executor, threads
 from eligo.engines.local import LocalEngine
 from eligo.engines.naming import engine_on
 from eligo.engines.room import Room
-from eligo.engines.worker import run_command
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
@@ -559,12 +558,6 @@ def test_a_clock_that_is_set_back_ends_no_run() -> None:
     done._accept(back)
     own.close()
     assert list(game.executed) == list(grant.tasks)
-
-
-def test_the_memory_of_a_command_is_its_own() -> None:
-    hungry = Command((sys.executable, "-c", "x = bytearray(200_000_000)"), "/")
-    assert (run_command(hungry, None).memory or 0) > 150_000_000
-    assert (run_command(sh("exit 0"), None).memory or 0) < 150_000_000
 
 
 def test_a_worker_needs_nothing_heavy() -> None:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from eligo.engines import Command, Ending, Function, Job
-from eligo.engines.queued import QueueEngine, Seen, UnansweredError, asked
+from eligo.engines.queued import QueueEngine, Sighting, UnansweredError, asked
 from eligo.engines.slurm import Nice
 from eligo.errors import InputError
 
@@ -27,7 +27,7 @@ class Pretended:
         #: what goes wrong: before and after a job is taken, and what is told of jobs instead of the truth
         self.before: list[Exception] = []
         self.after: list[Exception] = []
-        self.told: dict[int, Seen] = {}
+        self.told: dict[int, Sighting] = {}
         self.silent = False
         self.removed: list[str] = []
 
@@ -42,11 +42,11 @@ class Pretended:
             raise self.after.pop()
         return str(job.number)
 
-    def look(self, folder: Path) -> Mapping[int, Seen] | None:
+    def look(self, folder: Path) -> Mapping[int, Sighting] | None:
         if self.silent:
             return None
         codes = {number: process.poll() for number, process in self.running.items()}
-        found = {number: Seen(str(number), code is not None, code == 0, "over") for number, code in codes.items()}
+        found = {number: Sighting(str(number), code is not None, code == 0, "over") for number, code in codes.items()}
         return {**found, **self.told}
 
     def remove(self, keys: Collection[str]) -> None:
@@ -148,7 +148,7 @@ def test_a_worker_that_cannot_even_begin_says_why(queue: Pretended, tmp_path: Pa
 
 def test_what_is_held_has_failed_and_is_taken_out(queue: Pretended, tmp_path: Path) -> None:
     engine = QueueEngine(queue, 1, tmp_path)
-    queue.told[1] = Seen("1", True, why="held: no", lost=False, left=True)
+    queue.told[1] = Sighting("1", True, why="held: no", lost=False, left=True)
     start(engine, 1, "import time; time.sleep(60)")
     (ending,) = endings(engine)
     assert ending.lost or ending.failure == "held: no"

@@ -39,13 +39,22 @@ def test_a_signal_without_a_name_is_told_by_its_number() -> None:
     assert said(-nameless) == told.failure
 
 
-def test_the_memory_of_a_command_is_its_own_and_not_that_of_those_before() -> None:
-    large = run_command(command("x = b'x' * 200_000_000"), None)
-    small = run_command(command("pass"), None)
-    assert large.memory is not None
-    assert large.memory > 200_000_000
-    assert small.memory is not None
-    assert small.memory < 100_000_000
+MEMORY = """
+from eligo.engines.worker import run_command
+from types import SimpleNamespace
+import sys
+for code in ("x = b'x' * 200_000_000", "pass"):
+    words = (sys.executable, "-c", code)
+    work = SimpleNamespace(argv=words, folder="/", environment={}, out="/dev/null", err="/dev/null")
+    print(run_command(work, None).memory)
+"""
+
+
+def test_the_memory_of_a_command_is_its_own_or_not_known() -> None:
+    """A process begins as a copy of the one that starts it, and that is counted too: here of a small one."""
+    told = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout.split()
+    assert int(told[0]) > 200_000_000
+    assert told[1] == "None" or int(told[1]) < 100_000_000
 
 
 @pytest.mark.parametrize("words", [("/no/such",), ("/bin/echo", "a\0b")])
@@ -105,7 +114,7 @@ def test_the_program_runs_the_words_as_they_are(tmp_path: Path) -> None:
     ((began, ended, failure, _, code, memory, lost),) = done(job)
     assert began <= ended
     assert (failure, code, lost) == (None, 0, False)
-    assert memory > 0
+    assert memory is None or memory > 0
 
 
 def test_the_program_runs_a_job_once_and_up_to_its_first_failure(tmp_path: Path) -> None:

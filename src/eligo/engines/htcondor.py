@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.naming import Wanted
-from eligo.engines.queued import QueueEngine, Seen, asked, wait_until_gone
+from eligo.engines.queued import QueueEngine, Sighting, asked, wait_until_gone
 from eligo.errors import FormatError, InputError
 from eligo.formats.histories.htcondor import END, Event, events
 
@@ -64,7 +64,7 @@ class CondorQueue:
         self._mark, self._settings = mark, tuple(settings)
         self._log: EventLog | None = None
         self._numbers: dict[str, int] = {}
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, Sighting] = {}
 
     def submit(self, folder: Path, job: Job, words: Sequence[str]) -> str:
         """See `Queue`."""
@@ -75,10 +75,10 @@ class CondorQueue:
         ]  # fmt: skip
         answer = asked(["condor_submit", "-terse", "-"], UNANSWERED, folder, "\n".join(lines) + "\n")
         key = answer.split(".")[0].strip()
-        self._seen[job.number] = Seen(key)
+        self._seen[job.number] = Sighting(key)
         return key
 
-    def look(self, folder: Path) -> Mapping[int, Seen]:
+    def look(self, folder: Path) -> Mapping[int, Sighting]:
         """See `Queue`; asks nobody: the system writes what happens into a file."""
         if self._log is None:
             self._log = EventLog(folder / LOG)
@@ -129,19 +129,19 @@ def description(words: Sequence[str], mark: str, cores: float | str, memory: int
     return lines
 
 
-def _seen(key: str, event: Event) -> Seen:
+def _seen(key: str, event: Event) -> Sighting:
     """What follows from an event."""
     reason = " ".join(line.strip() for line in event.body.splitlines()[:2]).strip()
     match event.number:
         case "005":
-            return Seen(key, True, _WELL in event.body, f"its worker ended by itself: {reason}")
+            return Sighting(key, True, _WELL in event.body, f"its worker ended by itself: {reason}")
         case "009":
-            return Seen(key, True, why=f"removed: {reason}")
+            return Sighting(key, True, why=f"removed: {reason}")
         case "012":
-            return Seen(key, True, why=f"held: {reason}", lost=False, left=True)
+            return Sighting(key, True, why=f"held: {reason}", lost=False, left=True)
         case number if number in TROUBLE:
-            return Seen(key, True, why=f"{TROUBLE[number]}: {reason}", left=True)
-    return Seen(key)
+            return Sighting(key, True, why=f"{TROUBLE[number]}: {reason}", left=True)
+    return Sighting(key)
 
 
 def make(

@@ -17,8 +17,9 @@ from eligo.allocating import Ask
 from eligo.engines.futures import threads
 from eligo.engines.jobs import Command, Ending, Engine, Function, Job
 from eligo.engines.naming import Wanted
-from eligo.engines.performing import GRACE, KILOBYTE, NO_PROGRAM, said, unable
+from eligo.engines.performing import GRACE, NO_PROGRAM, said, unable
 from eligo.engines.room import Needs, Room
+from eligo.engines.worker import KILOBYTE
 from eligo.errors import InputError
 
 SHELL = "/bin/sh"

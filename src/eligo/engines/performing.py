@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
-from eligo.engines.worker import GRACE, KILOBYTE, NO_PROGRAM, Performed, run_command, said, unable
+from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, run_command, said, unable
 
-__all__ = ["GRACE", "KILOBYTE", "MARK", "NO_PROGRAM", "Performed", "endings", "lost", "perform", "said", "unable"]
+__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Performed", "endings", "lost", "perform", "said", "unable"]
 
 MARK = "ELIGO_JOB"  # in the environment of what a job starts
 

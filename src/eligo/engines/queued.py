@@ -38,7 +38,7 @@ TOOL = 120.0  # seconds that one of its programs may take
 PARTING = 60.0  # seconds that jobs have to end when we do
 
 
-class Seen(NamedTuple):
+class Sighting(NamedTuple):
     """How a batch system says that a job stands."""
 
     #: what the system calls it
@@ -68,7 +68,7 @@ class Queue(Protocol):
         """Hand in a job that runs these words in a folder; what the system calls it. InputError where it is refused."""
         ...
 
-    def look(self, folder: Path) -> Mapping[int, Seen] | None:
+    def look(self, folder: Path) -> Mapping[int, Sighting] | None:
         """How the jobs of a folder stand, by their numbers; one that is not there is over. None: it did not answer."""
         ...
 
@@ -112,7 +112,7 @@ class _Out:
     #: how many of its tasks are told
     told: int = 0
     #: how it ended by the system's word, and until when what came of it is waited for
-    seen: Seen | None = None
+    seen: Sighting | None = None
     until: float = math.inf
     stopped: bool = False
 
@@ -226,7 +226,7 @@ class QueueEngine:
             for number, out in list(self._out.items()):
                 self._compare(out, seen.get(number), now)
 
-    def _compare(self, out: _Out, seen: Seen | None, now: float) -> None:
+    def _compare(self, out: _Out, seen: Sighting | None, now: float) -> None:
         """What follows for a job from how the system says that it stands."""
         if out.key is None and seen is None:
             if out.stopped:
@@ -235,7 +235,7 @@ class QueueEngine:
                 self._submit(out)
             return
         if seen is None:
-            seen = Seen(str(out.key), True, why="it is no longer in the queue")
+            seen = Sighting(str(out.key), True, why="it is no longer in the queue")
         out.key = seen.key
         if seen.over and out.seen is None:
             out.seen, out.until = seen, now + (LATE if seen.well else 0.0 if self._never_began(out) else CLEAR)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.naming import Wanted
-from eligo.engines.queued import QueueEngine, Seen, asked, wait_until_gone
+from eligo.engines.queued import QueueEngine, Sighting, asked, wait_until_gone
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
@@ -67,7 +67,7 @@ class SlurmQueue:
         answer = asked(["sbatch", *options, script.name, f"{job.number}.txt", *words], UNANSWERED, folder)
         return answer.strip().partition(";")[0]
 
-    def look(self, folder: Path) -> Mapping[int, Seen] | None:
+    def look(self, folder: Path) -> Mapping[int, Sighting] | None:
         """See `Queue`."""
         try:
             rows = list(self._rows(f"{_name(self._mark)}.{folder.name}."))
@@ -113,12 +113,12 @@ def _limits(job: Job) -> list[str]:
     return limits
 
 
-def _seen(row: _Row) -> Seen:
+def _seen(row: _Row) -> Sighting:
     """A line of squeue, as the engine takes it."""
     why = f"{row.state} ({row.reason})"
     if row.state == "PENDING" and row.reason.lower().startswith(NEVER):
-        return Seen(row.key, True, why=why, lost=row.reason.lower().startswith("launch"), left=True)
-    return Seen(row.key, row.state in OVER, row.state == "COMPLETED", why)
+        return Sighting(row.key, True, why=why, lost=row.reason.lower().startswith("launch"), left=True)
+    return Sighting(row.key, row.state in OVER, row.state == "COMPLETED", why)
 
 
 class Nice:

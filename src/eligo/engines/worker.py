@@ -8,6 +8,7 @@ what came of them is written into done/17.json beside it, after each command, by
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -56,6 +57,11 @@ def said(code: int) -> str | None:
         return f"ended by signal {-code}"
 
 
+def own_memory(peak: int) -> int | None:
+    """The most bytes that a process had; None where that may be what it began with, which was a copy of this one."""
+    return peak * KILOBYTE if peak > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else None
+
+
 def unable(work: "Command", error: OSError | ValueError) -> str:
     """Why a command could not be begun.
 
@@ -81,7 +87,7 @@ def run_command(work: "Command", timeout: float | None, stopped: Callable[[], bo
     _, status, usage = os.wait4(child.pid, 0)
     code = child.returncode = os.waitstatus_to_exitcode(status)
     lost = why == "stopped"
-    return Performed(began, time.time(), why or said(code), None, code, usage.ru_maxrss * KILOBYTE, lost)
+    return Performed(began, time.time(), why or said(code), None, code, own_memory(usage.ru_maxrss), lost)
 
 
 def _spawned(work: "Command") -> "subprocess.Popen[bytes]":
