@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
-from eligo.engines.jobs import Ending, Job
+from eligo.engines.jobs import ALIKE, Ending, Job
 from eligo.engines.performing import GRACE, MARK, Performed, endings, lost, perform
 from eligo.engines.room import Room
 from eligo.engines.strays import signal_marked
@@ -43,7 +43,7 @@ class FutureEngine:
         self.room = Room(slots) if room is None else room
         self._submit = submit
         self._free = [f"{name} {number}" for number in range(slots, 0, -1)]
-        self._asks = {client: Ask(client, fits=self.room.admits) for client in self._free}
+        self._asks = {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._free}
         self._out: dict[int, Out] = {}
         self._done: SimpleQueue[Out] = SimpleQueue()
         self._stopped: dict[int, float] = {}  # when those that were told to stop are made to

@@ -32,6 +32,9 @@ class Function:
     arguments: tuple[Any, ...] = ()
 
 
+#: the speed of a slot that is no worker: what it did last says nothing of what it does next
+ALIKE = 1.0
+
 #: what a task does
 Work = Command | Function
 

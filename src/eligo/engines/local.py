@@ -15,7 +15,7 @@ from typing import cast
 
 from eligo.allocating import Ask
 from eligo.engines.futures import threads
-from eligo.engines.jobs import Command, Ending, Engine, Function, Job
+from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.naming import Wanted
 from eligo.engines.performing import GRACE, NO_PROGRAM, said, unable
 from eligo.engines.room import Needs, Room
@@ -67,7 +67,7 @@ class LocalEngine:
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
         self._room = Room(workers if cores is None else cores, memory, needs)
-        self._asks = [Ask(name, fits=self._room.admits) for name in self._names]
+        self._asks = [Ask(name, speed=ALIKE, fits=self._room.admits) for name in self._names]
         self._slot = {name: number for number, name in enumerate(self._names)}
         self._running: dict[int, _Running] = {}  # by the file that tells of its end
         self._stopping: list[_Running] = []

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 from eligo.allocating import Ask
 from eligo.engines import worker
-from eligo.engines.jobs import Command, Ending, Job
+from eligo.engines.jobs import ALIKE, Command, Ending, Job
 from eligo.engines.worker import BEGUN, DONE, Performed
 from eligo.errors import InputError, shorten
 
@@ -127,7 +127,7 @@ class QueueEngine:
         self._folder = Path(folder).resolve() / secrets.token_hex(4)
         self._words = (python or sys.executable, "-I", "-S", "-B", "worker.py")
         self._free = [f"{queue.name} {number}" for number in range(workers, 0, -1)]
-        self._asks = {client: Ask(client) for client in self._free}
+        self._asks = {client: Ask(client, speed=ALIKE) for client in self._free}
         self._out: dict[int, _Out] = {}
         self._ended: list[Ending] = []
         self._pause, self._gathers = SOON, 0.0
