@@ -301,13 +301,15 @@ DOCUMENTED = {
     "cluster one": "cluster pie.yaml --size 2",
     "cluster by seconds": "cluster timed.json --seconds 3",
     "cluster all": "cluster pie.yaml --sizes 2,1",
+    "run": "run small.yaml --retries 0",
+    "run as if": "run timed.json --rehearse 0.2",
     "status": "status small.yaml",
     "why": "why small.yaml b",
     "compare": "compare pie.yaml --runs 2 --rates 2,4",
     "reproduce": "reproduce clustering --quick",
 }
 #: whose keys are names of dags, rates or pictures, or docs/theory.md's
-FREE = {"best", "rates", "proof", "panels"}
+FREE = {"best", "rates", "proof", "panels", "failed"}
 
 
 def keys(document: Any) -> Iterator[str]:

@@ -69,10 +69,18 @@ def next_steps(flow: Workflow, file: str, timed: bool = False) -> list[tuple[str
     steps = [*writes, ("--names", "prints the whole order")]
     if not timed and len(flow) and estimate(flow).level == "seconds":
         steps.append(("--workers 16", "says when it ends"))
+    runs = [(f"eligo run {file}", "runs it in this order")] if _can_be_run(flow) else []
     return [
         *((f"eligo plan {file} {option}", what) for option, what in steps),
+        *runs,
         (f"eligo explain {file}", "says why, draws it with -o"),
     ]
+
+
+def _can_be_run(flow: Workflow) -> bool:
+    """Whether the file is one that people write to have its commands run, and has them all."""
+    known = len(flow) and _engine(flow) in {"json", "yaml", "makeflow", "jx"}
+    return bool(known) and all(flow.task(name).command for name in flow.dag.tasks)
 
 
 def _engine(flow: Workflow) -> str | None:
