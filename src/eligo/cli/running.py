@@ -87,7 +87,8 @@ def answer(flow: Workflow, request: RunRequest) -> int:
             return by_dagman(flow, request.of_dagman(), folder)
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = begun(flow, request.on, request.settings(), folder)
-        tell(_resumed(resumed, place))
+        if not len(flow) or resumed.kept < len(flow):
+            tell(_resumed(resumed, place))
         progress = Progress(flow, runner, request.settings().slots)
         with (
             watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet),
@@ -203,11 +204,14 @@ def _sentence(result: Result, place: str, report: str | None) -> str:
     done = (
         f"{len(game.executed):,} of {len(game.dag):,} tasks done"
         if not result.ok
-        else f"All {len(game.dag):,} tasks done"
+        else ("The one task is done" if len(game.dag) == 1 else f"All {len(game.dag):,} tasks done")
     )
     bad = f", {len(result.failed):,} failed" if result.failed else ""
     futile = f", {len(game.futile):,} wait for these" if game.futile else ""
     where = f"logs are in {place}/logs" if report is None else f"{report} shows it"
+    if result.ok and game.dag.tasks and not result.begun:
+        all_of_it = "the one task was" if len(game.dag) == 1 else f"all {len(game.dag):,} tasks were"
+        return f"Nothing was left to do: {all_of_it} done before; {where}."
     return f"{done}{bad}{futile}, in {lasting(result.seconds)}; {where}."
 
 

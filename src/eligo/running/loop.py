@@ -110,6 +110,11 @@ class Runner:
         except OSError:
             self.watch = lambda runner: None
 
+    @property
+    def begun(self) -> int:
+        """How many jobs were begun."""
+        return self._jobs
+
     def stop(self) -> None:
         """Begin nothing more; what runs may end."""
         self.stopping = True

@@ -80,6 +80,8 @@ class Result:
     #: why tasks failed for good: what they raised, or what is told of their commands
     failed: Mapping[Name, Exception | str]
     seconds: float
+    #: how many tasks were begun in this run
+    begun: int = 0
 
     @property
     def ok(self) -> bool:
@@ -259,4 +261,4 @@ def carried_out(runner: Runner) -> Result:
         runner.run()
     runner.engine.close()
     failed = {task: ending.value or str(ending.failure) for task, ending in runner.failures.items()}
-    return Result(runner.execution, runner.values, failed, time.time() - began)
+    return Result(runner.execution, runner.values, failed, time.time() - began, runner.begun)
