@@ -382,7 +382,7 @@ def test_what_came_of_a_run_is_told_though_its_report_cannot_be_written(say: Wor
     Path("x.yaml.run/report.html").mkdir(parents=True)
     Path("x.yaml.run/run.db").touch()
     code, out, err = say("run", "x.yaml")
-    assert (code, out.startswith("All 1 tasks done")) == (0, True)
+    assert (code, out.startswith("The one task is done")) == (0, True)
     assert "there is no report" in err
 
 
