@@ -300,7 +300,7 @@ def test_next_steps_are_true(say: Words) -> None:
 def test_a_comparison_has_the_finish_on_steady_workers(say: Words) -> None:
     words = ("compare", "timed.json", "--runs", "4", "--rates", "2", "--schedulers", "plan,fifo")
     code, out, _ = say(*words, "--workers", "1,2", "--results", "r.csv", "-o", "page.html")
-    told = "if tasks take as long as the file says; no failures, no transfers"
+    told = "if tasks take as long as is recorded; no failures, no transfers"
     assert code == 0
     assert told in " ".join(out.split())
     assert re.search(r"^ +1 worker +2 workers *$", out, re.M)

@@ -183,7 +183,7 @@ def _worst(contests: Sequence[Contest], scheduler: str) -> str:
 
 
 STEADY = (
-    "When all is done on so many workers, over what no order can beat (1 is best), if tasks take as long as the file says; "
+    "When all is done on so many workers, over what no order can beat (1 is best), if tasks take as long as is recorded; "
     "no failures, no transfers"
 )
 
