@@ -53,7 +53,7 @@ def test_a_job_that_is_removed_before_it_began_is_lost(bench: Bench, cluster: Cl
     runner = going.run()
     assert runner.execution.finished
     assert sorted(lines(place / "ran")) == list("abcd")
-    assert sum(runner.tries.values()) == 5
+    assert sorted(runner.tries.values()) == [2]
 
 
 def test_a_controller_that_is_away_for_a_while_is_waited_for(bench: Bench, cluster: Cluster) -> None:
@@ -71,7 +71,7 @@ def test_a_controller_that_is_away_for_a_while_is_waited_for(bench: Bench, clust
     runner = going.run()
     assert runner.execution.finished
     assert lines(place / "ran") == ["a", "b", "c"]
-    assert set(runner.tries.values()) == {1}
+    assert not runner.tries
 
 
 def test_of_those_that_wait_the_better_goes_first(bench: Bench, cluster: Cluster) -> None:
