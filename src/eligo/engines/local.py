@@ -3,7 +3,6 @@
 import errno
 import math
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -19,7 +18,7 @@ from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.naming import Wanted
 from eligo.engines.performing import GRACE, NO_PROGRAM, said, unable
 from eligo.engines.room import Needs, Room
-from eligo.engines.worker import KILOBYTE
+from eligo.engines.worker import KILOBYTE, own_peak
 from eligo.errors import InputError
 
 SHELL = "/bin/sh"
@@ -180,7 +179,7 @@ class LocalEngine:
     def _memory(self, peak: int) -> int | None:
         """The most that a process had, in bytes; None where that is what this one had when it began it."""
         if peak > self._peak:
-            self._peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            self._peak = own_peak()
         return peak * KILOBYTE if peak > self._peak else None
 
     def _tell(self, running: _Running, code: int, failure: str | None, memory: int | None) -> None:

@@ -59,7 +59,16 @@ def said(code: int) -> str | None:
 
 def own_memory(peak: int) -> int | None:
     """The most bytes that a process had; None where that may be what it began with, which was a copy of this one."""
-    return peak * KILOBYTE if peak > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else None
+    return peak * KILOBYTE if peak > own_peak() else None
+
+
+def own_peak() -> int:
+    """The most kilobytes that this process had itself, and not whoever started it."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def unable(work: "Command", error: OSError | ValueError) -> str:
