@@ -7,8 +7,11 @@ over the whole cluster: Dask itself is told nothing of them. Workers need the sa
 """
 
 import asyncio
+import ctypes
 import importlib
 import logging
+import signal
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -21,6 +24,7 @@ from eligo.engines.strays import signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # until a scheduler must have answered
+PR_SET_PDEATHSIG = 1  # Linux: the signal that comes when whoever began this process dies
 
 
 class DaskEngine(FutureEngine):
@@ -120,7 +124,17 @@ def _cluster(distributed: Any, workers: int) -> Any:
             worker_dashboard_address="127.0.0.1:0",
             memory_limit=0,
             silence_logs=logging.CRITICAL,
+            preload=[__name__],
         )
+
+
+def dask_setup(worker: object) -> None:
+    """What Dask calls when an own worker begins: the worker dies with the process that began it.
+
+    Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _client(distributed: Any, where: Any) -> Any:
