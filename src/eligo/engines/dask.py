@@ -7,11 +7,8 @@ over the whole cluster: Dask itself is told nothing of them. Workers need the sa
 """
 
 import asyncio
-import ctypes
 import importlib
 import logging
-import signal
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -20,11 +17,10 @@ from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import MARK, Performed, perform
-from eligo.engines.strays import signal_marked
+from eligo.engines.strays import die_with_parent, signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # until a scheduler must have answered
-PR_SET_PDEATHSIG = 1  # Linux: the signal that comes when whoever began this process dies
 
 
 class DaskEngine(FutureEngine):
@@ -133,8 +129,7 @@ def dask_setup(worker: object) -> None:
 
     Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
     """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_parent()
 
 
 def _client(distributed: Any, where: Any) -> Any:
