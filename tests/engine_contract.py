@@ -5,6 +5,7 @@ A test file of such an engine has a fixture `bench` and a class that inherits fr
 
 import json
 import os
+import random
 import shlex
 import subprocess
 import sys
@@ -14,13 +15,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 import eligo
 from eligo.engines import Command, Engine, Job
 from eligo.running import Commands, Retries, RunFolder, Runner
 from eligo.workflow import Task, Workflow
+from killing_cases import GOING, check_executions, check_store, layers, noting, surroundings
+from running_cases import completed
 
 DISPATCH = Path(__file__).with_name("engine_dispatch.py")
 SECONDS = 120.0
+#: what is killed: so many tasks, so wide, that take so long; so often, within so many seconds, at times before tasks begin
+TASKS, WIDE, NAP, KILLS, KILLING, EARLY = 45, 9, 0.5, 10, 60.0, 4
 HOSTILE = ["", " ", "$HOME `id` \"' \\ \n\t;&|<>*", "-x", "--", "%j %", "ünï", os.fsdecode(b"\xff\xfe"), "$(JOB) $$(X)"]
 FAST = Retries(most=2, lost=3, first=0.1, longest=0.2)
 PARENTS = {
@@ -186,32 +193,40 @@ class EngineContract:
         assert not runner.execution.allocated
         assert bench.jobs(going.folder.mark) == []
 
-    def test_nothing_is_lost_or_done_twice_when_the_dispatcher_is_killed(self, bench: Bench) -> None:
-        place = bench.folder("killed")
-        command = "echo {0} >> ran; sleep 0.5; echo {0} >> ended"
-        flow = flow_of(PARENTS, command.format)
-        (place / "flow.json").write_text(json.dumps({"parents": PARENTS, "command": command}))
-        kills = 0
-        for enough in (2, 7):
-            process = subprocess.Popen([sys.executable, str(DISPATCH), bench.name, str(place)])
-            try:
-                wait_for(lambda enough=enough: len(lines(place / "ran")) >= enough, process)  # type: ignore[misc]
-            finally:
-                process.kill()
-                process.wait()
-                kills += 1
-        going = prepare(bench, place, flow)
+    def test_nothing_is_lost_or_done_twice_when_the_dispatcher_is_killed_again_and_again(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place, rng, done_in = bench.folder("killed"), random.Random(20261115), dict[str, int]()
+        parents = layers(place, TASKS, WIDE, rng)
+        (place / "flow.json").write_text(json.dumps({"parents": parents, "command": noting(NAP)}))
+        until, cycle = time.monotonic() + KILLING, 0
+        while cycle < KILLS and time.monotonic() < until and len(done_in) < TASKS:
+            cycle += 1
+            kill_after(bench, place, cycle, rng)
+            check_store(place / "run", done_in, cycle)
+        monkeypatch.setenv("CYCLE", str(cycle + 1))
+        going = prepare(bench, place, flow_of(parents, lambda _: noting(NAP)))
         assert bench.jobs(going.folder.mark) == []
-        runner = going.run()
-        assert runner.execution.finished
-        ran = Counter(lines(place / "ran"))
-        assert sorted(ran) == sorted(PARENTS)
-        assert max(ran.values()) <= 1 + kills
-        folder = RunFolder(place / "run")
-        completed = [attempt.task for attempt in folder.store.attempts() if attempt.failure is None]
-        folder.close()
-        assert sorted(completed) == sorted(set(completed))
-        assert len(completed) == len(PARENTS)
+        assert going.run().execution.finished
+        check_store(place / "run", done_in, cycle + 1)
+        assert completed(place / "run") == dict.fromkeys(parents, 1)
+        again = check_executions(place, done_in)
+        assert cycle >= 3
+        assert again >= 1
+        print(f"{bench.name}: {cycle} kills, {again} executions beyond the first of {TASKS}")  # noqa: T201
+
+
+def kill_after(bench: Bench, place: Path, cycle: int, rng: random.Random) -> None:
+    """Go on with the run in a process of its own, and kill it some moments after tasks began; now and then before."""
+    process = subprocess.Popen([sys.executable, str(DISPATCH), bench.name, str(place)], env=surroundings(cycle))
+    try:
+        while cycle % EARLY and not (place / GOING / str(cycle)).exists() and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 3.0))
+        assert not process.poll(), "the dispatcher failed"
+    finally:
+        process.kill()
+        process.wait()
 
 
 def only_ending(engine: Engine) -> eligo.engines.Ending:
@@ -220,11 +235,3 @@ def only_ending(engine: Engine) -> eligo.engines.Ending:
         assert time.monotonic() < until
     (ending,) = found
     return ending
-
-
-def wait_for(done: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
-    until = time.monotonic() + SECONDS
-    while not done():
-        assert process.poll() is None, "the dispatcher ended by itself"
-        assert time.monotonic() < until
-        time.sleep(0.05)

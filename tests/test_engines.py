@@ -33,6 +33,7 @@ from eligo.engines.futures import OwnExecutor, on_executor, threads
 from eligo.engines.local import LocalEngine
 from eligo.engines.naming import engine_on
 from eligo.engines.room import Room
+from eligo.engines.strays import POOL, marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
@@ -483,6 +484,32 @@ def test_tasks_share_the_cores(name: str, engine: Engine, tmp_path: Path) -> Non
     own.close()
     spans = sorted(tuple(map(int, (tmp_path / f"when-{task}").read_text("utf-8").split())) for task in flow)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+
+
+def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, tmp_path: Path) -> None:
+    if name not in {"dask", "parsl"}:
+        pytest.skip("it has no workers of its own, or, as Ray, leaves helpers that begin nothing")
+    psutil, mark = pytest.importorskip("psutil"), f"mark{os.getpid()}"
+    script = (
+        "import sys; from eligo.engines.naming import engine_on\n"
+        "if __name__ == '__main__':\n"
+        "    engine = engine_on(sys.argv[1], 1, scratch=sys.argv[2], mark=sys.argv[3])\n"
+        "    print('ready', flush=True); sys.stdin.read(); engine.close()\n"
+    )
+    (tmp_path / "dispatcher.py").write_text(script)
+    words = [sys.executable, str(tmp_path / "dispatcher.py"), name, str(tmp_path), mark]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"ready\n"
+        until = time.monotonic() + 20
+        while name != "dask" and not marked(POOL, [mark]) and time.monotonic() < until:
+            time.sleep(0.05)  # Parsl's workers begin later
+        left = psutil.Process(killed.pid).children(recursive=True)
+        killed.kill()
+    assert left
+    subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=60)
+    _, alive = psutil.wait_procs(left, timeout=5)
+    assert [each.name() for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
 
 
 @pytest.mark.skipif(INSIDE is not None, reason="this is that network")

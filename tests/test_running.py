@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import pytest
 from eligo.allocating import Ask, allocator
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
+from eligo.engines.futures import FutureEngine
 from eligo.engines.local import LocalEngine
+from eligo.engines.performing import perform
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read
@@ -24,7 +27,7 @@ from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.running.commands import log_name, words_of
-from eligo.running.whole import needs_of
+from eligo.running.whole import needs_of, run
 from eligo.stores import Store
 from eligo.stores.sqlite import Attempt
 from eligo.workflow import Task, Workflow
@@ -663,6 +666,37 @@ def test_what_cannot_be_rehearsed_is_told(tmp_path: Path, capsys: Captured) -> N
     (tmp_path / "past.csv").write_text("task,seconds\nfit_1,5\n")
     assert ran(flow, "--rehearse", "0.3", "--history", str(tmp_path / "past.csv")) == 0
     assert "of 1 task only the mean time of their kind is known" in capsys.readouterr().err
+
+
+def test_a_rehearsal_on_dask_is_about_as_long_as_predicted(tmp_path: Path, capsys: Captured) -> None:
+    import json
+
+    pytest.importorskip("distributed", reason='NOT TESTED: the engine dask needs pip install "eligo[dask]"')
+    tasks = [{"name": f"t{i}", "run": "touch ran", "seconds": 100 * (1 + i % 3)} for i in range(12)]
+    flow = written(tmp_path, [task | {"after": [f"t{i - 2}"] if i > 1 else []} for i, task in enumerate(tasks)])
+    assert ran(flow, "--on", "dask", "--rehearse", "3", "--json") == 0
+    assert [path.name for path in tmp_path.iterdir()] == [flow.name]
+    (found,) = json.loads(capsys.readouterr().out)["rehearsals"]
+    assert 0.99 < found["ratio"] < 1.5
+
+
+def test_a_rehearsal_whose_sleeps_fail_says_so(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eligo.running.rehearsing.SLEEP", "false")
+    flow = written(tmp_path, [{"name": "a", "run": "true", "seconds": 1}])
+    assert ran(flow, "--rehearse", "0.1", "--retries", "0") == 2
+    assert "cannot be rehearsed with finish: a failed: exit code 1" in capsys.readouterr().err
+
+
+def test_to_let_go_of_an_engine_is_no_part_of_how_long_tasks_took() -> None:
+    class Slow(FutureEngine):
+        def free(self) -> None:
+            time.sleep(0.5)
+
+    with ThreadPoolExecutor(1) as executor:
+        engine = Slow(lambda job, mark: executor.submit(perform, job.works, job.timeout, mark), 1)
+        assert run({"a": []}, str, on=engine).seconds < 0.4
 
 
 # DAGMan

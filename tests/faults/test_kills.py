@@ -3,92 +3,153 @@
 import json
 import os
 import random
+import signal
+import subprocess
 import time
-from collections import defaultdict
-from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from running_cases import completed, lines, started, state_of
+import pytest
 
-TASKS, LAYER, WORKERS, KILLS = 2000, 100, 4, 50
+from eligo.engines.strays import marked
+from eligo.running.folder import MARK, kept_workflow
+from killing_cases import GOING, check_executions, check_store, layers, noting, surroundings
+from running_cases import COMMAND, completed, started, written
+
+WORKERS = 4
 EARLY = 6  # every so-manieth kill comes at any moment from the start on
 SECONDS = float(os.environ.get("ELIGO_FAULT_SECONDS", "150"))
-OPTIONS = ("--workers", str(WORKERS), "--policy", "fifo")  # whose beginning takes no time
-BODY = "echo begin $CYCLE >> out/$ELIGO_TASK; : > going/$CYCLE; sleep 0.04; echo end $CYCLE >> out/$ELIGO_TASK"
+LINGER = 5.0  # seconds that workers of a dispatcher that is gone may take to go too
 
 
-def test_fifty_kills(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Course:
+    """A run to be killed."""
+
+    on: str
+    tasks: int
+    wide: int
+    #: how long a task takes, and how long it takes at most from the start of a dispatcher to its first task
+    nap: float
+    starting: float
+    kills: int
+    seconds: float
+
+
+COURSES = [
+    Course("local", 2000, 100, 0.04, 1.5, 50, SECONDS),
+    Course("dask", 300, 30, 0.1, 4.0, 25, min(SECONDS, 60.0)),
+]
+
+
+@pytest.mark.parametrize("course", COURSES, ids=lambda course: course.on)
+def test_many_kills(course: Course, tmp_path: Path) -> None:
     """Each task says in a file of its own in which cycle, from one kill to the next, it begins and ends."""
+    _needed(course.on)
     rng = random.Random(20261115)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "going").mkdir()
-    tasks = [
-        {"name": f"t{i}", "run": BODY, "after": [f"t{rng.randrange(i // LAYER * LAYER - LAYER, i // LAYER * LAYER)}"]}
-        if i >= LAYER else {"name": f"t{i}", "run": BODY}
-        for i in range(TASKS)
-    ]  # fmt: skip
+    parents = layers(tmp_path, course.tasks, course.wide, rng)
+    tasks = [{"name": name, "run": noting(course.nap), "after": above} for name, above in parents.items()]
     flow = tmp_path / "flow.json"
     flow.write_text(json.dumps({"tasks": tasks}))
     run, done_in = tmp_path / "flow.json.run", dict[str, int]()
-    deadline, cycle = time.monotonic() + SECONDS, 0
-    while cycle < KILLS and time.monotonic() < deadline:
+    deadline, cycle = time.monotonic() + course.seconds, 0
+    while cycle < course.kills and time.monotonic() < deadline:
         cycle += 1
-        ended = _killed(flow, cycle, rng)
-        _check_store(run, done_in, cycle)
+        ended = _killed(course, flow, cycle, rng)
+        check_store(run, done_in, cycle)
         if ended:
             break
-    with started(flow, *OPTIONS, env={**os.environ, "CYCLE": str(cycle + 1)}) as last:
+    with _begun(course, flow, cycle + 1) as last:
         out, err = last.communicate(timeout=120)
     assert last.returncode == 0, err
-    assert f"All {TASKS:,} tasks done" in out
-    _check_store(run, done_in, cycle + 1)
-    assert completed(run) == {f"t{i}": 1 for i in range(TASKS)}
-    again = _check_executions(tmp_path / "out", done_in)
+    assert f"All {course.tasks:,} tasks done" in out
+    check_store(run, done_in, cycle + 1)
+    assert completed(run) == dict.fromkeys(parents, 1)
+    again = check_executions(tmp_path, done_in)
+    assert marked(MARK, [kept_workflow(run)[0]["mark"]]) == []
     assert cycle >= 3
     assert again >= cycle
-    print(f"{cycle} kills, {again} executions beyond the first of {TASKS}")  # noqa: T201
+    print(f"{course.on}: {cycle} kills, {again} executions beyond the first of {course.tasks}")  # noqa: T201
 
 
-def _killed(flow: Path, cycle: int, rng: random.Random) -> bool:
-    """Go on with the run and kill it at some moment after tasks began, at times before; whether it ended before."""
-    going = flow.parent / "going" / str(cycle)
-    with started(flow, *OPTIONS, env={**os.environ, "CYCLE": str(cycle)}) as run:
+def test_workers_that_do_not_get_to_run_go_with_their_dispatcher_too(tmp_path: Path) -> None:
+    """One that does not notice at once what happened could go on beside the next dispatcher."""
+    _needed("dask")
+    flow = written(tmp_path, [{"name": "t", "run": "touch began; sleep 300"}])
+    command = [*COMMAND, "run", str(flow), "--on", "dask", "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        until = time.monotonic() + 60
+        while not (tmp_path / "began").exists():
+            assert time.monotonic() < until
+            assert run.poll() is None
+            time.sleep(0.05)
+        workers = [number for number in _children(run.pid) if b"resource_tracker" not in _words(number)]
+        for number in workers:
+            os.kill(number, signal.SIGSTOP)
+        run.kill()
+        run.wait()
+    try:
+        assert len(workers) >= 2
+        assert _gone(workers)
+    finally:
+        for number in (*workers, *marked(MARK, [kept_workflow(tmp_path / "flow.yaml.run")[0]["mark"]])):
+            if Path("/proc", str(number)).exists():
+                os.kill(number, signal.SIGKILL)
+
+
+def _needed(on: str) -> None:
+    if on == "dask" and find_spec("distributed") is None:
+        pytest.skip('KILLS WERE NOT TESTED ON DASK: it needs pip install "eligo[dask]"')
+
+
+def _begun(course: Course, flow: Path, cycle: int) -> "subprocess.Popen[str]":
+    """A dispatcher; by first come, first served, whose beginning takes no time."""
+    options = ("--on", course.on, "--workers", str(WORKERS), "--policy", "fifo")
+    return started(flow, *options, env=surroundings(cycle))
+
+
+def _killed(course: Course, flow: Path, cycle: int, rng: random.Random) -> bool:
+    """Go on with the run and kill it at some moment after tasks began, at times before; whether it ended before.
+
+    Whatever it began itself, such as workers, goes with it; tasks that outlive these are for the next one to end.
+    """
+    going = flow.parent / GOING / str(cycle)
+    with _begun(course, flow, cycle) as run:
         while cycle % EARLY and not going.exists() and run.poll() is None:
             time.sleep(0.005)
-        time.sleep(rng.uniform(0.0, 0.7) if cycle % EARLY else rng.uniform(0.1, 1.5))
+        time.sleep(rng.uniform(0.0, 0.7) if cycle % EARLY else rng.uniform(0.1, course.starting))
         ended = run.poll() is not None
+        workers = _children(run.pid) if course.on != "local" else []
         run.kill()
         run.communicate()
+    assert _gone(workers)
     return ended
 
 
-def _check_store(run: Path, done_in: dict[str, int], cycle: int) -> None:
-    """The database is whole, nothing that was done is undone, nothing is done twice."""
-    if not (run / "run.db").exists():
-        return
-    with closing(state_of(run)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        if not database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'journal'").fetchone()[0]:
-            return
-    done = completed(run)
-    assert set(done.values()) <= {1}
-    assert done.keys() >= done_in.keys()
-    for name in done.keys() - done_in.keys():
-        done_in[name] = cycle
+def _children(parent: int) -> list[int]:
+    """The processes that a process began itself."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            told = place.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(told[1]) == parent:
+            found.append(int(place.parent.name))
+    return found
 
 
-def _check_executions(out: Path, done_in: dict[str, int]) -> int:
-    """A task runs once in a cycle, in none after it was done, and never begins while its earlier self goes on."""
-    again = 0
-    for name, last in done_in.items():
-        told = [(word, int(cycle)) for word, cycle in map(str.split, lines(out / name))]
-        begun = [cycle for word, cycle in told if word == "begin"]
-        assert begun == sorted(set(begun)), f"{name} ran twice in a cycle: {told}"
-        assert max(begun) <= last, f"{name} was done in cycle {last}: {told}"
-        assert told[-1] == ("end", begun[-1])
-        now = defaultdict(int, {"begin": 0})
-        for word, cycle in told:
-            assert word == "begin" or cycle == now["begin"], f"{name} began again while it still ran: {told}"
-            now[word] = cycle
-        again += len(begun) - 1
-    return again
+def _words(process: int) -> bytes:
+    return Path("/proc", str(process), "cmdline").read_bytes()
+
+
+def _gone(processes: list[int]) -> bool:
+    """Whether these end soon."""
+    until = time.monotonic() + LINGER
+    while left := [number for number in processes if Path("/proc", str(number)).exists()]:
+        if time.monotonic() > until:
+            print(f"still there: {left}")  # noqa: T201
+            return False
+        time.sleep(0.02)
+    return True

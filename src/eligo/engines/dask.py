@@ -17,7 +17,7 @@ from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import MARK, Performed, perform
-from eligo.engines.strays import signal_marked
+from eligo.engines.strays import die_with_parent, signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # until a scheduler must have answered
@@ -120,7 +120,16 @@ def _cluster(distributed: Any, workers: int) -> Any:
             worker_dashboard_address="127.0.0.1:0",
             memory_limit=0,
             silence_logs=logging.CRITICAL,
+            preload=[__name__],
         )
+
+
+def dask_setup(worker: object) -> None:
+    """What Dask calls when an own worker begins: the worker dies with the process that began it.
+
+    Dask's own watch for that needs the worker to get to run, and until then it could begin a task beside the next dispatcher.
+    """
+    die_with_parent()
 
 
 def _client(distributed: Any, where: Any) -> Any:

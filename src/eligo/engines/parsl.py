@@ -18,10 +18,17 @@ from eligo.engines.futures import FutureEngine
 from eligo.engines.jobs import Job, Work
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import Performed, perform
+from eligo.engines.strays import POOL, end_marked
 
 LABEL = "eligo"
 HEARTBEAT, SILENCE = 1, 30  # seconds between looks at the workers, and until a pool is taken for dead
 PERIOD = 1  # seconds between looks at whether there is a pool
+#: before the words of a program that is to die with whoever begins it: the interchange overwrites its environment, marks too
+MORTAL = [
+    sys.executable,
+    "-c",
+    "import os, sys; from eligo.engines import strays; strays.die_with_parent(); os.execv(sys.argv[1], sys.argv[1:])",
+]
 
 
 class ParslEngine(FutureEngine):
@@ -31,7 +38,8 @@ class ParslEngine(FutureEngine):
         self._parsl, slots = _package(), wanted.own().slots
         with ExitStack() as stack:
             folder = wanted.scratch or stack.enter_context(tempfile.TemporaryDirectory(prefix="eligo-parsl-"))
-            self._kernel = _kernel(self._parsl, slots, folder)
+            end_marked(POOL, wanted.mark)  # Parsl's processes outlive whoever began them
+            self._kernel = _kernel(self._parsl, slots, folder, wanted.mark)
             stack.callback(self._kernel.cleanup)
             self._held = stack.pop_all()
         self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
@@ -66,8 +74,9 @@ def _package() -> Any:
         raise absent("parsl", "parsl") from None
 
 
-def _kernel(parsl: Any, workers: int, folder: str) -> Any:
-    """Worker processes that listen on this machine only."""
+def _kernel(parsl: Any, workers: int, folder: str, mark: str) -> Any:
+    """Worker processes that listen on this machine only, and are known by the mark."""
+    marking = ["env", f"{POOL}={mark}"] if mark else []
     programs = os.path.dirname(sys.executable)  # which need not be where programs are looked for
     launching = importlib.import_module("parsl.executors.high_throughput.executor")
     pool = parsl.HighThroughputExecutor(
@@ -78,8 +87,8 @@ def _kernel(parsl: Any, workers: int, folder: str) -> Any:
         prefetch_capacity=0,
         heartbeat_period=HEARTBEAT,
         heartbeat_threshold=SILENCE,
-        launch_cmd=shlex.quote(f"{programs}/") + launching.DEFAULT_LAUNCH_CMD,
-        interchange_launch_cmd=[f"{programs}/{word}" for word in launching.DEFAULT_INTERCHANGE_LAUNCH_CMD],
+        launch_cmd=" ".join([*marking, shlex.quote(f"{programs}/") + launching.DEFAULT_LAUNCH_CMD]),
+        interchange_launch_cmd=[*MORTAL, *(f"{programs}/{word}" for word in launching.DEFAULT_INTERCHANGE_LAUNCH_CMD)],
         provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
     )
     return parsl.DataFlowKernel(

@@ -1,8 +1,18 @@
 """The processes of a task or of a run, found by a mark in their environment: whoever started them may be gone."""
 
+import ctypes
 import os
+import signal
+import sys
+import time
 from collections.abc import Iterable
 from contextlib import suppress
+
+from eligo.errors import InputError
+
+POOL = "ELIGO_POOL"  # in the environment of the processes that an engine has for a run, beside its tasks
+PR_SET_PDEATHSIG = 1  # Linux: the signal that comes when whoever began this process dies
+MOST_DYING = 30.0  # seconds that processes may take to end once they were made to
 
 
 def signal_marked(name: str, marks: Iterable[str], number: int) -> int:
@@ -26,3 +36,25 @@ def marked(name: str, marks: Iterable[str]) -> list[int]:
             with suppress(OSError), open(f"/proc/{process}/environ", "rb") as file:
                 found += [int(process)] if not wanted.isdisjoint(file.read().split(b"\0")) else []
     return found
+
+
+def end_marked(name: str, mark: str, patience: float = MOST_DYING) -> None:
+    """End processes of a run that outlived whoever started them, so that no task runs twice at once.
+
+    They may begin others meanwhile, and take a moment to die: it is looked again until none is left.
+    """
+    deadline = time.monotonic() + patience
+    while strays := marked(name, [mark] if mark else []):
+        if time.monotonic() > deadline:
+            many = f"{len(strays)} processes" if len(strays) > 1 else "a process"
+            raise InputError(f"{many} of an earlier run cannot be ended, such as number {strays[0]}")
+        for number in strays:
+            with suppress(OSError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def die_with_parent() -> None:
+    """Have this process, and whatever program it becomes, killed when whoever began it dies, even while it is stopped."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

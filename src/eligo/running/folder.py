@@ -2,10 +2,7 @@
 
 import os
 import secrets
-import signal
-import time
 from array import array
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eligo.engines import Engine, Lingering
-from eligo.engines.strays import marked
+from eligo.engines.strays import end_marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.planning import plan
@@ -24,7 +21,6 @@ from eligo.workflow import Workflow
 STATE, LOGS, JOBS, KEPT = "run.db", "logs", "jobs", "workflow.json"
 LOCK = f"{STATE}.lock"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
-MOST_DYING = 30.0  # seconds that processes may take to end once they were made to
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class RunFolder:
 
         What an earlier process left running is ended first, here and where the *engine* runs things.
         """
-        end_strays(self.mark)
+        end_marked(MARK, self.mark)
         if isinstance(engine, Lingering):
             engine.end_strays(self.mark)
         return self.recall(flow)
@@ -164,19 +160,3 @@ def digests(flow: Workflow) -> dict[str, bytes]:
         said = repr((task.command, sorted(task.inputs), sorted(task.outputs), parents))
         found[labels[v]] = sha256(said.encode()).digest()[:16]
     return found
-
-
-def end_strays(mark: str, patience: float = MOST_DYING) -> None:
-    """End processes of this run that outlived whoever started them, so that no task runs twice at once.
-
-    They may begin others meanwhile, and take a moment to die: it is looked again until none is left.
-    """
-    deadline = time.monotonic() + patience
-    while strays := marked(MARK, [mark]):
-        if time.monotonic() > deadline:
-            many = f"{len(strays)} processes" if len(strays) > 1 else "a process"
-            raise InputError(f"{many} of an earlier run cannot be ended, such as number {strays[0]}")
-        for number in strays:
-            with suppress(OSError):
-                os.kill(number, signal.SIGKILL)
-        time.sleep(0.01)

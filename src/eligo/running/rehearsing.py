@@ -16,7 +16,7 @@ from typing import Any
 
 from eligo.allocating import ALLOCATORS
 from eligo.engines import Engine
-from eligo.errors import InputError
+from eligo.errors import InputError, shorten
 from eligo.estimating import Estimate, estimate
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
@@ -129,7 +129,7 @@ def _played(
     policy: str,
     around: Callable[[Runner], AbstractContextManager[object]],
 ) -> float | None:
-    """How long it took; None where it did not come to its end."""
+    """How long it took; None where it was stopped before its end."""
     path = stage.flow.origin.path if stage.flow.origin else None
     shared = (
         None if on == "local" or not path else os.path.dirname(os.path.abspath(path))
@@ -140,4 +140,6 @@ def _played(
             runner, _ = begun(stage.flow, on, settings, folder)
             with around(runner):
                 result = carried_out(runner)
+    for task, why in result.failed.items():
+        raise InputError(f"it cannot be rehearsed with {policy}: {shorten(task)} failed: {why}")
     return result.seconds if result.ok else None

@@ -259,6 +259,9 @@ def carried_out(runner: Runner) -> Result:
     began = time.time()
     with ended_where_wrong(runner.engine):
         runner.run()
+    took = time.time() - began  # without what it takes to let go of an engine
     runner.engine.close()
-    failed = {task: ending.value or str(ending.failure) for task, ending in runner.failures.items()}
-    return Result(runner.execution, runner.values, failed, time.time() - began, runner.begun)
+    failed = {
+        task: str(ending.failure) if ending.value is None else ending.value for task, ending in runner.failures.items()
+    }
+    return Result(runner.execution, runner.values, failed, took, runner.begun)

@@ -1,0 +1,70 @@
+"""What the tests that kill dispatchers share: tasks that note when they begin and end, and what must hold of these notes.
+
+A cycle goes from one kill to the next; its number is in the environment.
+"""
+
+import os
+import random
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+
+from running_cases import completed, lines, state_of
+
+OUT, GOING = "out", "going"
+
+
+def surroundings(cycle: int) -> dict[str, str]:
+    """The environment of a dispatcher in that cycle."""
+    return {**os.environ, "CYCLE": str(cycle)}
+
+
+def noting(seconds: float) -> str:
+    """A command that notes its begin and its end in a file of its task's own, and that something began in this cycle."""
+    return (
+        f"echo begin $CYCLE >> {OUT}/$ELIGO_TASK; : > {GOING}/$CYCLE; sleep {seconds}; "
+        f"echo end $CYCLE >> {OUT}/$ELIGO_TASK"
+    )
+
+
+def layers(place: Path, tasks: int, wide: int, rng: random.Random) -> dict[str, list[str]]:
+    """The parents of tasks in layers, each with one parent in the layer above; makes the folders for their notes."""
+    for name in (OUT, GOING):
+        (place / name).mkdir()
+    above = [i // wide * wide - wide for i in range(tasks)]
+    return {f"t{i}": [f"t{rng.randrange(first, first + wide)}"] if first >= 0 else [] for i, first in enumerate(above)}
+
+
+def check_store(run: Path, done_in: dict[str, int], cycle: int) -> None:
+    """The database is whole, nothing that was done is undone, nothing is done twice; notes in which cycle each was done."""
+    if not (run / "run.db").exists():
+        return
+    with closing(state_of(run)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        if not database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'journal'").fetchone()[0]:
+            return
+    done = completed(run)
+    assert set(done.values()) <= {1}
+    assert done.keys() >= done_in.keys()
+    for name in done.keys() - done_in.keys():
+        done_in[name] = cycle
+
+
+def check_executions(place: Path, done_in: dict[str, int]) -> int:
+    """A task runs once in a cycle, in none after it was done, and never begins while its earlier self goes on.
+
+    So it runs at most once more than the kills that hit it. Gives how often tasks ran beyond the first time.
+    """
+    again = 0
+    for name, last in done_in.items():
+        told = [(word, int(cycle)) for word, cycle in map(str.split, lines(place / OUT / name))]
+        begun = [cycle for word, cycle in told if word == "begin"]
+        assert begun == sorted(set(begun)), f"{name} ran twice in a cycle: {told}"
+        assert max(begun) <= last, f"{name} was done in cycle {last}: {told}"
+        assert told[-1] == ("end", begun[-1])
+        now = defaultdict(int, {"begin": 0})
+        for word, cycle in told:
+            assert word == "begin" or cycle == now["begin"], f"{name} began again while it still ran: {told}"
+            now[word] = cycle
+        again += len(begun) - 1
+    return again
