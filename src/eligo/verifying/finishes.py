@@ -44,6 +44,10 @@ def finish_holds(flow: object, bound: Mapping[str, Any]) -> bool:
     if claim.rule == "path":
         work = max((r + s + q for r, s, q in zip(heads, seconds, tails, strict=True)), default=Fraction(0))
         return claim.seconds <= work / max(claim.speeds) and _reads(claim, len(inside), work)
+    if claim.rule == "succession":
+        among = zip(heads, seconds, tails, _cores(known, claim), strict=True)
+        meant = [(r, s, q) for r, s, q, c in among if r >= claim.t and q >= claim.u and c >= claim.least]
+        return _by_succession(claim, meant)
     most = (_by_work if claim.rule == "work" else _by_crowding)(claim, inside)
     return bool(inside) and claim.seconds <= most and _reads(claim, len(inside), _work(claim, inside))
 
@@ -73,7 +77,7 @@ def _claim(bound: Mapping[str, Any]) -> Claim:
         raise InputError(f"this is no bound on a finish: {error}") from None
     if min(claim.speeds, default=0) <= 0 or claim.j < 0 or claim.least < 0 or (cores is not None and cores < 1):
         raise InputError("this is no bound on a finish: there are no workers, or some do not work")
-    if claim.rule not in {"path", "work", "pigeonhole"}:
+    if claim.rule not in {"path", "work", "pigeonhole", "succession"}:
         raise InputError(f"this is no bound on a finish: there is no rule {claim.rule!r}")
     return claim
 
@@ -115,6 +119,17 @@ def _by_crowding(claim: Claim, inside: list[tuple[Fraction, Fraction]]) -> Fract
         return Fraction(0)
     longest = sorted((s for s, _ in inside), reverse=True)[:first]
     return (claim.t + claim.u + sum(longest[-(claim.j + 1) :], Fraction(0))) / max(claim.speeds)
+
+
+def _by_succession(claim: Claim, meant: list[tuple[Fraction, Fraction, Fraction]]) -> bool:
+    """Whether, of the longest of these tasks, j that follow another make it so late; each has its head, seconds and tail."""
+    count, k = _at_once(claim) + claim.j, claim.j
+    if k < 1 or count == k or count > len(meant):
+        return False
+    chosen = sorted(meant, key=lambda task: -task[1])[:count]
+    first, last = sorted(r + s for r, s, _ in chosen)[:k], sorted(s + q for _, s, q in chosen)[:k]
+    most = max(x + y for x, y in zip(first, reversed(last), strict=True)) / max(claim.speeds)
+    return claim.seconds <= most and _reads(claim, count, sum((s for _, s, _ in chosen), Fraction(0)))
 
 
 def _longest(dag: Dag, seconds: list[Fraction], before: bool) -> list[Fraction]:
