@@ -259,11 +259,11 @@ def test_with_one_worker_tasks_begin_in_order(narrow: Engine, tmp_path: Path) ->
 
 def test_with_more_workers_no_better_task_waits(engine: Engine, tmp_path: Path) -> None:
     """Another worker may have become free just before this was known of a better task."""
-    begun, order = started(engine, tmp_path, "0.04")
+    begun, order = started(engine, tmp_path, "0.2")
     assert most_overtaken(begun, order, BLUR) <= engine.slack + SLOTS - 1, (list(begun), order)
 
 
-BLUR = 20_000_000  # nanoseconds: a busy machine lets what was begun wait
+BLUR = 150_000_000  # nanoseconds: as much as two workers of a busy machine differ in how soon they begin
 Times = dict[Name, tuple[int, int, int]]
 
 
