@@ -40,6 +40,7 @@ from eligo.workflow import Workflow
 QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
 FEW_QUANTILES, MANY_TASKS = 8, 4_000  # and how many of so many tasks
 SUCCESSIONS, SOME = 3, 24  # tasks a worker beyond the first that are looked at, and how many of these numbers
+WORTH = 1e-6  # as a share: what a rule that is harder to tell must gain
 ROUNDING = 1e-9  # as a share: far more than sums of seconds can be off
 MOST_LEAST = 8  # numbers of cores from which on tasks are looked at alone
 LARGE = 200_000  # tasks: of more, only all together, so that it takes no second
@@ -274,7 +275,7 @@ def _succession(meant: Meant, known: float = 0.0) -> FinishBound:
             chosen = longest[: n + k]
             pairs = np.sort(first[chosen])[:k] + np.sort(last[chosen])[:k][::-1]
             value = float(pairs.max()) / fastest * (1 - 2 * ROUNDING)
-            if value > max(best.seconds, known):
+            if value > max(best.seconds, known * (1 + WORTH)):
                 work = float(meant.seconds[chosen].sum())
                 best = best._replace(seconds=value, t=t, u=u, j=k, tasks=n + k, work=work)
     return best
