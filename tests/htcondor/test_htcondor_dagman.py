@@ -1,13 +1,16 @@
 """A whole workflow handed to DAGMan, in a real pool."""
 
+import json
 import shlex
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import eligo
+from eligo.cli import run as run_command_line
 from eligo.errors import InputError
 from eligo.running import Commands, RunFolder
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
@@ -104,3 +107,18 @@ def test_what_dagman_complains_of_is_told(bench: Bench, monkeypatch: pytest.Monk
     monkeypatch.setattr("eligo.running.dagman._lines", lambda _: ["NONSENSE\n"])
     with pytest.raises(InputError, match=r"DAGMan ran nothing: .*NONSENSE"):
         play(place, flow_of({"a": []}, lambda _: "true"))
+
+
+def test_the_command_hands_a_workflow_to_dagman(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = bench.folder("command")
+    monkeypatch.setattr("eligo.cli.dagman.DagmanJob", partial(DagmanJob, python="/usr/bin/python3"))
+    flow = place / "flow.json"
+    tasks = [{"name": "a", "run": "echo a >> ran"}, {"name": "b", "run": "exit 3", "after": ["a"]}]
+    flow.write_text(json.dumps({"tasks": [*tasks, {"name": "c", "run": "true", "after": ["b"]}]}))
+    words = ["run", str(flow), "--on", "htcondor-dagman", "--workers", "2", "--retries", "0", "--json"]
+    assert run_command_line(words) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["tasks"], told["done"], told["failed"], told["futile"]) == (3, 1, {"b": "exit code 3"}, ["c"])
+    assert lines(place / "ran") == ["a"]

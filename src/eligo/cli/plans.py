@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from types import FrameType
@@ -120,11 +120,19 @@ def stoppable() -> Iterator[Clock]:
         sys.stderr.write("eligo: stopping with the best so far; press again to end at once\n")
         clock.stop()
 
-    before = signal.signal(signal.SIGINT, stop)
-    try:
+    with heeding(stop, signal.SIGINT):
         yield clock
+
+
+@contextmanager
+def heeding(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
+    """Have signals call a function for a while."""
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, usual in before.items():
+            signal.signal(number, usual)
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:

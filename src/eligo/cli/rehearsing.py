@@ -9,7 +9,8 @@ from typing import Any
 from eligo.cli.finishes import lasting
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json, print_lines
-from eligo.cli.running import INTERRUPTED, RunRequest, interruptible
+from eligo.cli.requests import INTERRUPTED, RunRequest
+from eligo.cli.running import interruptible
 from eligo.cli.watching import watching
 from eligo.errors import InputError
 from eligo.running import Runner

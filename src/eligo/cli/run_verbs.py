@@ -65,7 +65,8 @@ def run(
     from eligo.cli.plans import read_told
     from eligo.cli.recalling import recall
     from eligo.cli.rehearsing import rehearse_all
-    from eligo.cli.running import RunRequest, answer, flow_of_run
+    from eligo.cli.requests import RunRequest
+    from eligo.cli.running import answer, flow_of_run
 
     request = RunRequest(
         folder=folder or resume,

@@ -5,61 +5,22 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
 
-from eligo.cli.dagman import Asked, by_dagman
+from eligo.cli.dagman import by_dagman
 from eligo.cli.finishes import lasting
-from eligo.cli.plans import tell, working
+from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
+from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
 from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
 from eligo.errors import InputError, shorten
 from eligo.plotting.labels import counted
-from eligo.running import Result, Resumed, Retries, RunFolder, Runner, Settings, begun, carried_out
+from eligo.running import Result, Resumed, RunFolder, Runner, begun, carried_out
 from eligo.running.progress import Progress
 from eligo.workflow import Workflow
 
-FAILED, INTERRUPTED = 1, 130
 RESCUE = "rescue.dag"
-MOST_SHOWN = 5  # failures that are told one by one
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunRequest:
-    """What is asked of `eligo run`."""
-
-    folder: str | None
-    on: str
-    workers: int | None
-    policy: str
-    fat: int
-    retries: int
-    timeout: float | None
-    max_failures: int | None
-    skip_done: bool
-    directory: str | None
-    json: bool
-    quiet: bool = False
-
-    def of_dagman(self) -> Asked:
-        """The same where DAGMan runs all of it."""
-        slots = self.settings().slots
-        return Asked(slots, self.policy, self.retries, self.timeout, self.directory, self.json)
-
-    def settings(self, policy: str | None = None) -> Settings:
-        """The same in the library's words, or with another policy."""
-        return Settings(
-            workers=self.workers,
-            policy=policy or self.policy,
-            size=self.fat,
-            retries=Retries(most=self.retries),
-            timeout=self.timeout,
-            most_failures=float("inf") if self.max_failures is None else self.max_failures,
-            skip_done=self.skip_done,
-            directory=self.directory,
-        )
 
 
 def flow_of_run(folder: str | None) -> Workflow:
@@ -84,7 +45,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
     with closing(RunFolder(place)) as folder:
         folder.describe(flow)
         if request.on == "htcondor-dagman":
-            return by_dagman(flow, request.of_dagman(), folder)
+            return by_dagman(flow, request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = begun(flow, request.on, request.settings(), folder)
         if not len(flow) or resumed.kept < len(flow):
@@ -138,19 +99,11 @@ def interruptible(runner: Runner) -> Iterator[None]:
             runner.abort()
             return
         count = len(runner.running)
-        tell(
-            [
-                f"nothing more is begun; {count} running task{'' if count == 1 else 's'} may end; press again to stop them"
-            ]
-        )
+        tell([f"nothing more is begun; {counted(count, 'running task')} may end; press again to stop them"])
         runner.stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with heeding(stop, signal.SIGINT, signal.SIGTERM):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _resumed(resumed: Resumed, place: str) -> list[str]:
@@ -173,7 +126,9 @@ def _told(runner: Runner, result: Result, place: str, request: RunRequest, repor
     game = result.execution
     left = len(game.dag) - len(game.executed) - len(result.failed) - len(game.futile)
     if request.json:
-        print_json(document(result, place, request) | {"report": report})
+        failed = {str(task): str(why) for task, why in result.failed.items()}
+        ended = Ended(len(game.dag), result.seconds, place, report)
+        print_json(request.document(len(game.executed), failed, list(map(str, game.futile)), ended))
     else:
         print_lines([*_failures(runner, result), _sentence(result, place, report)])
     if runner.store is not None and runner.store.error is not None:
@@ -182,21 +137,6 @@ def _told(runner: Runner, result: Result, place: str, request: RunRequest, repor
         tell([f"eligo run --resume {place} goes on"])
         return INTERRUPTED if len(result.failed) < runner.most_failures else FAILED
     return 0 if result.ok else FAILED
-
-
-def document(result: Result, place: str, request: RunRequest) -> dict[str, Any]:
-    """What JSON says of a run."""
-    game = result.execution
-    return {
-        "tasks": len(game.dag),
-        "done": len(game.executed),
-        "failed": {str(task): str(why) for task, why in result.failed.items()},
-        "futile": [str(task) for task in game.futile],
-        "seconds": result.seconds,
-        "makespan": result.seconds,
-        "run": place,
-        "policy": request.policy,
-    }
 
 
 def _sentence(result: Result, place: str, report: str | None) -> str:

@@ -155,23 +155,28 @@ def begun(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
     """A run of a workflow's commands in a folder, ready to go on from what was done there."""
-    place = folder.place_of(flow, settings.directory)
-    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
-    commands, needs = Commands(flow, place, folder.logs, mark), needs_of(flow)
-    commands.check()
     if on == "local":
         _check_room(flow, settings.slots)
-    commands.make_folders()
+    commands, needs = commands_in(folder, flow, settings.directory), needs_of(flow)
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
     with ended_where_wrong(engine):
         resumed = folder.resume(flow, engine)
         if settings.skip_done:
-            up_to_date(flow, resumed.execution, place)
+            up_to_date(flow, resumed.execution, commands.folder)
         effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
         order = folder.planned(flow, effort) if settings.policy in PLANNED else None
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
+
+
+def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
+    """What the tasks of a workflow run, which each must have, with a place for what they print."""
+    mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
+    commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark)
+    commands.check()
+    commands.make_folders()
+    return commands
 
 
 def _check_room(flow: Workflow, cores: int) -> None:

@@ -41,7 +41,7 @@ class Attempt(NamedTuple):
 
 
 class Store:
-    """The file of a run that is under way; `add` and `journal` return at once, `flush` once all is on the disk."""
+    """The file of a run that is under way; `add` and `note` return at once, `flush` once all is on the disk."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)

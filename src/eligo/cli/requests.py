@@ -1,0 +1,56 @@
+"""What is asked of `eligo run`, and what programs are told of it, whoever runs the tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from eligo.running import Retries, Settings
+
+FAILED, INTERRUPTED = 1, 130  # exit codes
+MOST_SHOWN = 5  # failures that are told one by one
+
+
+class Ended(NamedTuple):
+    """How many tasks a run has, how long it took, and where its folder and its report are."""
+
+    tasks: int
+    seconds: float
+    run: str
+    report: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What is asked of `eligo run`."""
+
+    folder: str | None
+    on: str
+    workers: int | None
+    policy: str
+    fat: int
+    retries: int
+    timeout: float | None
+    max_failures: int | None
+    skip_done: bool
+    directory: str | None
+    json: bool
+    quiet: bool = False
+
+    def settings(self, policy: str | None = None) -> Settings:
+        """The same in the library's words, or with another policy."""
+        return Settings(
+            workers=self.workers,
+            policy=policy or self.policy,
+            size=self.fat,
+            retries=Retries(most=self.retries),
+            timeout=self.timeout,
+            most_failures=float("inf") if self.max_failures is None else self.max_failures,
+            skip_done=self.skip_done,
+            directory=self.directory,
+        )
+
+    def document(self, done: int, failed: Mapping[str, str], futile: Sequence[str], ended: Ended) -> dict[str, Any]:
+        """What JSON says of a run, whoever ran it."""
+        known = {"tasks": ended.tasks, "done": done, "failed": dict(failed), "futile": list(futile)}
+        times = {"seconds": ended.seconds, "makespan": ended.seconds}
+        return known | times | {"run": ended.run, "policy": self.policy, "report": ended.report}
