@@ -45,7 +45,7 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        self._lock = _locked(self.path + ".lock")
+        self._lock = locked(f"{self.path}.lock", f"{self.path}: this run is under way already, in another process")
         self._database = _opened(self.path)
         self._moves, self._first = array("q"), self._count()
         self._attempts: list[Attempt] = []
@@ -244,7 +244,7 @@ def _schema() -> str:
     return files("eligo.stores").joinpath("runs.sql").read_text("utf-8")
 
 
-def _locked(path: str) -> int:
+def locked(path: str, refusal: str) -> int:
     """Hold a lock file as long as the process lives; whoever comes second is refused."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     for wait in (*LOOKED_AT, None):
@@ -255,4 +255,4 @@ def _locked(path: str) -> int:
             if wait is not None:
                 time.sleep(wait)
     os.close(descriptor)
-    raise InputError(f"{path.removesuffix('.lock')}: this run is under way already, in another process")
+    raise InputError(refusal)

@@ -1,0 +1,242 @@
+"""What a server keeps: the rows, what changes of them at once, and what a store of them does.
+
+A server's answer is sent once the changes behind it are kept. What is kept is all that a server needs to go on after its
+death: the journal of every workflow, who has what, what came of it, and who the clients are.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+
+class WorkflowRow(NamedTuple):
+    """A workflow that was submitted."""
+
+    id: str
+    key: str
+    name: str
+    owner: str
+    share: float
+    policy: str
+    settings: str
+    state: str
+    made: float
+    document: bytes
+    plan: bytes | None
+
+
+class Lease(NamedTuple):
+    """A task that a client has. The number is one more for every lease of its workflow; the secret nobody can guess."""
+
+    workflow: str
+    number: int
+    task: int
+    attempt: int
+    client: str
+    secret: str
+    key: str
+    part: int
+    since: float
+
+    @property
+    def id(self) -> str:
+        """How its holder names it."""
+        return f"{self.workflow}.{self.number}.{self.secret}"
+
+
+class Outcome(NamedTuple):
+    """What came of a lease that is no more; the answer is what its holder was told, or "expired"."""
+
+    workflow: str
+    number: int
+    task: int
+    attempt: int
+    client: str
+    secret: str
+    began: float
+    ended: float
+    answer: str
+    failure: str | None = None
+    code: int | None = None
+    memory: int | None = None
+    digest: str | None = None
+    tail: str | None = None
+    saved: int = 0
+
+
+class FileRow(NamedTuple):
+    """A file of a workflow that is there."""
+
+    workflow: str
+    name: str
+    sha256: str
+    size: int
+
+
+class ClientRow(NamedTuple):
+    """A client, and what is thought of it."""
+
+    id: str
+    name: str
+    cores: float
+    made: float
+    seen: float
+    approved: bool
+    quota: float
+    streak: int
+    pauses: int
+    paused: float
+    valid: int
+    done: int
+    failed: int
+    lost: int
+    work: float
+    seconds: float
+
+
+class TokenRow(NamedTuple):
+    """What is known of a token: never the token itself."""
+
+    hash: str
+    scopes: str
+    client: str | None
+    name: str
+    made: float
+    expires: float | None
+    revoked: bool
+
+
+class Moves(NamedTuple):
+    """Moves of one workflow, from the first of them on."""
+
+    workflow: str
+    first: int
+    moves: "array[int]"
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to be kept at once, all or nothing, in this order."""
+
+    workflows: list[WorkflowRow] = field(default_factory=list)
+    #: the state of a workflow, and the order of its plan
+    states: list[tuple[str, str]] = field(default_factory=list)
+    plans: list[tuple[str, bytes]] = field(default_factory=list)
+    moves: list[Moves] = field(default_factory=list)
+    leases: list[Lease] = field(default_factory=list)
+    #: leases that are no more: workflow and number
+    ended: list[tuple[str, int]] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    files: list[FileRow] = field(default_factory=list)
+    #: workflow, task, signature
+    signatures: list[tuple[str, str, str]] = field(default_factory=list)
+    clients: list[ClientRow] = field(default_factory=list)
+    tokens: list[TokenRow] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in KINDS)
+
+    def workflows_touched(self) -> set[str]:
+        """The workflows that something is kept of."""
+        rows = (
+            self.states,
+            self.plans,
+            self.moves,
+            self.leases,
+            self.ended,
+            self.outcomes,
+            self.files,
+            self.signatures,
+        )
+        return {row[0] for kind in rows for row in kind}
+
+
+#: the kinds of changes, in the order in which they are kept
+KINDS = tuple(each.name for each in fields(Changes))
+
+
+class Tally(NamedTuple):
+    """How often a task was tried so far: in all, ended badly, and lost; and what clients it is not to go to said of it."""
+
+    tries: int = 0
+    failures: int = 0
+    losses: int = 0
+
+
+class ServiceStore(Protocol):
+    """Keeps what a server must not forget. One thread writes; the others only look."""
+
+    def commit(self, changes: Sequence[Changes]) -> None:
+        """Keep all of it or nothing; on the disk when this returns. `OSError` where that cannot be done now."""
+        ...
+
+    def workflows(self) -> list[WorkflowRow]:
+        """Every workflow, the first submitted first; documents of those that have ended are empty."""
+        ...
+
+    def document(self, workflow: str) -> bytes:
+        """The document of a workflow."""
+        ...
+
+    def moves(self, workflow: str) -> "array[int]":
+        """Every move of a workflow."""
+        ...
+
+    def leases(self, workflow: str) -> list[Lease]:
+        """Who has what of a workflow."""
+        ...
+
+    def last_number(self, workflow: str) -> int:
+        """The largest number that a lease of a workflow ever had."""
+        ...
+
+    def tallies(self, workflow: str) -> dict[int, Tally]:
+        """How often each task was tried that has any outcome but one that was accepted."""
+        ...
+
+    def votes(self, workflow: str) -> list[tuple[int, str, str]]:
+        """The results that wait for others to agree: task, client, digest."""
+        ...
+
+    def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
+        """The digest of every result that was accepted, by task."""
+        ...
+
+    def outcome(self, workflow: str, number: int) -> Outcome | None:
+        """What came of a lease."""
+        ...
+
+    def outcomes(self, workflow: str) -> Iterator[Outcome]:
+        """Everything that came of a workflow's leases, in order of their numbers."""
+        ...
+
+    def files(self, workflow: str) -> list[FileRow]:
+        """The files of a workflow that are there."""
+        ...
+
+    def signatures(self, workflow: str) -> dict[str, str]:
+        """The signatures of a workflow's tasks, by task."""
+        ...
+
+    def clients(self) -> list[ClientRow]:
+        """Every client."""
+        ...
+
+    def tokens(self) -> list[TokenRow]:
+        """Every token."""
+        ...
+
+    def facts(self) -> dict[str, str]:
+        """What else is known."""
+        ...
+
+    def backup(self, path: str | Path) -> None:
+        """A copy as of one moment, while the store is used."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
