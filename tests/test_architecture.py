@@ -21,7 +21,7 @@ LEVELS = {
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
     "running": 8,
-    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "plotting": 9, "explaining": 9, "reproducing": 9, "server": 9,
     "cli": 10,
 }  # fmt: skip
 FOUNDATION = ["version", "errors", "kernels", "rows", "names", "dag", "workflow", "estimating"]
@@ -34,6 +34,9 @@ OPTIONAL = {
     "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
     "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
+    "starlette": ("server",), "uvicorn": ("server",), "httptools": ("server",), "msgspec": ("server",),
+    "prometheus_client": ("server",), "cryptography": ("server", "client.trusting"),
+    "psycopg": ("stores.serving_postgres",),
 }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""The server: tasks handed out to clients that nobody controls, over HTTP."""
