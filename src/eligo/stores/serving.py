@@ -213,6 +213,10 @@ class ServiceStore(Protocol):
         """Everything that came of a workflow's leases, in order of their numbers."""
         ...
 
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[Outcome]:
+        """At most so many of them, from this number on."""
+        ...
+
     def files(self, workflow: str) -> list[FileRow]:
         """The files of a workflow that are there."""
         ...

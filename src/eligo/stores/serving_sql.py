@@ -121,6 +121,13 @@ class SqlStore:
         """See `ServiceStore`."""
         return map(Outcome._make, self._table(Outcome, "outcome", workflow))
 
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[Outcome]:
+        """See `ServiceStore`."""
+        columns = ", ".join(Outcome._fields)
+        order = "workflow = ? AND number >= ? ORDER BY number LIMIT ?"
+        statement = f"SELECT {columns} FROM outcome WHERE {order}"  # noqa: S608
+        return list(map(Outcome._make, self._rows(statement, (workflow, first, most))))
+
     def files(self, workflow: str) -> list[FileRow]:
         """See `ServiceStore`."""
         return list(map(FileRow._make, self._table(FileRow, "file", workflow, "name")))
