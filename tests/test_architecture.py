@@ -34,6 +34,7 @@ OPTIONAL = {
     "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
     "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
+    "psycopg": ("stores.serving_postgres",),
 }  # fmt: skip
 
 
