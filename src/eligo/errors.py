@@ -10,6 +10,7 @@ EligoError
 │   └── StateError        no execution stands there: carries the task and the parent that is not executed
 ├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
 ├── TaskFailedError       a task that was run failed: carries it, and what came of the others
+├── NotHeldError          workflows that another server holds now: carries their ids
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
 
@@ -135,6 +136,14 @@ class TaskFailedError(EligoError):
     def __init__(self, task: Any, why: str, result: Any = None) -> None:
         self.task, self.result = task, result
         super().__init__(f"task {shorten(task)!r} failed: {why}")
+
+
+class NotHeldError(EligoError):
+    """Something was to be kept of `workflows` that this server does not hold, or not any more: nothing of it was kept."""
+
+    def __init__(self, workflows: Iterable[str]) -> None:
+        self.workflows = tuple(sorted(workflows))
+        super().__init__(f"this server does not hold {', '.join(map(shorten, self.workflows))}: another one does")
 
 
 def is_amount(value: object) -> bool:

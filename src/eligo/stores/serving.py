@@ -105,7 +105,9 @@ class TokenRow(NamedTuple):
     name: str
     made: float
     expires: float | None
-    revoked: bool
+    revoked: float | None
+    #: whether it waits for approval, is approved or refused
+    state: str
 
 
 class Moves(NamedTuple):
@@ -154,6 +156,8 @@ class Changes:
         return {row[0] for kind in rows for row in kind}
 
 
+#: seconds for which a server holds a workflow that it takes
+HELD = 30.0
 #: the kinds of changes, in the order in which they are kept
 KINDS = tuple(each.name for each in fields(Changes))
 
@@ -167,10 +171,38 @@ class Tally(NamedTuple):
 
 
 class ServiceStore(Protocol):
-    """Keeps what a server must not forget. One thread writes; the others only look."""
+    """Keeps what a server must not forget. One thread writes; the others only look.
+
+    Several servers may be at one database. Each then holds workflows, by the clock of the database and no other: what a
+    server keeps of a workflow is refused once another one holds that. What lies in a file is held by the one server there.
+    """
+
+    #: what its user should know of it, if anything
+    remark: str | None
 
     def commit(self, changes: Sequence[Changes]) -> None:
-        """Keep all of it or nothing; on the disk when this returns. `OSError` where that cannot be done now."""
+        """Keep all of it or nothing; on the disk when this returns. New workflows are held by who submits them.
+
+        `OSError` where that cannot be done now: the same changes may be given again, also with others, and are never kept
+        twice. `InputError` where it never can: a row that is there already, or a text with a NUL character in it.
+        `NotHeldError` where another server holds one of the workflows.
+        """
+        ...
+
+    def hold(self, workflow: str) -> int | None:
+        """Take a workflow for `HELD` seconds if nobody holds it; how often it changed hands, or None if another has it."""
+        ...
+
+    def keep_holding(self, seconds: float) -> set[str]:
+        """Hold all that this server holds for so many seconds from now; gives what that is."""
+        ...
+
+    def let_go(self) -> None:
+        """Hold nothing any more: others may take it at once."""
+        ...
+
+    def holders(self) -> dict[str, str]:
+        """The address of the server that holds a workflow, by workflow."""
         ...
 
     def workflows(self) -> list[WorkflowRow]:

@@ -7,8 +7,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
+from eligo.errors import InputError
 from eligo.stores.serving import (
     KINDS,
     Changes,
@@ -24,30 +25,57 @@ from eligo.stores.serving import (
 from eligo.stores.sqlite import unpacked_numbers
 
 
-def _inserted(table: str, columns: Sequence[str], keys: Sequence[str] = ()) -> str:
-    """A statement that inserts rows; where they are there already, by *keys*, they become as these."""
-    values = ", ".join("?" * len(columns))
-    text = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - our own words
-    if not keys:
-        return text
-    changed = ", ".join(f"{column} = excluded.{column}" for column in columns if column not in keys)
-    return f"{text} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changed}"
+class Keeping(NamedTuple):
+    """How a kind of change is kept: in which table, what of it, and by which columns a row is known.
+
+    Rows are inserted where *verb* says so; "put" also changes those that are there already.
+    """
+
+    verb: str
+    table: str
+    columns: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+
+    def statement(self) -> str:
+        """The statement for one row."""
+        given = " AND ".join(f"{key} = ?" for key in self.keys)
+        if self.verb == "delete":
+            return f"DELETE FROM {self.table} WHERE {given}"  # noqa: S608 - our own words, here and below
+        if self.verb == "update":
+            return f"UPDATE {self.table} SET {self.columns[0]} = ? WHERE {given}"  # noqa: S608
+        values = ", ".join("?" * len(self.columns))
+        return f"INSERT INTO {self.table} ({', '.join(self.columns)}) VALUES ({values}){self.otherwise()}"  # noqa: S608
+
+    def otherwise(self) -> str:
+        """What becomes of a row that is there already: it becomes as this one."""
+        if self.verb != "put":
+            return ""
+        changed = ", ".join(f"{column} = excluded.{column}" for column in self.columns if column not in self.keys)
+        return f" ON CONFLICT ({', '.join(self.keys)}) DO UPDATE SET {changed}"
+
+    def last(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """Of rows that are known by the same values only the last, which is what would be left of them."""
+        if self.verb in {"insert", "delete"}:
+            return list(rows)
+        where = [self.columns.index(key) for key in self.keys]
+        return list({tuple(row[i] for i in where): row for row in rows}.values())
 
 
+_NUMBERED = ("workflow", "number")
 #: how each kind of change is kept
 KEEPING = {
-    "workflows": _inserted("workflow", WorkflowRow._fields),
-    "states": "UPDATE workflow SET state = ? WHERE id = ?",
-    "plans": "UPDATE workflow SET plan = ? WHERE id = ?",
-    "moves": _inserted("journal", Moves._fields),
-    "leases": _inserted("lease", Lease._fields),
-    "ended": "DELETE FROM lease WHERE workflow = ? AND number = ?",
-    "outcomes": _inserted("outcome", Outcome._fields, ("workflow", "number")),
-    "files": _inserted("file", FileRow._fields, ("workflow", "name")),
-    "signatures": _inserted("signature", ("workflow", "task", "signature"), ("workflow", "task")),
-    "clients": _inserted("client", ClientRow._fields, ("id",)),
-    "tokens": _inserted("token", TokenRow._fields, ("hash",)),
-    "facts": _inserted("fact", ("name", "value"), ("name",)),
+    "workflows": Keeping("insert", "workflow", WorkflowRow._fields),
+    "states": Keeping("update", "workflow", ("state", "id"), ("id",)),
+    "plans": Keeping("update", "workflow", ("plan", "id"), ("id",)),
+    "moves": Keeping("insert", "journal", Moves._fields),
+    "leases": Keeping("insert", "lease", Lease._fields),
+    "ended": Keeping("delete", "lease", _NUMBERED, _NUMBERED),
+    "outcomes": Keeping("put", "outcome", Outcome._fields, _NUMBERED),
+    "files": Keeping("put", "file", FileRow._fields, ("workflow", "name")),
+    "signatures": Keeping("put", "signature", ("workflow", "task", "signature"), ("workflow", "task")),
+    "clients": Keeping("put", "client", ClientRow._fields, ("id",)),
+    "tokens": Keeping("put", "token", TokenRow._fields, ("hash",)),
+    "facts": Keeping("put", "fact", ("name", "value"), ("name",)),
 }
 _ENDED = "state NOT IN ('running', 'paused')"
 WORKFLOWS = f"""SELECT id, key, name, owner, share, policy, settings, state, made,
@@ -62,7 +90,7 @@ VOTES = "SELECT task, client, digest FROM outcome WHERE workflow = ? AND answer 
 
 
 class SqlStore:
-    """A store in a database that speaks SQL; `_rows` and `_write` are the database's own."""
+    """A store in a database that speaks SQL: what it is asked; `_rows` and all that writes are the database's own."""
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows that a question is answered with."""
@@ -140,12 +168,14 @@ class SqlStore:
     def clients(self) -> list[ClientRow]:
         """See `ServiceStore`."""
         statement = f"SELECT {', '.join(ClientRow._fields)} FROM client ORDER BY made, id"  # noqa: S608
-        return list(map(ClientRow._make, self._rows(statement)))
+        found = map(ClientRow._make, self._rows(statement))
+        return [row._replace(approved=bool(row.approved)) for row in found]
 
     def tokens(self) -> list[TokenRow]:
         """See `ServiceStore`."""
         statement = f"SELECT {', '.join(TokenRow._fields)} FROM token ORDER BY made, hash"  # noqa: S608
-        return list(map(TokenRow._make, self._rows(statement)))
+        found = map(TokenRow._make, self._rows(statement))
+        return [row._replace(revoked=bool(row.revoked)) for row in found]
 
     def facts(self) -> dict[str, str]:
         """See `ServiceStore`."""
@@ -157,23 +187,34 @@ class SqlStore:
         return self._rows(statement, (workflow,))
 
 
-def statements(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any]]]]:
-    """What is to be written, in order: each statement with its rows."""
+def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any]]]]:
+    """What is to be written, in order: each kind with its rows, their values in the order of its columns."""
     for kind in KINDS:
         rows: list[Any] = list(chain.from_iterable(getattr(one, kind) for one in changes))
         if rows:
-            yield KEEPING[kind], _told(kind, rows)
+            told = KEEPING[kind].last(_told(kind, rows))
+            _check_texts(told)
+            yield kind, told
 
 
 def _told(kind: str, rows: list[Any]) -> list[Any]:
-    """The values of rows in the order of their statement."""
+    """The values of rows in the order of their columns."""
     if kind == "moves":
         return [(row.workflow, row.first, row.moves.tobytes()) for row in rows]
     if kind in {"states", "plans"}:
         return [(value, workflow) for workflow, value in rows]
-    if kind == "clients":
-        return list({row.id: row for row in rows}.values())
     return rows
+
+
+def _check_texts(rows: list[Sequence[Any]]) -> None:
+    """Refuse a text that not every database keeps."""
+    texts = "".join([value for row in rows for value in row if type(value) is str])
+    if "\0" in texts:
+        raise InputError("a text with a NUL character in it cannot be kept")
+    try:
+        texts.encode()
+    except UnicodeEncodeError:
+        raise InputError("a text with half of a surrogate pair in it cannot be kept") from None
 
 
 def steps_after(folder: str, version: int) -> Iterator[tuple[int, str]]:

@@ -4,30 +4,40 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from eligo.errors import InputError
 from eligo.stores.serving import Changes
-from eligo.stores.serving_sql import SqlStore, newest, statements, steps_after
+from eligo.stores.serving_sql import KEEPING, SqlStore, newest, steps_after, to_keep
 from eligo.stores.sqlite import MOST_BUSY, locked
 
 STEPS = "sqlite_steps"
+STATEMENTS = {kind: keeping.statement() for kind, keeping in KEEPING.items()}
+#: the first version without a fault that two connections which write at once can hit (sqlite.org/wal.html#walresetbug)
+SOUND = (3, 51, 3)
+OLD = "SQLite {} has a fault that can damage files where two programs write: let nothing else write this server's file"
+#: what no second try would cure
+REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError)
 
 
 class SqliteServiceStore(SqlStore):
-    """A server's state in a file; a second server on it is refused."""
+    """A server's state in a file; a second server on it is refused, so this one holds every workflow, at its *address*."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
-        try:
-            self._lock = locked(f"{self.path}.lock", f"{self.path}: another server is at this file already")
-            self._writing = _opened(self.path)
-            self._reading = _looking(self.path)
-        except (sqlite3.Error, OSError) as error:
-            raise InputError(f"{self.path}: a server cannot keep its state here: {error}") from None
+    def __init__(self, path: str | Path, address: str = "") -> None:
+        self.path, self.address = str(path), address
+        self.remark = None if sqlite3.sqlite_version_info >= SOUND else OLD.format(sqlite3.sqlite_version)
+        with ExitStack() as opened:
+            try:
+                self._lock = locked(f"{self.path}.lock", f"{self.path}: another server is at this file already")
+                opened.callback(os.close, self._lock)
+                self._writing = opened.enter_context(closing(_opened(self.path)))
+                self._reading = opened.enter_context(closing(_looking(self.path)))
+            except (sqlite3.Error, OSError) as error:
+                raise InputError(f"{self.path}: a server cannot keep its state here: {error}") from None
+            self._open = opened.pop_all()
         self._looks = threading.Lock()
 
     def commit(self, changes: Sequence[Changes]) -> None:
@@ -35,17 +45,38 @@ class SqliteServiceStore(SqlStore):
         database = self._writing
         try:
             database.execute("BEGIN IMMEDIATE")
-            for statement, rows in statements(changes):
-                database.executemany(statement, rows)
+            for kind, rows in to_keep(changes):
+                database.executemany(STATEMENTS[kind], rows)
             database.execute("COMMIT")
+        except REFUSED as error:
+            raise InputError(f"{self.path}: this cannot be kept: {error}") from None
         except sqlite3.Error as error:
+            raise OSError(f"{self.path}: cannot be written: {error}") from error
+        finally:
             if database.in_transaction:
                 database.execute("ROLLBACK")
-            raise OSError(f"{self.path}: cannot be written: {error}") from error
+
+    def hold(self, workflow: str) -> int | None:
+        """See `ServiceStore`."""
+        return 1
+
+    def keep_holding(self, seconds: float) -> set[str]:
+        """See `ServiceStore`."""
+        return set(self.holders())
+
+    def let_go(self) -> None:
+        """See `ServiceStore`."""
+
+    def holders(self) -> dict[str, str]:
+        """See `ServiceStore`."""
+        return {workflow: self.address for (workflow,) in self._rows("SELECT id FROM workflow")}
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
-        with self._looks:
-            return self._reading.execute(statement, values).fetchall()
+        try:
+            with self._looks:
+                return self._reading.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self.path}: cannot be read: {error}") from error
 
     def backup(self, path: str | Path) -> None:
         """See `ServiceStore`."""
@@ -53,9 +84,7 @@ class SqliteServiceStore(SqlStore):
 
     def close(self) -> None:
         """See `ServiceStore`."""
-        self._reading.close()
-        self._writing.close()
-        os.close(self._lock)
+        self._open.close()
 
 
 def back_up(path: str | Path, copy: str | Path) -> None:
@@ -68,24 +97,32 @@ def back_up(path: str | Path, copy: str | Path) -> None:
     Path(part).unlink(missing_ok=True)
     try:
         with closing(_looking(str(path))) as source, closing(sqlite3.connect(part)) as target:
-            source.backup(target, pages=1000, sleep=0.001)
+            source.backup(target)  # in one go: what is written between two steps would begin it anew
         os.replace(part, copy)
     except (sqlite3.Error, OSError) as error:
         raise InputError(f"{copy}: the copy cannot be made: {error}") from None
 
 
 def _opened(path: str) -> sqlite3.Connection:
-    """The connection that writes, with the database brought up to date, step after step, each whole or not at all."""
+    """The connection that writes, and alone moves the log into the file; the database is brought up to date."""
     database = sqlite3.connect(path, timeout=MOST_BUSY, check_same_thread=False, isolation_level=None)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        _bring_up_to_date(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _bring_up_to_date(database: sqlite3.Connection, path: str) -> None:
+    """Step after step, each whole or not at all."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version > newest(STEPS):
-        database.close()
         raise InputError(f"{path}: this server's file was made by a newer eligo")
     for number, text in steps_after(STEPS, version):
         database.executescript(f"BEGIN IMMEDIATE; {text} PRAGMA user_version = {number}; COMMIT;")
-    return database
 
 
 def _looking(path: str) -> sqlite3.Connection:
@@ -93,4 +130,5 @@ def _looking(path: str) -> sqlite3.Connection:
     address = f"file:{quote(path)}?mode=ro"
     database = sqlite3.connect(address, timeout=MOST_BUSY, uri=True, check_same_thread=False, isolation_level=None)
     database.execute("PRAGMA query_only = 1")
+    database.execute("PRAGMA wal_autocheckpoint = 0")
     return database

@@ -1,0 +1,28 @@
+"""Where a server keeps its state, by name."""
+
+from importlib import import_module
+
+from eligo.errors import InputError
+from eligo.stores.serving import ServiceStore
+from eligo.stores.serving_sqlite import SqliteServiceStore
+
+SCHEMES = ("postgresql://", "postgres://")
+ENDING = ".db"
+
+
+def service_store(where: str, address: str = "") -> ServiceStore:
+    """The store at `FILE.db` or `postgresql://...`, for the server that is found at an address; see its `remark`."""
+    if where.startswith(SCHEMES):
+        return _postgres(where, address)
+    if where.endswith(ENDING) and "://" not in where:
+        return SqliteServiceStore(where, address)
+    raise InputError(f"{where}: a server keeps its state in FILE{ENDING} or in {SCHEMES[0]}USER@HOST/DATABASE")
+
+
+def _postgres(where: str, address: str) -> ServiceStore:
+    try:
+        home = import_module("eligo.stores.serving_postgres")
+    except ImportError:
+        raise InputError('PostgreSQL needs psycopg: pip install "eligo[postgres]"') from None
+    store: ServiceStore = home.PostgresServiceStore(where, address)
+    return store
