@@ -10,6 +10,7 @@ from typing import Any
 from eligo.errors import InputError
 from eligo.formats.reading import parse
 from eligo.server.asking import Request
+from eligo.server.entering import Entrance
 from eligo.server.http import Address, Call
 from eligo.server.packing import unpacked_flow
 from eligo.server.preparing import Wishes, prepared
@@ -63,10 +64,7 @@ class Api:
 
     desk: Desk
     store: ServiceStore
-    #: makes a token for a client that enrolled, where clients need one
-    admit: Callable[[Call, str], str | None] = lambda call, client: None
-    #: whether whoever enrols waits until somebody approves
-    approving: bool = False
+    entrance: Entrance
     metrics: Callable[[], bytes] = lambda: b""
     openapi: Callable[[], bytes] = lambda: b"{}"
 
@@ -79,9 +77,9 @@ class Api:
     async def enrol(self, call: Call) -> EnrolledWords:
         """A new client."""
         self.desk.keeper.check()
-        approved = not self.approving
+        approved = self.entrance.admits(call.caller)
         client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
-        token = self.admit(call, client.id)
+        token = self.entrance.token_for(client, approved)
         await self.desk.settle()
         return EnrolledWords(client.id, approved, token)
 
@@ -120,7 +118,9 @@ class Api:
 
     async def _let(self, call: Call, approved: bool) -> DoneWords:
         self.desk.keeper.check()
-        self._service.approve(self._client(call).id, approved)
+        client = self._client(call)
+        self._service.approve(client.id, approved)
+        self.entrance.decide(client.id, approved)
         await self.desk.settle()
         return DoneWords()
 

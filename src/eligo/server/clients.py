@@ -43,6 +43,8 @@ class Client:
     seconds: float = 0.0
     #: how many tasks it has
     holds: int = 0
+    #: whether it was told that nothing more comes
+    dismissed: bool = False
 
     def room(self, now: float, holds: int | None = None) -> int:
         """How many tasks it may get now beside those it has."""

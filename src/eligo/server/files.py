@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from eligo.errors import InputError
 from eligo.server.refusing import RefusedError
 
 NAME = re.compile(r"[0-9a-f]{64}")
@@ -93,6 +94,22 @@ class Blobs:
         except OSError as error:
             self.forget(sha256, more, shared)
             raise full_or_broken(error) from error
+
+    def add(self, path: str | Path) -> tuple[str, int]:
+        """Take in a file of this machine; its hash and size."""
+        try:
+            with Path(path).open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                size = file.tell()
+                if self.size(sha256) is None:
+                    file.seek(0)
+                    incoming = self.begin(sha256, 0, size)
+                    for piece in pieces(file, size):
+                        incoming.write(piece)
+                    incoming.finish()
+        except OSError as error:
+            raise InputError(f"{path}: this cannot be read, and tasks need it: {error.strerror}") from None
+        return sha256, size
 
     def hasher(self, sha256: str, upto: int) -> Any:
         """What hashes a file that is gone on with, having seen what is there."""

@@ -3,6 +3,7 @@
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Literal
 
 from eligo.allocating import Ask
 from eligo.server.asking import Granted, Request, Ticket
@@ -22,8 +23,8 @@ class Requests:
 
     def __init__(self, books: Books) -> None:
         self.books = books
-        #: whether nothing new is handed out
-        self.draining = False
+        #: "pause" where nothing new is handed out for now, "stop" where nothing ever is
+        self.draining: Literal["pause", "stop"] | None = None
         self._keys: OrderedDict[tuple[str, str], list[Granted]] = OrderedDict()  # what each request got
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
@@ -46,7 +47,7 @@ class Requests:
         if (client.id, key) in self._keys:
             ticket.grants = [again for grant in self._keys[client.id, key] if (again := _still_out(grant)).leases]
         elif self.draining:
-            ticket.stop = True
+            self._dismiss(ticket)
         elif not client.room(now):
             ticket.away = max(client.paused - now, OVER) if client.approved else OVER
         else:
@@ -87,9 +88,14 @@ class Requests:
             return []
         late = [ticket for ticket in self.waiting if not ticket.grants and (self.draining or ticket.until <= now)]
         for ticket in late:
-            ticket.stop = self.draining
+            if self.draining:
+                self._dismiss(ticket)
         self._soonest = min((ticket.until for ticket in self.waiting if ticket.until > now), default=INFINITE)
         return late
+
+    def _dismiss(self, ticket: Ticket) -> None:
+        ticket.stop = ticket.client.dismissed = self.draining == "stop"
+        ticket.away = OVER
 
     def _copies_due(self) -> bool:
         return any(

@@ -94,6 +94,11 @@ class Desk:
             self.keeper.kept().add_done_callback(_ignored)
         self._serve()
 
+    def drain(self, stop: bool = False) -> None:
+        """Hand out nothing more; those who wait are told to come again, or, where *stop*, that nothing more comes."""
+        self.service.requests.draining = "stop" if stop else "pause"
+        self.wake()
+
     def close(self) -> None:
         """Answer nobody any more."""
         self._ticking.cancel()

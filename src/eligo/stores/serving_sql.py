@@ -174,8 +174,7 @@ class SqlStore:
     def tokens(self) -> list[TokenRow]:
         """See `ServiceStore`."""
         statement = f"SELECT {', '.join(TokenRow._fields)} FROM token ORDER BY made, hash"  # noqa: S608
-        found = map(TokenRow._make, self._rows(statement))
-        return [row._replace(revoked=bool(row.revoked)) for row in found]
+        return list(map(TokenRow._make, self._rows(statement)))
 
     def facts(self) -> dict[str, str]:
         """See `ServiceStore`."""
