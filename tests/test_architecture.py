@@ -20,7 +20,7 @@ LEVELS = {
     "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "scheduling": 5,
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
-    "running": 8,
+    "running": 8, "client": 8,
     "plotting": 9, "explaining": 9, "reproducing": 9,
     "cli": 10,
 }  # fmt: skip
@@ -34,6 +34,7 @@ OPTIONAL = {
     "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
     "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
+    "cryptography": ("client.trusting",),
 }  # fmt: skip
 
 
