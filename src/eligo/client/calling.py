@@ -138,7 +138,7 @@ class Calls:
         try:
             return self._exchange(sending, read)
         except (ConnectionError, http.client.BadStatusLine):
-            if kept is None or self._cut:
+            if kept is None or self._cut or sending.method == "PUT":  # of a part, some may have arrived
                 raise
         return self._exchange(sending, read)
 

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ class Leases:
     def __init__(self, calls: Calls) -> None:
         self._calls, self._lock = calls, threading.Lock()
         self._gone = dict[str, bool]()
-        self._seconds, self._closed = USUAL_LEASE, threading.Event()
+        self._seconds, self._changed, self._closed = USUAL_LEASE, threading.Event(), False
         self._thread = threading.Thread(target=self._beat, name="eligo leases", daemon=True)
 
     def start(self) -> None:
@@ -30,8 +31,9 @@ class Leases:
         """Renew these from now on; each lasts so many seconds."""
         with self._lock:
             self._gone |= dict.fromkeys(leases, False)
-            if isinstance(seconds, int | float) and seconds > 0:
+            if isinstance(seconds, int | float) and seconds > 0 and seconds != self._seconds:
                 self._seconds = max(float(seconds), SHORTEST_LEASE)
+                self._changed.set()
 
     def drop(self, lease: str) -> None:
         """Do not renew this one any more."""
@@ -44,19 +46,23 @@ class Leases:
 
     def close(self) -> None:
         """Renew nothing any more."""
-        self._closed.set()
+        self._closed = True
+        self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _beat(self) -> None:
         """Renew at a third of the lease; while the server is away, a little sooner, each client at a time of its own."""
-        wait = self._seconds / 3
-        while not self._closed.wait(min(wait, self._seconds / 3)):
-            wait = self._seconds / 3
+        last, share = time.monotonic(), 1.0
+        while not self._closed:
+            if self._changed.wait(max(0.0, last + share * self._seconds / 3 - time.monotonic())):
+                self._changed.clear()
+                continue
+            last, share = time.monotonic(), 1.0
             try:
                 self._renew()
             except (ServerAwayError, ServerRefusedError):
-                wait *= random.uniform(0.2, 0.8)  # noqa: S311 - no secret
+                share = random.uniform(0.2, 0.8)  # noqa: S311 - no secret
         self._calls.close()
 
     def _renew(self) -> None:

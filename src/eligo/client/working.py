@@ -56,7 +56,7 @@ class Worker:
         cores = Cores(options.cores)
         self._means = Means(options, depot, self._courier, leases, cores, trust, box, will, folder.mark, say)
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
-        self._busy = time.monotonic()
+        self._busy, self._asked = time.monotonic(), False
         self._error: BaseException | None = None
         self._knowing, self._again = threading.Lock(), True  # whether we may still become known anew
 
@@ -149,27 +149,29 @@ class Worker:
         return call()
 
     def _serve(self) -> None:
-        """What one thread does: ask, run, deliver and ask again in one call."""
+        """What one thread does: ask, run, deliver and ask again in one call. What was granted is run or returned."""
         reply: dict[str, Any] = {}
-        while not self._over():
-            try:
-                grants = assignments(reply)
-            except FormatError as error:
-                self._say(str(error))
-                pause(random.uniform(0, CONFUSED), self._will.draining)  # noqa: S311 - no secret
-                grants = []
-            if grants:
+        while True:
+            if grants := self._understood(reply):
                 reply = self._do(grants, reply)
-            elif reply.get("stop") is True:
+                continue
+            self._stay_away(reply)
+            if reply.get("stop") is True or self._over():
                 break
-            else:
-                self._stay_away(reply)
-                reply = {} if self._over() else self._ask()
+            reply = self._ask()
+
+    def _understood(self, reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
+        try:
+            return assignments(reply)
+        except FormatError as error:
+            self._say(str(error))
+            pause(random.uniform(0, CONFUSED), self._over)  # noqa: S311 - no secret
+            return []
 
     def _over(self) -> bool:
         """Whether to ask no more."""
         idle = self._options.idle_exit
-        quiet = idle is not None and not self._runs and time.monotonic() - self._busy >= idle
+        quiet = idle is not None and self._asked and not self._runs and time.monotonic() - self._busy >= idle
         return self._will.draining() or quiet
 
     def _stay_away(self, reply: Mapping[str, Any]) -> None:
@@ -188,8 +190,8 @@ class Worker:
         wait, began = self._options.poll, time.monotonic()
         if self._options.idle_exit is not None:
             wait = min(wait, max(0.0, self._busy + self._options.idle_exit - began))
-        words = self._request(round(wait, 3))
-        reply = self._known(lambda: self._calls.post("/v1/request", words, self._will.draining, wait))
+        words, self._asked = self._request(round(wait, 3)), True
+        reply = self._known(lambda: self._calls.post("/v1/request", words, self._over, wait))
         if not reply.get("grants") and not reply.get("wait") and time.monotonic() - began < min(wait, QUICK):
             pause(random.uniform(0, QUICK), self._over)  # noqa: S311 - no secret
         return reply
