@@ -11,7 +11,7 @@ from eligo.errors import InputError
 from eligo.formats.reading import parse
 from eligo.server.asking import Request
 from eligo.server.entering import Entrance
-from eligo.server.http import Address, Call
+from eligo.server.http import Address, ApiCall
 from eligo.server.packing import unpacked_flow
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.refusing import RefusedError
@@ -51,7 +51,7 @@ from eligo.server.words import (
     WorkflowsWords,
     WorkflowWords,
 )
-from eligo.stores.serving import Outcome, ServiceStore
+from eligo.stores.serving import LeaseEnd, ServiceStore
 from eligo.version import __version__
 
 MOST_LISTED = 1_000  # tasks, or attempts, in one answer
@@ -74,7 +74,7 @@ class Api:
 
     # Clients
 
-    async def enrol(self, call: Call) -> EnrolledWords:
+    async def enrol(self, call: ApiCall) -> EnrolledWords:
         """A new client."""
         self.desk.keeper.check()
         approved = self.entrance.admits(call.caller)
@@ -83,16 +83,16 @@ class Api:
         await self.desk.settle()
         return EnrolledWords(client.id, approved, token)
 
-    async def request(self, call: Call) -> GrantsWords:
+    async def request(self, call: ApiCall) -> GrantsWords:
         """Work for a client."""
         ticket = await self.desk.ask(call.client, call.key, _request(call.words))
         return grants_words(ticket, self._service.books.terms.lease)
 
-    async def renew(self, call: Call) -> GoneWords:
+    async def renew(self, call: ApiCall) -> GoneWords:
         """A client lives."""
         return GoneWords(self._service.renew(time.monotonic(), call.client, call.words.leases))
 
-    async def deliver(self, call: Call) -> AnswersWords:
+    async def deliver(self, call: ApiCall) -> AnswersWords:
         """What a client brings."""
         ask = None if call.words.ask is None else _request(call.words.ask)
         told = [delivery(one) for one in call.words.results]
@@ -100,23 +100,23 @@ class Api:
         given = grants_words(ticket, self._service.books.terms.lease)
         return AnswersWords(answers, given.grants, given.lease, given.wait, given.stop)
 
-    async def clients(self, call: Call) -> ClientsWords:
+    async def clients(self, call: ApiCall) -> ClientsWords:
         """Who the clients are."""
         return ClientsWords([client_words(one, self._service) for one in self._service.clients.values()])
 
-    async def client(self, call: Call) -> ClientWords:
+    async def client(self, call: ApiCall) -> ClientWords:
         """One client."""
         return client_words(self._client(call), self._service)
 
-    async def approve(self, call: Call) -> DoneWords:
+    async def approve(self, call: ApiCall) -> DoneWords:
         """A client may have work."""
         return await self._let(call, True)
 
-    async def revoke(self, call: Call) -> DoneWords:
+    async def revoke(self, call: ApiCall) -> DoneWords:
         """A client may have no more work."""
         return await self._let(call, False)
 
-    async def _let(self, call: Call, approved: bool) -> DoneWords:
+    async def _let(self, call: ApiCall, approved: bool) -> DoneWords:
         self.desk.keeper.check()
         client = self._client(call)
         self._service.approve(client.id, approved)
@@ -124,7 +124,7 @@ class Api:
         await self.desk.settle()
         return DoneWords()
 
-    def _client(self, call: Call) -> Any:
+    def _client(self, call: ApiCall) -> Any:
         found = self._service.clients.get(call.parts["client"])
         if found is None:
             raise RefusedError(404, "there is no such client")
@@ -132,7 +132,7 @@ class Api:
 
     # Workflows
 
-    async def submit(self, call: Call) -> SubmittedWords:
+    async def submit(self, call: ApiCall) -> SubmittedWords:
         """A workflow to be served, in any format."""
         self.desk.keeper.check()
         wishes = _wishes(call)
@@ -145,7 +145,7 @@ class Api:
         needs = [] if served is None or served.files is None else served.files.needs
         return SubmittedWords(workflow, len(ready.flow), needs, "done" if served is None else served.state)
 
-    async def inputs(self, call: Call) -> MissingWords:
+    async def inputs(self, call: ApiCall) -> MissingWords:
         """Files of a workflow that were uploaded, and the owner's signatures."""
         self.desk.keeper.check()
         workflow, now = self._served(call).id, time.monotonic()
@@ -156,12 +156,12 @@ class Api:
         await self.desk.settle()
         return MissingWords(missing)
 
-    async def workflows(self, call: Call) -> WorkflowsWords:
+    async def workflows(self, call: ApiCall) -> WorkflowsWords:
         """All workflows."""
         known = [*self._service.books.ended, *self._service.served]
         return WorkflowsWords([await self._workflow(workflow) for workflow in known])
 
-    async def workflow(self, call: Call) -> WorkflowWords:
+    async def workflow(self, call: ApiCall) -> WorkflowWords:
         """Where a workflow stands."""
         return await self._workflow(call.parts["workflow"])
 
@@ -174,7 +174,7 @@ class Api:
             raise RefusedError(404, "there is no such workflow")
         return ended_words(row, await asyncio.to_thread(_tallied, self.store, workflow))
 
-    async def tasks(self, call: Call) -> StatesWords:
+    async def tasks(self, call: ApiCall) -> StatesWords:
         """The tasks of a workflow that is served, and where they stand."""
         served = self._served(call)
         state, limit = call.query.get("state"), _number(call, "limit", MOST_LISTED, MOST_LISTED)
@@ -188,7 +188,7 @@ class Api:
         after = found.pop() if len(found) > limit else None
         return StatesWords(state_words(served, found), after)
 
-    async def attempts(self, call: Call) -> AttemptsWords:
+    async def attempts(self, call: ApiCall) -> AttemptsWords:
         """What came of every attempt, by the numbers of leases."""
         workflow = call.parts["workflow"]
         if workflow not in self._service.served and workflow not in self._service.books.ended:
@@ -203,14 +203,14 @@ class Api:
         after = rows.pop().number if len(rows) > limit else None
         return AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
 
-    async def results(self, call: Call) -> ResultsWords:
+    async def results(self, call: ApiCall) -> ResultsWords:
         """The files of a workflow that are there."""
         workflow = call.parts["workflow"]
         state = (await self._workflow(workflow)).state
         rows = await asyncio.to_thread(self.store.files, workflow)
         return ResultsWords(state, {row.name: FileWords(row.sha256, row.size) for row in rows})
 
-    async def cancel(self, call: Call) -> DoneWords:
+    async def cancel(self, call: ApiCall) -> DoneWords:
         """Hand out nothing more of a workflow."""
         self.desk.keeper.check()
         if call.parts["workflow"] not in self._service.books.ended:
@@ -218,14 +218,14 @@ class Api:
         await self.desk.settle()
         return DoneWords()
 
-    async def retry(self, call: Call) -> CountWords:
+    async def retry(self, call: ApiCall) -> CountWords:
         """Try tasks again that were set aside."""
         self.desk.keeper.check()
         count = self._service.retry(time.monotonic(), self._served(call).id, call.words.tasks)
         await self.desk.settle()
         return CountWords(count)
 
-    def _served(self, call: Call) -> Served:
+    def _served(self, call: ApiCall) -> Served:
         workflow = call.parts["workflow"]
         if workflow in self._service.books.ended:
             raise RefusedError(409, "this workflow has ended")
@@ -236,18 +236,18 @@ class Api:
 
     # The server
 
-    async def health(self, call: Call) -> HealthWords:
+    async def health(self, call: ApiCall) -> HealthWords:
         """Whether the server serves."""
         trouble = self.desk.keeper.trouble
         if trouble is not None:
             raise RefusedError(503, f"what the server must not forget cannot be written now: {trouble}", after=1)
         return HealthWords("draining" if self._service.requests.draining else "serving", __version__)
 
-    async def measured(self, call: Call) -> bytes:
+    async def measured(self, call: ApiCall) -> bytes:
         """What Prometheus is told."""
         return self.metrics()
 
-    async def described(self, call: Call) -> bytes:
+    async def described(self, call: ApiCall) -> bytes:
         """The description of the API."""
         return self.openapi()
 
@@ -305,7 +305,7 @@ def _ready(body: bytes, format: str | None, wishes: Wishes) -> Any:
     return prepared(parse(text, format), wishes)
 
 
-def _wishes(call: Call) -> Wishes:
+def _wishes(call: ApiCall) -> Wishes:
     """What the owner asks for, from behind the question mark."""
     kinds = {"share": float, "timeout": float, "quorum": int, "retries": int, "copies": int}
     unknown = set(call.query) - WISHES - {"format"}
@@ -323,7 +323,7 @@ def _wishes(call: Call) -> Wishes:
     return Wishes(owner=call.caller.name, **found)
 
 
-def _number(call: Call, name: str, usual: int, most: int = 2**53) -> int:
+def _number(call: ApiCall, name: str, usual: int, most: int = 2**53) -> int:
     text = call.query.get(name, "")
     if not text:
         return usual
@@ -349,6 +349,6 @@ def _tallied(store: ServiceStore, workflow: str) -> Counter[str]:
     return counts
 
 
-def _attempt(row: Outcome, task: str) -> AttemptWords:
+def _attempt(row: LeaseEnd, task: str) -> AttemptWords:
     known = (row.began, row.ended, row.answer, row.failure, row.code, row.memory, row.tail)
     return AttemptWords(task, row.attempt, row.client, *known)

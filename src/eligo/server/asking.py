@@ -45,7 +45,7 @@ class Ticket:
     stop: bool = False
 
 
-class Delivery(NamedTuple):
+class Brought(NamedTuple):
     """What a client says came of a task."""
 
     lease: str

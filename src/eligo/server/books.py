@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from eligo.execution import ALLOCATED, HELD
-from eligo.server.asking import Delivery
+from eligo.server.asking import Brought
 from eligo.server.clients import Client
 from eligo.server.served import ENDED, FINAL, Served
-from eligo.server.terms import Terms
-from eligo.stores.serving import Changes, Lease, Moves, Outcome, WorkflowRow
+from eligo.server.terms import ServerTerms
+from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
 MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept yet
 
@@ -19,7 +19,7 @@ MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept
 class Books:
     """Everything that is served, to whom, and on what terms; every part of the rules writes in the same books."""
 
-    terms: Terms = field(default_factory=Terms)
+    terms: ServerTerms = field(default_factory=ServerTerms)
     #: how far the clock on the wall is ahead of `now`
     ahead: float = 0.0
     now: float = 0.0
@@ -39,7 +39,7 @@ class Books:
         self._dirty: set[str] = set()
         self._over: set[str] = set()  # workflows that have ended just now
         self.due: OrderedDict[tuple[str, int], float] = OrderedDict()  # when leases end, the soonest first
-        self.recent: OrderedDict[tuple[str, int], Outcome] = OrderedDict()
+        self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
 
     # What is kept
 
@@ -113,7 +113,7 @@ class Books:
         self.after(served, lease)
 
     def end(
-        self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Delivery | None = None
+        self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
     ) -> None:
         """A lease is no more; what came of it is kept under its number."""
         if lease.number in served.leases:
@@ -127,15 +127,15 @@ class Books:
         if len(self.recent) > MOST_RECENT:
             self.recent.popitem(last=False)
 
-    def _outcome(self, lease: Lease, answer: str, failure: str | None, told: Delivery | None) -> Outcome:
+    def _outcome(self, lease: Lease, answer: str, failure: str | None, told: Brought | None) -> LeaseEnd:
         known = (lease.workflow, lease.number, lease.task, lease.attempt, lease.client, lease.secret)
         wall = self.wall
         if told is None:
-            return Outcome(*known, lease.since, wall, answer, failure)
+            return LeaseEnd(*known, lease.since, wall, answer, failure)
         rest = (told.code, told.memory, told.digest, told.tail, told.saved)
-        return Outcome(*known, wall - self.took(lease, told), wall, answer, failure, *rest)
+        return LeaseEnd(*known, wall - self.took(lease, told), wall, answer, failure, *rest)
 
-    def took(self, lease: Lease, told: Delivery) -> float:
+    def took(self, lease: Lease, told: Brought) -> float:
         """The seconds that a client says a task took, as far as they can be true."""
         return min(told.seconds, max(0.0, self.wall - lease.since))
 

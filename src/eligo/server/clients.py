@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from eligo.server.terms import Terms
+from eligo.server.terms import ServerTerms
 from eligo.stores.serving import ClientRow
 
 LEAST = 0.5  # of a task: nothing
@@ -12,7 +12,7 @@ LEAST = 0.5  # of a task: nothing
 class Client:
     """A client of the server. Each good result doubles what it may have at once, each failure halves it.
 
-    >>> client, terms = Client("c-1", "ann", quota=4.0), Terms()
+    >>> client, terms = Client("c-1", "ann", quota=4.0), ServerTerms()
     >>> for _ in range(3):
     ...     client.failed(0.0, terms)
     >>> client.quota, client.paused
@@ -52,11 +52,11 @@ class Client:
             return 0
         return max(0, int(max(1.0, self.quota)) - (self.holds if holds is None else holds))
 
-    def trusted(self, terms: Terms) -> bool:
+    def trusted(self, terms: ServerTerms) -> bool:
         """Whether its results count without others that agree."""
         return self.valid >= terms.trusted
 
-    def succeeded(self, terms: Terms) -> None:
+    def succeeded(self, terms: ServerTerms) -> None:
         """It brought back a good result."""
         self.done += 1
         self.valid += 1
@@ -64,7 +64,7 @@ class Client:
         if self.quota < terms.most_quota:
             self.quota = min(terms.most_quota, max(1.0, 2 * self.quota))
 
-    def failed(self, now: float, terms: Terms) -> None:
+    def failed(self, now: float, terms: ServerTerms) -> None:
         """A task failed with it, and with nobody else so far."""
         self.failures += 1
         self.valid = 0
@@ -73,23 +73,23 @@ class Client:
         if self.streak >= terms.most_streak or self.quota < 1:
             self._pause(now, terms)
 
-    def dissented(self, now: float, terms: Terms) -> None:
+    def dissented(self, now: float, terms: ServerTerms) -> None:
         """Its result was not what others agreed on."""
         self.failed(now, terms)
 
-    def vanished(self, terms: Terms) -> None:
+    def vanished(self, terms: ServerTerms) -> None:
         """A task that it had was lost."""
         self.lost += 1
         self.valid = 0
         self.quota = max(1.0, self.quota / 2)
 
-    def forgiven(self, terms: Terms) -> None:
+    def forgiven(self, terms: ServerTerms) -> None:
         """A task that had failed with it failed elsewhere too: it was the task."""
         self.streak = max(0, self.streak - 1)
         self.quota = min(terms.most_quota, max(1.0, 2 * self.quota))
         self.paused = self.pauses = 0
 
-    def _pause(self, now: float, terms: Terms) -> None:
+    def _pause(self, now: float, terms: ServerTerms) -> None:
         self.quota = LEAST
         self.paused = now + min(terms.longest_pause, terms.first_pause * 2.0**self.pauses)
         self.pauses = min(self.pauses + 1, 30)

@@ -4,14 +4,14 @@ import hmac
 from collections.abc import Callable, Iterable, Sequence
 
 from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
-from eligo.server.asking import Delivery
+from eligo.server.asking import Brought
 from eligo.server.books import Books
 from eligo.server.clients import Client
 from eligo.server.served import Served
-from eligo.stores.serving import FileRow, Lease, Outcome
+from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
 
-class Results:
+class Deliveries:
     """What clients bring.
 
     *recall* says what came of a lease that is no more, *recall_digests* which results of a workflow were accepted, from
@@ -21,7 +21,7 @@ class Results:
     def __init__(
         self,
         books: Books,
-        recall: Callable[[str, int], Outcome | None],
+        recall: Callable[[str, int], LeaseEnd | None],
         recall_digests: Callable[[str], Iterable[tuple[int, str | None]]],
         has_file: Callable[[str], bool],
     ) -> None:
@@ -30,7 +30,7 @@ class Results:
         #: results that came again, and those of them that differ, since the server began
         self.duplicates = self.conflicts = 0
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[Delivery]) -> list[str]:
+    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
         self.books.now = client.seen = now
         together = set[tuple[str, int]]()
@@ -39,7 +39,7 @@ class Results:
             together = {(lease.workflow, lease.task) for lease in found if lease is not None}
         return [self._deliver(client, told, together) for told in deliveries]
 
-    def _deliver(self, client: Client, told: Delivery, together: set[tuple[str, int]]) -> str:
+    def _deliver(self, client: Client, told: Brought, together: set[tuple[str, int]]) -> str:
         lease = self.books.find(told.lease, client.id)
         if lease is None:
             past = self._past(told.lease, client.id)
@@ -64,7 +64,7 @@ class Results:
             told = told._replace(failure=lacking)
         return self._failed(client, served, lease, told)
 
-    def _past(self, id: str, client: str) -> Outcome | None:
+    def _past(self, id: str, client: str) -> LeaseEnd | None:
         """What came of a lease that this client had."""
         workflow, _, rest = id.partition(".")
         number, _, secret = rest.partition(".")
@@ -79,7 +79,7 @@ class Results:
             return None
         return past
 
-    def _returned(self, served: Served, lease: Lease, told: Delivery) -> str:
+    def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
         if lease.number in served.leases:
             self.books.end(served, lease, "returned", told.failure, told)
             served.tries[lease.task] -= 1
@@ -88,7 +88,7 @@ class Results:
             self.books.after(served, lease)
         return "returned"
 
-    def _duplicate(self, served: Served, lease: Lease, told: Delivery) -> str:
+    def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
         """The task is done already: is this what was accepted?"""
         if served.digests is None:
             served.digests = dict(self.recall_digests(served.id))
@@ -103,7 +103,7 @@ class Results:
         self.books.touch(served)
         return answer
 
-    def _lacking(self, served: Served, lease: Lease, told: Delivery, together: set[tuple[str, int]]) -> str | None:
+    def _lacking(self, served: Served, lease: Lease, told: Brought, together: set[tuple[str, int]]) -> str | None:
         """Why a result is not whole: None where it is."""
         if served.files is None:
             return None
@@ -122,7 +122,7 @@ class Results:
         codes = served.execution.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
-    def _done(self, client: Client, served: Served, lease: Lease, told: Delivery) -> str:
+    def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
             votes = served.votes.setdefault(lease.task, {})
             votes[client.id] = told.digest
@@ -132,7 +132,7 @@ class Results:
         self._accept(client, served, lease, told)
         return "accepted"
 
-    def _voted(self, served: Served, lease: Lease, told: Delivery) -> str:
+    def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
         self.books.end(served, lease, "voted", None, told)
         if len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes:
@@ -142,7 +142,7 @@ class Results:
         self.books.after(served, lease)
         return "voted"
 
-    def _accept(self, client: Client, served: Served, lease: Lease, told: Delivery) -> None:
+    def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
         """The first good result counts; whoever else is at it may stop."""
         name = served.flow.dag.tasks[lease.task]
         self.books.end(served, lease, "accepted", None, told)
@@ -157,7 +157,7 @@ class Results:
         self._credit(client, served, lease, told)
         self.books.after(served, lease)
 
-    def _credit(self, client: Client, served: Served, lease: Lease, told: Delivery) -> None:
+    def _credit(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
         for other, digest in served.votes.pop(lease.task, {}).items():
             if digest != told.digest and other in self.books.clients:
                 self.books.clients[other].dissented(self.books.now, self.books.terms)
@@ -176,7 +176,7 @@ class Results:
         client.succeeded(self.books.terms)
         self.books.note(client.id)
 
-    def _failed(self, client: Client, served: Served, lease: Lease, told: Delivery) -> str:
+    def _failed(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         live = lease.number in served.leases
         self.books.end(served, lease, "failed", told.failure or "it failed", told)
         if live:

@@ -29,7 +29,7 @@ class Caller(NamedTuple):
     client: Client | None = None
 
 
-class Call(NamedTuple):
+class ApiCall(NamedTuple):
     """One call, as far as it is understood."""
 
     caller: Caller
@@ -57,7 +57,7 @@ class Address:
     path: str
     #: what the caller must be allowed: work, submit, read, admin; None: anybody may
     scope: str | None
-    answer: Callable[[Call], Awaitable[Any]]
+    answer: Callable[[ApiCall], Awaitable[Any]]
     #: the words that are sent and given back; bytes: as they are
     takes: Any = None
     gives: Any = DoneWords
@@ -89,7 +89,7 @@ class Endpoint:
         await send({"type": "http.response.start", "status": self.address.status, "headers": [kind, length]})
         await send({"type": "http.response.body", "body": body})
 
-    def _call(self, scope: Scope) -> Call:
+    def _call(self, scope: Scope) -> ApiCall:
         state = scope["state"]
         headers: dict[bytes, bytes] = state["headers"]
         caller = self._allowed(headers)
@@ -99,7 +99,7 @@ class Endpoint:
             raise RefusedError(400, "a POST needs an Idempotency-Key of 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         parts = scope.get("path_params") or {}
-        return Call(caller, key.decode("ascii"), parts, query, self._words(state["body"]), state["body"])
+        return ApiCall(caller, key.decode("ascii"), parts, query, self._words(state["body"]), state["body"])
 
     def _allowed(self, headers: dict[bytes, bytes]) -> Caller:
         try:

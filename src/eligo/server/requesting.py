@@ -10,7 +10,7 @@ from eligo.server.asking import Granted, Request, Ticket
 from eligo.server.books import Books
 from eligo.server.clients import Client
 from eligo.server.served import Served
-from eligo.server.sharing import Shares
+from eligo.server.sharing import Turns
 from eligo.stores.serving import Lease
 
 MOST_KEYS = 20_000  # requests whose keys are remembered though what they got has come back
@@ -29,7 +29,7 @@ class Requests:
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
         self._soonest = INFINITE  # when the first of those who wait gives up
-        self._shares = Shares()
+        self._shares = Turns()
 
     def recall(self, served: Served) -> None:
         """What clients have of a workflow that is gone on with, they got as answers to requests."""

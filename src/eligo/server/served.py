@@ -15,7 +15,7 @@ from eligo.names import Name
 from eligo.rows import Ints
 from eligo.running.retrying import Retries
 from eligo.server.preparing import Wishes
-from eligo.server.travelling import Files
+from eligo.server.travelling import Travels
 from eligo.stores.serving import Lease, WorkflowRow
 from eligo.workflow import Workflow
 
@@ -37,7 +37,7 @@ class Served:
         rules = informed(Rules(slow=PRUDENT.slow, copies=self.wishes.copies, overdue=PRUDENT.overdue), flow)
         inner = allocator(self.wishes.policy, flow, execution, rules=None, order=order)
         self.allocator = Prudent(inner, rules, clock=clock)
-        self.files = Files(flow) if self.wishes.files else None
+        self.files = Travels(flow) if self.wishes.files else None
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
         self.holding: dict[int, set[int]] = {}  # the leases of each task that is out

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 from eligo.errors import InputError
 from eligo.execution import FAILED, Execution
-from eligo.server.asking import Delivery, Request, Ticket
+from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.books import Books
 from eligo.server.clients import Client, remembered
-from eligo.server.delivering import Results
+from eligo.server.delivering import Deliveries
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
 from eligo.server.requesting import Requests
 from eligo.server.served import BROKEN, CANCELLED, FINAL, PAUSED, RUNNING, Served
-from eligo.server.terms import Terms
-from eligo.stores.serving import Changes, FileRow, Outcome, ServiceStore, WorkflowRow
+from eligo.server.terms import ServerTerms
+from eligo.stores.serving import Changes, FileRow, LeaseEnd, ServiceStore, WorkflowRow
 
 
 class Service:
@@ -31,16 +31,16 @@ class Service:
 
     def __init__(
         self,
-        terms: Terms | None = None,
+        terms: ServerTerms | None = None,
         *,
         ahead: float = 0.0,
-        recall: Callable[[str, int], Outcome | None] = lambda workflow, number: None,
+        recall: Callable[[str, int], LeaseEnd | None] = lambda workflow, number: None,
         recall_digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: (),
         has_file: Callable[[str], bool] = lambda sha256: True,
     ) -> None:
-        self.books = Books(terms or Terms(), ahead)
+        self.books = Books(terms or ServerTerms(), ahead)
         self.requests = Requests(self.books)
-        self.results = Results(self.books, recall, recall_digests, has_file)
+        self.results = Deliveries(self.books, recall, recall_digests, has_file)
         self.has_file = has_file
         self._submitted: dict[str, str] = {}  # workflows by the keys of their requests
 
@@ -181,7 +181,7 @@ class Service:
         """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
         return self.requests.serve(now)
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[Delivery]) -> list[str]:
+    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
         return self.results.deliver(now, client, deliveries)
 

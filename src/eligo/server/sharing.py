@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from eligo.server.served import Served
 
 
-class Shares:
+class Turns:
     """Owners take turns, each as often as its share says: every task it gets moves it back by one over its share.
 
     The share of an owner is the largest of its workflows; among an owner's workflows the first submitted goes first.

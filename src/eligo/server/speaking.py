@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from eligo.server.asking import Delivery, Request, Ticket
+from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper, Waiter
 from eligo.server.service import Service
@@ -49,7 +49,7 @@ class Desk:
         return ticket
 
     async def deliver(
-        self, client: Client, deliveries: Sequence[Delivery], key: str = "", request: Request | None = None
+        self, client: Client, deliveries: Sequence[Brought], key: str = "", request: Request | None = None
     ) -> tuple[list[str], Ticket | None]:
         """Take results; and answer a request that came with them, at once."""
         self.keeper.check()

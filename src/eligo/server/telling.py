@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from eligo.execution import STATES
-from eligo.server.asking import Delivery, Granted, Ticket
+from eligo.server.asking import Brought, Granted, Ticket
 from eligo.server.clients import Client
 from eligo.server.served import Served
 from eligo.server.service import Service
@@ -52,11 +52,11 @@ def _tell_files(told: TaskWords, served: Served, v: int, members: set[int], made
     if files is None:
         return
     there = files.there
-    told.inputs = {
-        name: FileWords(there[name].sha256, there[name].size)
-        for name in task.inputs
-        if name in there and name not in made
-    }
+    for name in task.inputs:
+        if name in made:
+            told.inputs[name] = None
+        elif name in there:
+            told.inputs[name] = FileWords(there[name].sha256, there[name].size)
     inside = files.inside(v, members)
     told.inside = inside
     told.outputs = [name for name in task.outputs if name not in inside]
@@ -70,10 +70,10 @@ def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
     return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
 
 
-def delivery(told: ResultWords) -> Delivery:
+def delivery(told: ResultWords) -> Brought:
     """A result in the words of the rules."""
     outputs = tuple((name, file.sha256, file.size) for name, file in told.outputs.items()) if told.outputs else ()
-    return Delivery(
+    return Brought(
         told.lease, told.outcome, told.seconds, told.code, told.memory, told.failure, outputs, told.tail, told.saved
     )
 

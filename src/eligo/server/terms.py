@@ -6,7 +6,7 @@ from eligo.running.retrying import Retries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class ServerTerms:
     """The settings of a server; times are in seconds."""
 
     #: how long a client keeps a task without a sign of life, and how much longer nobody else gets it

@@ -7,7 +7,7 @@ from eligo.workflow import Workflow
 
 
 @dataclass(slots=True)
-class Files:
+class Travels:
     """Who makes and who reads which file, and which of them are there."""
 
     flow: Workflow

@@ -26,7 +26,7 @@ from eligo.server.protocol import Patience, protocol
 from eligo.server.refusing import RefusedError
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
-from eligo.server.terms import Terms
+from eligo.server.terms import ServerTerms
 from eligo.server.tokens import Gate
 from eligo.stores.serving import ServiceStore
 from eligo.stores.serving_naming import service_store
@@ -61,7 +61,7 @@ class Setup:
     gather: float = 0.0
     #: whether to end when every workflow has ended
     until_done: bool = False
-    terms: Terms = field(default_factory=Terms)
+    terms: ServerTerms = field(default_factory=ServerTerms)
 
     @property
     def files_folder(self) -> str:

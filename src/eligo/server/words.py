@@ -67,7 +67,8 @@ class TaskWords(Struct, omit_defaults=True):
     timeout: float | None = None
     cores: float = 1.0
     memory: int | None = None
-    inputs: dict[str, FileWords] = {}
+    #: None: a task before it in the same grant makes it
+    inputs: dict[str, FileWords | None] = {}
     outputs: list[str] = []
     inside: list[str] = []
     environment: dict[str, str] = {}
