@@ -108,11 +108,11 @@ class Calls:
             with self._interruptible(wait):
                 return self.exchange(sending, whole)
 
-        return _object(self.insist(attempt, until))
+        return answered(self.insist(attempt, until))
 
     def get(self, path: str, until: Callable[[], bool] = never) -> dict[str, Any]:
         """What the server answers to a GET."""
-        return _object(self.insist(lambda: self.exchange(Outgoing("GET", path), whole), until))
+        return answered(self.insist(lambda: self.exchange(Outgoing("GET", path), whole), until))
 
     def insist(self, attempt: Callable[[], Replied], until: Callable[[], bool] = never) -> Replied:
         """Try until there is an answer other than that the server is away or busy."""
@@ -229,7 +229,7 @@ def whole(response: http.client.HTTPResponse) -> Replied:
     return Replied(response.status, response.headers, body)
 
 
-def _object(replied: Replied) -> dict[str, Any]:
+def answered(replied: Replied) -> dict[str, Any]:
     """The object in a reply."""
     if replied.code >= 300:
         raise replied.error()

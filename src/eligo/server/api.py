@@ -43,11 +43,14 @@ from eligo.server.words import (
     HealthWords,
     InputsWords,
     MissingWords,
+    NameWords,
     RenewWords,
     ResultsWords,
     RetryWords,
     StatesWords,
     SubmittedWords,
+    TokenAskWords,
+    TokenWords,
     WorkflowsWords,
     WorkflowWords,
 )
@@ -129,6 +132,20 @@ class Api:
         if found is None:
             raise RefusedError(404, "there is no such client")
         return found
+
+    async def token(self, call: ApiCall) -> TokenWords:
+        """A new token."""
+        self.desk.keeper.check()
+        made = self.entrance.make(call.words.name, call.words.scopes, call.words.days)
+        await self.desk.settle()
+        return TokenWords(made)
+
+    async def revoke_tokens(self, call: ApiCall) -> CountWords:
+        """Make the tokens of a name worthless."""
+        self.desk.keeper.check()
+        count = self.entrance.revoke(call.words.name)
+        await self.desk.settle()
+        return CountWords(count)
 
     # Workflows
 
@@ -270,6 +287,8 @@ class Api:
             ("GET", "/v1/clients/{client}", "read", self.client, None, ClientWords, 200, None),
             ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
             ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),
+            ("POST", "/v1/tokens", "admin", self.token, TokenAskWords, TokenWords, 201, None),
+            ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
             ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
             ("GET", "/v1/workflows", "read", self.workflows, None, WorkflowsWords, 200, None),
             ("GET", one, "read", self.workflow, None, WorkflowWords, 200, None),

@@ -10,6 +10,7 @@ from eligo.server.tokens import SCOPES, Gate, Token, unknown
 from eligo.stores.serving import TokenRow
 
 ALL = frozenset(SCOPES)
+DAY = 86_400.0
 
 
 class Entrance:
@@ -55,6 +56,22 @@ class Entrance:
             token, row = self.gate.ask(client.name, client.id, now)
         self.keep([row])
         return token
+
+    def make(self, name: str, scopes: list[str], days: float | None = None) -> str:
+        """A new token, which is told only here."""
+        if self.gate is None:
+            raise RefusedError(409, "this server lets everybody in: there are no tokens")
+        token, row = self.gate.make(name, scopes, time.time(), lasting=None if days is None else days * DAY)
+        self.keep([row])
+        return token
+
+    def revoke(self, name: str) -> int:
+        """Make the tokens of a name worthless; how many there were."""
+        if self.gate is None:
+            raise RefusedError(409, "this server lets everybody in: there are no tokens")
+        rows = self.gate.revoke(time.time(), name=name)
+        self.keep(rows)
+        return len(rows)
 
     def decide(self, client: str, approved: bool) -> None:
         """A client that waits is let in, or refused; one that was let in loses its tokens."""

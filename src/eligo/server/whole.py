@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import msgspec
 import uvicorn
 
 from eligo.errors import InputError
@@ -24,11 +27,14 @@ from eligo.server.limits import FILES, Bounds, Guard
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
 from eligo.server.refusing import RefusedError
+from eligo.server.served import ENDED
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
+from eligo.server.telling import workflow_words
 from eligo.server.terms import ServerTerms
 from eligo.server.tokens import Gate
-from eligo.stores.serving import ServiceStore
+from eligo.server.words import WorkflowWords
+from eligo.stores.serving import Changes, ServiceStore
 from eligo.stores.serving_naming import service_store
 from eligo.workflow import Workflow
 
@@ -90,12 +96,41 @@ class Server:
         )
         self.service.restore(time.monotonic(), store)
         self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
-        self.keeper = Keeper(store, self.service.take_changes)
+        #: where each workflow stood when it was looked at last
+        self.told: dict[str, WorkflowWords] = {}
+        self.keeper = Keeper(store, self._changes)
         self.desk = Desk(self.service, self.keeper, setup.gather)
         self.entrance = Entrance(self.service, self.gate, setup.approving)
         self.api = Api(self.desk, store, self.entrance)
         app = application(self.api.addresses(), self.entrance.who, list(routes(self.blobs)))
+        #: the file with the token of the operator, where it was made just now
+        self.admin = self._first_token()
         self.app = Guard(app, Bounds(hosts=self._hosts(), file=setup.most_file), enter=self._enter)
+
+    def _first_token(self) -> str | None:
+        """Where nobody has a token yet, one for the operator, in a file that is his alone."""
+        if self.gate is None or self.gate.rows():
+            return None
+        path = f"{Path(self.setup.files_folder).with_suffix('')}.token"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(self.entrance.make("operator", ["admin"]) + "\n")
+        return path
+
+    def line(self) -> str:
+        """How it goes, in one line."""
+        counts: Counter[str] = Counter()
+        for served in self.service.served.values():
+            counts.update(served.counts())
+        told = ", ".join(f"{number:,} {state}" for state, number in counts.items() if number) or "nothing to do"
+        recent = time.monotonic() - self.setup.terms.lease
+        clients = sum(one.seen > recent for one in self.service.clients.values())
+        return f"{told}; {clients:,} client{'' if clients == 1 else 's'}"
+
+    def summary(self) -> dict[str, Any]:
+        """What came of everything that was served since it began."""
+        known = [msgspec.to_builtins(one) for one in self.told.values()]
+        totals = {what: sum(one[what] for one in known) for what in ("lost", "repeated", "saved")}
+        return {"workflows": known, **totals}
 
     def guests(self) -> int:
         """How many clients were not told yet that nothing more comes."""
@@ -109,6 +144,13 @@ class Server:
             raise RefusedError(403, "this token is not good for that: it needs the scope work or submit")
         if path == "/v1/workflows" and scope["method"] == "POST":
             self.entrance.who(headers)
+
+    def _changes(self) -> Changes | None:
+        """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
+        for served in list(self.service.served.values()):
+            if served.state in ENDED:
+                self.told[served.id] = workflow_words(served)
+        return self.service.take_changes()
 
     def _has_file(self, hash: str) -> bool:
         return self.blobs.size(hash) is not None
@@ -140,6 +182,7 @@ class Server:
         """Answer nobody any more, and keep what is to be kept."""
         self.desk.close()
         await self.keeper.close()
+        self.told.update((served.id, workflow_words(served)) for served in self.service.served.values())
         self.store.close()
 
 
@@ -161,7 +204,7 @@ async def serve(
 ) -> Server:
     """Serve until a signal to end, or until all is done; *ready* is told the address once clients may come."""
     setup.check()
-    listener = _listening(setup)
+    listener = listening(setup)
     address = f"{'https' if setup.certificate else 'http'}://{_shown(setup.host)}:{listener.getsockname()[1]}"
     server = Server(setup, service_store(setup.store, address))
     for flow, wishes, folder in flows:
@@ -189,7 +232,8 @@ async def _until_done(server: Server, running: _Uvicorn, task: "asyncio.Task[Non
     running.should_exit = True
 
 
-def _listening(setup: Setup) -> socket.socket:
+def listening(setup: Setup) -> socket.socket:
+    """The socket of a server."""
     family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
     try:
         return socket.create_server((setup.host, setup.port), family=family, backlog=2048)

@@ -272,6 +272,26 @@ class ClientsWords(Struct):
     clients: list[ClientWords]
 
 
+class TokenAskWords(Struct):
+    """A token is wanted: what it is called, what it is good for, and for how many days."""
+
+    name: Short
+    scopes: list[str]
+    days: Annotated[float, Meta(gt=0, le=36500)] | None = None
+
+
+class TokenWords(Struct):
+    """A token, which is told only here."""
+
+    token: str
+
+
+class NameWords(Struct):
+    """A name."""
+
+    name: Short
+
+
 class DoneWords(Struct):
     """It is done."""
 
