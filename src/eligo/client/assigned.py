@@ -59,10 +59,11 @@ class Assigned:
 def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
     """The grants in a server's reply; a task that is not understood has what is `wrong` with it."""
     grants = _typed(reply, "grants", list, [])
-    return [
+    found = (
         tuple(_assigned(words, str(_typed(grant, "workflow", str))) for words in _typed(grant, "tasks", list))
         for grant in grants
-    ]
+    )
+    return [grant for grant in found if grant]
 
 
 def _assigned(words: Mapping[str, Any], workflow: str) -> Assigned:

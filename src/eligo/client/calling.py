@@ -149,7 +149,8 @@ class Calls:
             if connection.sock is not None:
                 connection.sock.settimeout(sending.patience)
             headers = {"User-Agent": f"eligo/{__version__}", **self.identity, **sending.headers}
-            connection.request(sending.method, self._prefix + sending.path, sending.body, headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # who says no may do so before all has arrived
+                connection.request(sending.method, self._prefix + sending.path, sending.body, headers)
             response = connection.getresponse()
             result = read(response)
             ended = response.isclosed()  # read to its end

@@ -11,13 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eligo.client.calling import Calls, Outgoing, Replied, never, whole
+from eligo.client.calling import Calls, Outgoing, Replied, ServerRefusedError, never, whole
 from eligo.errors import FormatError, InputError
 
 PART = 8 * 2**20  # bytes that are sent at once
 CHUNK = 2**20
 SMALL = 64 * 1024  # bytes below which a file is sent without asking whether it is there
 TRIES = 5  # parts in a row that the server does not take
+MOST_CUTS = 8
 MISPLACED = frozenset({409, 416})
 SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -151,10 +152,17 @@ class Depot:
                 self._count_saved(0 if way.at else file.size)
             if replied.code != 404:
                 return replied
-            offset = replied.headers.get("Eligo-Offset", "0")
+            offset, before = replied.headers.get("Eligo-Offset", "0"), way.at
             way.at = min(int(offset), file.size) if offset.isdecimal() else 0
+            way.cuts = way.cuts if way.at == before else 0
         way.ask = True
-        replied = self._put(file, way.at)
+        try:
+            replied = self._put(file, way.at)
+        except (OSError, http.client.HTTPException):
+            way.cuts += 1
+            if way.cuts > MOST_CUTS:  # it answers questions, and takes nothing
+                raise ServerRefusedError(0, "it takes no more of the file") from None
+            raise
         if replied.code < 300:
             way.at, way.ask, way.misses = way.at + PART, False, 0
             way.over = way.at >= file.size
@@ -197,7 +205,9 @@ class _Way:
     ask: bool
     at: int = 0
     over: bool = False
+    #: how often in a row the server did not want a part from there, or went away in the middle of it
     misses: int = 0
+    cuts: int = 0
 
 
 def _hash(path: str) -> str:
