@@ -545,3 +545,9 @@ def test_what_cannot_be_limited_is_not_run() -> None:
     words = limited(["echo", "ran"], group="/no/such/group")
     done = subprocess.run(words, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (UNABLE, b"")
+
+
+def test_a_folder_that_a_task_has_locked_is_taken_away(server: StandIn, tmp_path: Path) -> None:
+    server.grant(task("a", "mkdir -p d/e; touch d/e/f; chmod 000 d/e; chmod 500 d"))
+    worked(server, tmp_path)
+    assert os.listdir(tmp_path / "client" / "scratch") == []

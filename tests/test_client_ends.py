@@ -290,9 +290,13 @@ def test_a_sandbox_may_have_the_network(server: StandIn, tmp_path: Path) -> None
     assert server.result("a")["outcome"] == "done", json.dumps(server.result("a"))
 
 
-def test_a_sandbox_that_is_not_installed_is_told(
+def test_a_sandbox_that_is_not_installed_or_does_not_work_is_told(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="bwrap is not installed"):
+        work(WorkOptions(server.url, folder=str(tmp_path / "client"), sandbox="bwrap"))
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2; exit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    with pytest.raises(InputError, match="bwrap does not work here: No permissions"):
         work(WorkOptions(server.url, folder=str(tmp_path / "client"), sandbox="bwrap"))

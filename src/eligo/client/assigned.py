@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from eligo.client.scratch import checked_name
-from eligo.client.transferring import Stored, parsed
+from eligo.client.transferring import HashedFile, parsed
 from eligo.errors import FormatError, InputError, shorten
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class Assigned:
     #: bytes
     memory: int | None = None
     #: the files that it reads; None: an earlier task of the same grant makes it
-    inputs: Mapping[str, Stored | None] = field(default_factory=dict)
+    inputs: Mapping[str, HashedFile | None] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     #: files for later tasks of the same grant only
     inside: tuple[str, ...] = ()

@@ -128,7 +128,8 @@ class Calls:
                 self._check_certificate(error)
             if until():
                 raise ServerAwayError(f"{self.url} cannot be reached: {why}")
-            self._tell_away(why)
+            if longest > FIRST_WAIT:  # once is nothing
+                self._tell_away(why)
             pause((told or 0.0) + random.uniform(0, longest), until)  # noqa: S311 - no secret
             longest = min(2 * longest, LONGEST_WAIT)
 

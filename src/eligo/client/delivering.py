@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from eligo.client.calling import Calls, ServerRefusedError
-from eligo.client.holding import Leases
+from eligo.client.holding import HeldLeases
 from eligo.client.keeping import WorkFolder
-from eligo.client.transferring import Depot, Stored, parsed
+from eligo.client.transferring import Depot, HashedFile, parsed
 from eligo.errors import EligoError, FormatError
 
 LONG = 1.0  # seconds of work that are worth waiting for a disk
@@ -27,7 +27,7 @@ class Delivery:
     code: int | None = None
     memory: int | None = None
     failure: str | None = None
-    outputs: Mapping[str, Stored] = field(default_factory=dict)
+    outputs: Mapping[str, HashedFile] = field(default_factory=dict)
     #: the last lines that it printed
     tail: str = ""
     #: bytes of files that did not need to travel
@@ -67,7 +67,7 @@ class Courier:
     """Delivers results, and keeps each until the server has it."""
 
     def __init__(
-        self, calls: Calls, depot: Depot, folder: WorkFolder, leases: Leases, say: Callable[[str], None]
+        self, calls: Calls, depot: Depot, folder: WorkFolder, leases: HeldLeases, say: Callable[[str], None]
     ) -> None:
         self._calls, self._depot, self._folder, self._leases, self._say = calls, depot, folder, leases, say
         self._tally, self._lock = Tally(), threading.Lock()

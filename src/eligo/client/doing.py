@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from eligo.client.assigned import Assigned
 from eligo.client.calling import ServerAwayError
 from eligo.client.delivering import Courier, Delivery
-from eligo.client.grouping import Groups
-from eligo.client.holding import Cores, Leases
+from eligo.client.grouping import Cgroups
+from eligo.client.holding import Cores, HeldLeases
 from eligo.client.options import WorkOptions
 from eligo.client.sandboxing import Sandbox, limited
 from eligo.client.scratch import Scratch
-from eligo.client.transferring import Depot, Stored
+from eligo.client.transferring import Depot, HashedFile
 from eligo.client.trusting import Trust
 from eligo.engines.jobs import Command
 from eligo.engines.performing import MARK
@@ -51,11 +51,11 @@ class Means:
     options: WorkOptions
     depot: Depot
     courier: Courier
-    leases: Leases
+    leases: HeldLeases
     cores: Cores
     trust: Trust
     sandbox: Sandbox
-    groups: Groups | None
+    groups: Cgroups | None
     will: Will
     #: what the processes of tasks have in their environment
     mark: str
@@ -214,7 +214,7 @@ class TaskRun:
         facts = {"seconds": seconds, "code": told.code, "memory": told.memory, "tail": tail}
         if told.failure is not None:
             return self._ended("failed", failure=self._why(told), **facts)
-        outputs = dict[str, Stored]()
+        outputs = dict[str, HashedFile]()
         try:
             self._collect(outputs)
             inside = {name: _stamp(self._scratch.open(name), close=True) for name in self._task.inside}
@@ -250,7 +250,7 @@ class TaskRun:
         told = {"ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **told, MARK: self._means.mark}
 
-    def _collect(self, outputs: dict[str, Stored]) -> None:
+    def _collect(self, outputs: dict[str, HashedFile]) -> None:
         """Take the outputs in, as long as they are not too much together."""
         left = self._means.options.output
         for name in self._task.outputs:

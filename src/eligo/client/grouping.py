@@ -19,7 +19,7 @@ TRIES, PAUSE = 50, 0.01  # of taking a group away whose processes are about to e
 
 
 @dataclass(slots=True)
-class Group:
+class Cgroup:
     """The group of one task."""
 
     path: str
@@ -40,14 +40,14 @@ class Group:
         return words.get("oom_kill", "0") != "0"
 
 
-class Groups:
+class Cgroups:
     """The groups that a client makes, below its own."""
 
     def __init__(self, base: str) -> None:
         self._base, self._numbers = base, itertools.count(1)
 
     @contextmanager
-    def group(self, memory: int) -> Iterator[Group]:
+    def group(self, memory: int) -> Iterator[Cgroup]:
         """A group of so much memory, whose processes are gone when it is left."""
         path = os.path.join(self._base, f"task-{next(self._numbers)}")
         os.mkdir(path)
@@ -56,12 +56,12 @@ class Groups:
             with suppress(OSError):  # where there is no swap to limit
                 _write(path, "memory.swap.max", "0")
             _write(path, "memory.oom.group", "1")
-            yield Group(path)
+            yield Cgroup(path)
         finally:
             _removed(path)
 
 
-def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Groups | None:
+def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Cgroups | None:
     """What makes groups for tasks; None where this process may not, or they do not work. *own* is the group it is in."""
     base = own or _own(mount)
     if base is None or "memory" not in _read(base, "cgroup.controllers").split():
@@ -72,7 +72,7 @@ def groups(own: str | None = None, mount: str = "/sys/fs/cgroup") -> Groups | No
         os.makedirs(os.path.join(base, "client"), exist_ok=True)
         _write(os.path.join(base, "client"), "cgroup.procs", str(os.getpid()))  # a group with groups has no processes
         _write(base, "cgroup.subtree_control", "+memory")
-        made = Groups(base)
+        made = Cgroups(base)
         with made.group(PROBE) as group:
             words = limited(["true"], group=group.entrance)
             subprocess.run(words, check=True, capture_output=True, timeout=10)  # noqa: S603 - our own words

@@ -15,7 +15,7 @@ from eligo.client.delivering import Courier, Tally
 from eligo.client.doing import GrantRun, Means, Will
 from eligo.client.enrolling import enrol
 from eligo.client.grouping import groups
-from eligo.client.holding import Cores, Leases
+from eligo.client.holding import Cores, HeldLeases
 from eligo.client.keeping import WorkFolder
 from eligo.client.options import WorkOptions
 from eligo.client.sandboxing import sandbox
@@ -38,12 +38,12 @@ def work(options: WorkOptions, say: Callable[[str], None] | None = None) -> Tall
     with heeded(will) as signals:
         folder = WorkFolder(options.home(), options.url)
         try:
-            return Worker(options, folder, will, signals, say or tell).work()
+            return WorkLoop(options, folder, will, signals, say or tell).work()
         finally:
             folder.close()
 
 
-class Worker:
+class WorkLoop:
     """One client of one server."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Worker:
         self._options, self._folder, self._will, self._signals, self._say = options, folder, will, signals, say
         trust, box = Trust(options.trust), sandbox(options.sandbox, options.sandbox_network)
         self._calls = calls = Calls(options.url, options.ca, say)
-        leases, depot = Leases(calls), Depot(f"{folder.path}/files", calls, options.cache)
+        leases, depot = HeldLeases(calls), Depot(f"{folder.path}/files", calls, options.cache)
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
         self._means = Means(options, depot, self._courier, leases, cores, trust, box, groups(), will, folder.mark, say)
