@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import random
 import re
 import socket
+import ssl
 import threading
 import time
 from collections import Counter, deque
@@ -22,8 +24,9 @@ def digest(data: bytes) -> str:
 class StandIn:
     """What it was asked is in `log`, what was delivered in `results`; `faults` has what happens next on a path."""
 
-    def __init__(self, lease: float = 60.0, token: str | None = None) -> None:
-        self.lease, self.token, self.port = lease, token, 0
+    def __init__(self, lease: float = 60.0, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self.lease, self.token, self.tls, self.port = lease, token, tls, 0
+        self.chance, self.random = 0.0, random.Random(7)
         self.lock = threading.Condition()
         self.grants = deque[list[dict[str, Any]]]()
         self.leases = dict[str, str]()  # to the task's name
@@ -40,7 +43,7 @@ class StandIn:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         self.start()
@@ -58,6 +61,8 @@ class StandIn:
 
         self.server = _Server(("127.0.0.1", self.port), Handler)
         self.port = self.server.server_address[1]
+        if self.tls is not None:
+            self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def die(self) -> None:
@@ -189,6 +194,8 @@ class _Handler(BaseHTTPRequestHandler):
     def next_fault(self) -> str:
         self.here.log.append((self.command, self.path, self.headers.get("Idempotency-Key", "")))
         waiting = next((faults for path, faults in self.here.faults.items() if self.path.startswith(path)), None)
+        if self.here.random.random() < self.here.chance:
+            return self.here.random.choice(["lose request", "lose reply"])
         return waiting.popleft() if waiting else ""
 
     def lose(self) -> None:
@@ -263,6 +270,16 @@ class _Handler(BaseHTTPRequestHandler):
         first, total = 0, length
         if told := self.headers.get("Content-Range"):
             first, _, total = (int(word) for word in re.findall("[0-9]+", told))
+        if fault == "413":  # without reading what comes
+            self.reply(413, b'{"error": "that is too large", "request": "r-1"}')
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_WR)
+            self.rfile.read(length)
+            self.close_connection = True
+            return
+        if fault == "drop":
+            self.lose()
+            return
         there = self.here.parts.get(name, b"")
         if first != len(there):
             self.rfile.read(length)

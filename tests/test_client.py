@@ -2,18 +2,26 @@
 
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from client_server import StandIn, digest, task
 from eligo.client import Tally, WorkOptions, work
+from eligo.client.grouping import groups
+from eligo.client.sandboxing import UNABLE, limited
 from eligo.errors import EligoError, InputError
 
 MEGABYTE = 2**20
@@ -133,6 +141,19 @@ def test_an_upload_that_was_cut_goes_on_from_there(
     result = server.result("a")
     assert len(server.content(result, "o")) == result["outputs"]["o"]["size"] == 3_500_000
     assert tally.sent == 3_500_000 - MEGABYTE // 2, "the half part that was cut is not sent again"
+
+
+@pytest.mark.parametrize(("fault", "why"), [("413", "that is too large"), ("drop", "it takes no more of the file")])
+def test_a_server_that_takes_no_file_is_not_asked_for_ever(
+    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, why: str
+) -> None:
+    monkeypatch.setattr("eligo.client.calling.LONGEST_WAIT", 0.01)
+    server.fault("/v1/files/", *["", fault] * 20)
+    server.grant(task("a", "head -c 5000000 /dev/zero > o", outputs=["o"]))
+    worked(server, tmp_path)
+    assert server.result("a")["failure"].startswith("'o' could not be sent: ")
+    assert why in server.result("a")["failure"]
+    assert server.result("a")["outputs"] == {}
 
 
 def test_a_download_that_was_cut_goes_on_from_there(server: StandIn, tmp_path: Path) -> None:
@@ -256,6 +277,14 @@ def test_time_memory_and_output_are_limited(server: StandIn, tmp_path: Path) -> 
     assert server.result("fine")["memory"] is None or server.result("fine")["memory"] > 50_000_000
 
 
+def test_inputs_may_be_programs(server: StandIn, tmp_path: Path) -> None:
+    server.grant(
+        task("a", ["./run.sh", "x"], inputs={"run.sh": server.keep(b"#!/bin/sh\necho $1 > o\n")}, outputs=["o"])
+    )
+    worked(server, tmp_path)
+    assert server.content(server.result("a"), "o") == b"x\n"
+
+
 def test_an_output_that_is_not_there_is_a_failure(server: StandIn, tmp_path: Path) -> None:
     server.grant(task("a", "true", outputs=["o"]))
     worked(server, tmp_path)
@@ -291,6 +320,24 @@ def test_what_is_lost_is_sent_again_with_the_same_key(server: StandIn, tmp_path:
     assert keys[0] == keys[1] == keys[2]
     assert (tmp_path / "runs").read_text() == "ran\n"
     assert len(server.results) == 1, "by its key the server knows that it is the same"
+
+
+def test_nothing_is_lost_or_run_twice_where_a_quarter_of_all_messages_is(server: StandIn, tmp_path: Path) -> None:
+    server.chance = 0.25
+    for number in range(40):
+        server.grant(
+            task(
+                f"t{number}",
+                f"echo {number} >> {tmp_path}/runs; cp in o",
+                inputs={"in": server.keep(b"x")},
+                outputs=["o"],
+            )
+        )
+    server.stop_word = True
+    assert worked(server, tmp_path, cores=4, idle_exit=None).done == 40
+    assert sorted(map(int, (tmp_path / "runs").read_text().split())) == list(range(40))
+    assert server.outcomes() == {f"t{number}": "done" for number in range(40)}
+    assert len(server.results) == 40
 
 
 def test_a_server_that_dies_and_comes_back_loses_nothing(server: StandIn, tmp_path: Path) -> None:
@@ -415,6 +462,30 @@ def test_a_folder_has_one_client_and_one_server(server: StandIn, tmp_path: Path)
         worked(other, tmp_path)
 
 
+def certificate(folder: Path) -> ssl.SSLContext:
+    """What a server of this machine shows; the certificate is in the folder."""
+    now, name = datetime.now(UTC), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "eligo")])
+    key = Ed25519PrivateKey.generate()
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+    form = serialization.Encoding.PEM
+    private = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "key").write_bytes(private)
+    (folder / "ca").write_bytes(made.sign(key, None).public_bytes(form))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "ca", folder / "key")
+    return context
+
+
+def test_the_server_shows_a_certificate_that_is_trusted(tmp_path: Path) -> None:
+    with StandIn(tls=certificate(tmp_path)) as server:
+        server.grant(task("a", "head -c 100000 /dev/zero > o", outputs=["o"]))
+        with pytest.raises(InputError, match="is not trusted: self"):
+            worked(server, tmp_path)
+        assert worked(server, tmp_path, ca=str(tmp_path / "ca")).done == 1
+
+
 BARE = """
 import sys
 class Refusing:
@@ -429,14 +500,54 @@ runpy.run_module("eligo.client", run_name="__main__")
 
 
 def test_it_needs_nothing_but_python(server: StandIn, tmp_path: Path) -> None:
-    server.grant(task("a", "true"))
+    server.grant(task("a\x1b[31m", "true"))
     words = [server.url, "--once", "--folder", str(tmp_path / "client"), "--memory", "1G", "-v"]
     done = subprocess.run([sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     first, last = done.stderr.splitlines()
-    assert first.startswith("eligo: a done after ")
+    assert first.startswith("eligo: a?[31m done after ")
     assert last == "eligo: 1 tasks done, 0 failed, 0 returned; 0 bytes fetched, 0 sent, 0 saved"
     words += ["--trust", "key"]
     done = subprocess.run([sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "pip install cryptography" in done.stderr
+
+
+def test_where_the_client_has_a_control_group_its_tasks_get_their_own(
+    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder stands in for the system's: what is written into it is what the system is asked for."""
+    own = tmp_path / "group"
+    own.mkdir()
+    assert groups(str(own)) is None, "no limit of memory to be had"
+    (own / "cgroup.controllers").write_text("cpu memory pids\n")
+    (own / "cgroup.procs").write_text(f"{os.getpid()}\n1\n")
+    assert groups(str(own)) is None, "others are in it"
+    (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    monkeypatch.setattr("eligo.client.grouping.TRIES", 1)
+    made = groups(str(own))
+    assert made is not None
+    assert (own / "client" / "cgroup.procs").read_text() == str(os.getpid())
+    assert (own / "cgroup.subtree_control").read_text() == "+memory"
+    monkeypatch.setattr("eligo.client.working.groups", lambda: made)
+    inner = own / "task-2"
+    full = f"echo 'oom_kill 1' > {inner}/memory.events; echo 12345 > {inner}/memory.peak; echo $$; kill -9 $$"
+    server.grant(task("a", full, memory=2**20))
+    worked(server, tmp_path)
+    assert server.result("a")["failure"] == "needs more than 1,048,576 bytes of memory"
+    assert server.result("a")["memory"] == 12345
+    assert (inner / "memory.max").read_text() == "1048576"
+    assert (inner / "cgroup.kill").read_text() == "1"
+    assert (inner / "cgroup.procs").read_text() == server.result("a")["tail"], "it was in before it began"
+
+
+def test_what_cannot_be_limited_is_not_run() -> None:
+    words = limited(["echo", "ran"], group="/no/such/group")
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (UNABLE, b"")
+
+
+def test_a_folder_that_a_task_has_locked_is_taken_away(server: StandIn, tmp_path: Path) -> None:
+    server.grant(task("a", "mkdir -p d/e; touch d/e/f; chmod 000 d/e; chmod 500 d"))
+    worked(server, tmp_path)
+    assert os.listdir(tmp_path / "client" / "scratch") == []

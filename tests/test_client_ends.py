@@ -135,7 +135,7 @@ def test_kill_and_restart_deliver_the_finished_once_and_return_the_rest(
     client.wait()
     assert server.results == []
     server.faults.clear()
-    assert "3" in ended(start("--idle-exit", "0")) or True
+    assert ended(start("--idle-exit", "0")).startswith("eligo: 1 tasks done, 0 failed, 2 returned;")
     assert server.outcomes() == {"a": "done", "long": "returned", "rest": "returned"}
     assert server.content(server.result("a"), "o") == b"x\n"
     assert "61.75" not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
@@ -260,7 +260,7 @@ def test_a_sandboxed_task_sees_its_folder_and_no_more(server: StandIn, tmp_path:
     server.grant(
         task(
             "network",
-            [sys.executable, "-c", f"import socket; socket.create_connection(('127.0.0.1', {server.port}), 2)"],
+            ["python3", "-c", f"import socket; socket.create_connection(('127.0.0.1', {server.port}), 2)"],
         )
     )
     server.grant(task("loud", "head -c 100000000 /dev/zero"))
@@ -271,7 +271,7 @@ def test_a_sandboxed_task_sees_its_folder_and_no_more(server: StandIn, tmp_path:
     assert "No such file" in server.result("secret")["tail"]
     assert "leads out" in server.result("link")["failure"]
     assert "Read-only" in server.result("write")["tail"]
-    assert server.result("network")["outcome"] == "failed"
+    assert "ConnectionRefused" in server.result("network")["tail"] or "not found" in server.result("network")["tail"]
     assert server.result("loud")["failure"].startswith("printed more than")
     assert server.result("slow")["failure"] == "took longer than 0.5 s"
     assert "62.25" not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
@@ -279,8 +279,10 @@ def test_a_sandboxed_task_sees_its_folder_and_no_more(server: StandIn, tmp_path:
 
 def test_a_sandbox_may_have_the_network(server: StandIn, tmp_path: Path) -> None:
     sandboxed()
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("THE NETWORK OF A SANDBOX IS NOT TESTED: there is no python3 in it")
     code = f"import socket; socket.create_connection(('127.0.0.1', {server.port}), 2)"
-    server.grant(task("a", ["/usr/bin/env", "python3", "-c", code]))
+    server.grant(task("a", ["python3", "-c", code]))
     options = WorkOptions(
         server.url, 1, folder=str(tmp_path / "client"), sandbox="bwrap", sandbox_network=True, once=True
     )
@@ -288,9 +290,13 @@ def test_a_sandbox_may_have_the_network(server: StandIn, tmp_path: Path) -> None
     assert server.result("a")["outcome"] == "done", json.dumps(server.result("a"))
 
 
-def test_a_sandbox_that_is_not_installed_is_told(
+def test_a_sandbox_that_is_not_installed_or_does_not_work_is_told(
     server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="bwrap is not installed"):
+        work(WorkOptions(server.url, folder=str(tmp_path / "client"), sandbox="bwrap"))
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2; exit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    with pytest.raises(InputError, match="bwrap does not work here: No permissions"):
         work(WorkOptions(server.url, folder=str(tmp_path / "client"), sandbox="bwrap"))

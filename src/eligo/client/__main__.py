@@ -5,7 +5,7 @@ import sys
 from dataclasses import fields
 
 from eligo.client.options import WorkOptions
-from eligo.client.working import work
+from eligo.client.working import tell, work
 from eligo.errors import EligoError
 
 UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -66,9 +66,9 @@ def main() -> int:
         )
         tally = work(options)
     except EligoError as error:
-        sys.stderr.write(f"eligo: {error}\n")
+        tell(str(error))
         return 2
-    sys.stderr.write(f"eligo: {tally}\n")
+    tell(str(tally))
     return 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from eligo.client.scratch import checked_name
-from eligo.client.transferring import Stored, parsed
+from eligo.client.transferring import HashedFile, parsed
 from eligo.errors import FormatError, InputError, shorten
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class Assigned:
     #: bytes
     memory: int | None = None
     #: the files that it reads; None: an earlier task of the same grant makes it
-    inputs: Mapping[str, Stored | None] = field(default_factory=dict)
+    inputs: Mapping[str, HashedFile | None] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     #: files for later tasks of the same grant only
     inside: tuple[str, ...] = ()
@@ -59,10 +59,11 @@ class Assigned:
 def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
     """The grants in a server's reply; a task that is not understood has what is `wrong` with it."""
     grants = _typed(reply, "grants", list, [])
-    return [
+    found = (
         tuple(_assigned(words, str(_typed(grant, "workflow", str))) for words in _typed(grant, "tasks", list))
         for grant in grants
-    ]
+    )
+    return [grant for grant in found if grant]
 
 
 def _assigned(words: Mapping[str, Any], workflow: str) -> Assigned:

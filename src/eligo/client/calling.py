@@ -128,7 +128,8 @@ class Calls:
                 self._check_certificate(error)
             if until():
                 raise ServerAwayError(f"{self.url} cannot be reached: {why}")
-            self._tell_away(why)
+            if longest > FIRST_WAIT:  # once is nothing
+                self._tell_away(why)
             pause((told or 0.0) + random.uniform(0, longest), until)  # noqa: S311 - no secret
             longest = min(2 * longest, LONGEST_WAIT)
 
@@ -149,7 +150,8 @@ class Calls:
             if connection.sock is not None:
                 connection.sock.settimeout(sending.patience)
             headers = {"User-Agent": f"eligo/{__version__}", **self.identity, **sending.headers}
-            connection.request(sending.method, self._prefix + sending.path, sending.body, headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # who says no may do so before all has arrived
+                connection.request(sending.method, self._prefix + sending.path, sending.body, headers)
             response = connection.getresponse()
             result = read(response)
             ended = response.isclosed()  # read to its end

@@ -2,15 +2,17 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from eligo.client.calling import Calls, ServerRefusedError
-from eligo.client.holding import Leases
+from eligo.client.holding import HeldLeases
 from eligo.client.keeping import WorkFolder
-from eligo.client.transferring import Depot, Stored
-from eligo.errors import EligoError
+from eligo.client.transferring import Depot, HashedFile, parsed
+from eligo.errors import EligoError, FormatError
 
+LONG = 1.0  # seconds of work that are worth waiting for a disk
 NOT_KNOWN = frozenset({401, 403, 404})  # codes: it is about who we are, and not about what we deliver
 
 
@@ -25,7 +27,7 @@ class Delivery:
     code: int | None = None
     memory: int | None = None
     failure: str | None = None
-    outputs: Mapping[str, Stored] = field(default_factory=dict)
+    outputs: Mapping[str, HashedFile] = field(default_factory=dict)
     #: the last lines that it printed
     tail: str = ""
     #: bytes of files that did not need to travel
@@ -40,7 +42,7 @@ class Delivery:
     def parsed(words: Mapping[str, Any]) -> "Delivery":
         """A result that was kept."""
         known = {each.name: words[each.name] for each in fields(Delivery) if each.name in words}
-        outputs = {name: Stored(**file) for name, file in words.get("outputs", {}).items()}
+        outputs = {name: parsed(file) for name, file in words.get("outputs", {}).items()}
         return Delivery(**{**known, "outputs": outputs})
 
 
@@ -65,7 +67,7 @@ class Courier:
     """Delivers results, and keeps each until the server has it."""
 
     def __init__(
-        self, calls: Calls, depot: Depot, folder: WorkFolder, leases: Leases, say: Callable[[str], None]
+        self, calls: Calls, depot: Depot, folder: WorkFolder, leases: HeldLeases, say: Callable[[str], None]
     ) -> None:
         self._calls, self._depot, self._folder, self._leases, self._say = calls, depot, folder, leases, say
         self._tally, self._lock = Tally(), threading.Lock()
@@ -82,8 +84,8 @@ class Courier:
             self._folder.owe(lease, Delivery(lease, "returned").document(), durable=False)
 
     def ended(self, result: Delivery) -> None:
-        """This is to be delivered, should the client be gone."""
-        self._folder.owe(result.lease, result.document(), durable=True)
+        """This is to be delivered, should the client be gone; what took long, even should the machine be."""
+        self._folder.owe(result.lease, result.document(), durable=result.seconds >= LONG)
 
     def forget(self, lease: str) -> None:
         """A lease is another's: nothing is delivered of it."""
@@ -92,9 +94,11 @@ class Courier:
 
     def owed(self) -> list[Delivery]:
         """What a client before this one left to be delivered."""
-        results = [Delivery.parsed(words) for words in self._folder.owed()]
-        for result in results:
-            self._depot.pin(*result.outputs.values())
+        results = list[Delivery]()
+        for words in self._folder.owed():
+            with suppress(FormatError):  # of something else than a client
+                results.append(Delivery.parsed(words))
+                self._depot.pin(*results[-1].outputs.values())
         return results
 
     def deliver(

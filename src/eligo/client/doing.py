@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from eligo.client.assigned import Assigned
 from eligo.client.calling import ServerAwayError
 from eligo.client.delivering import Courier, Delivery
-from eligo.client.holding import Cores, Leases
+from eligo.client.grouping import Cgroups
+from eligo.client.holding import Cores, HeldLeases
 from eligo.client.options import WorkOptions
 from eligo.client.sandboxing import Sandbox, limited
 from eligo.client.scratch import Scratch
-from eligo.client.transferring import Depot, Stored
+from eligo.client.transferring import Depot, HashedFile
 from eligo.client.trusting import Trust
 from eligo.engines.jobs import Command
 from eligo.engines.performing import MARK
@@ -50,10 +51,11 @@ class Means:
     options: WorkOptions
     depot: Depot
     courier: Courier
-    leases: Leases
+    leases: HeldLeases
     cores: Cores
     trust: Trust
     sandbox: Sandbox
+    groups: Cgroups | None
     will: Will
     #: what the processes of tasks have in their environment
     mark: str
@@ -204,31 +206,41 @@ class TaskRun:
 
     def _performed(self) -> _Finished:
         """Run the command, and take what it has made."""
-        task, began = self._task, time.monotonic()
-        told = run_command(self._command(), task.timeout, self._stopped, self._environment())
+        began = time.monotonic()
+        told = self._limited()
         seconds, tail = time.monotonic() - began, self._tail()
         if told.lost:
             return self._ended("returned", seconds=seconds)
         facts = {"seconds": seconds, "code": told.code, "memory": told.memory, "tail": tail}
         if told.failure is not None:
             return self._ended("failed", failure=self._why(told), **facts)
-        outputs = dict[str, Stored]()
+        outputs = dict[str, HashedFile]()
         try:
             self._collect(outputs)
-            inside = {name: _stamp(self._scratch.open(name), close=True) for name in task.inside}
-        except EligoError as error:
+            inside = {name: _stamp(self._scratch.open(name), close=True) for name in self._task.inside}
+        except (EligoError, OSError) as error:
             self._means.depot.unpin(*outputs.values())
+            if isinstance(error, OSError):
+                return self._machine_fails(error)
             return self._ended("failed", failure=str(error), **facts)
-        except OSError as error:
-            self._means.depot.unpin(*outputs.values())
-            return self._machine_fails(error)
         return replace(self._ended("done", outputs=outputs, **facts), inside=inside)
 
-    def _command(self) -> Command:
-        options, scratch = self._means.options, self._scratch
-        memory = min((each for each in (options.memory, self._task.memory) if each), default=None)
-        argv = limited(self._means.sandbox.around(self._task.argv, scratch.folder), options.output, memory)
-        return Command(argv, scratch.folder, {}, scratch.out, scratch.err)
+    def _limited(self) -> Performed:
+        """Run the command with no more memory than it may have: all its processes together, where the system can."""
+        memory = min((each for each in (self._means.options.memory, self._task.memory) if each), default=None)
+        if memory is None or self._means.groups is None:
+            return self._run(memory, "")
+        with self._means.groups.group(memory) as group:
+            told = self._run(None, group.entrance)
+            why = f"needs more than {memory:,} bytes of memory" if group.overfull() and told.failure else told.failure
+            return told._replace(memory=group.peak() or told.memory, failure=why)
+
+    def _run(self, memory: int | None, group: str) -> Performed:
+        scratch = self._scratch
+        argv = self._means.sandbox.around(self._task.argv, scratch.folder)
+        argv = limited(argv, self._means.options.output, memory, group)
+        command = Command(argv, scratch.folder, {}, scratch.out, scratch.err)
+        return run_command(command, self._task.timeout, self._stopped, self._environment())
 
     def _environment(self) -> dict[str, str]:
         """What the command finds: little of the client's own, what the owner has set, and which task it is."""
@@ -238,7 +250,7 @@ class TaskRun:
         told = {"ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **told, MARK: self._means.mark}
 
-    def _collect(self, outputs: dict[str, Stored]) -> None:
+    def _collect(self, outputs: dict[str, HashedFile]) -> None:
         """Take the outputs in, as long as they are not too much together."""
         left = self._means.options.output
         for name in self._task.outputs:

@@ -14,7 +14,7 @@ SHORTEST_LEASE = 0.3
 LOOK = 0.1  # seconds between two looks at whether to give up
 
 
-class Leases:
+class HeldLeases:
     """The leases of a client; those that the server says are gone stay here as such until they are let go."""
 
     def __init__(self, calls: Calls) -> None:

@@ -10,13 +10,18 @@ from eligo.errors import InputError
 MEGABYTE, GIGABYTE = 2**20, 2**30
 
 
+def own_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
     """How `eligo work` works; only the server's address is needed."""
 
     url: str
     #: how many tasks may run at once
-    cores: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    cores: int = field(default_factory=own_cores)
     #: the most bytes of memory that a task may have; None: what the task itself says, or no limit
     memory: int | None = None
     #: the most bytes that a task may write into one file, what it prints included, and into all its outputs together

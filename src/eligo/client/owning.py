@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from eligo.client.calling import Calls, Outgoing, ServerAwayError, answered, whole
 from eligo.client.enrolling import read_token
-from eligo.client.transferring import Depot, Stored, parsed
+from eligo.client.transferring import Depot, HashedFile, parsed
 from eligo.errors import InputError
 from eligo.version import __version__
 
@@ -73,11 +73,11 @@ class Owner:
         missing: list[str] = self.post(f"/v1/workflows/{workflow}/inputs", words)["missing"]
         return missing
 
-    def _given(self, depot: Depot, path: Path) -> Stored:
+    def _given(self, depot: Depot, path: Path) -> HashedFile:
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-                stored = Stored(digest, file.tell())
+                stored = HashedFile(digest, file.tell())
         except OSError as error:
             raise InputError(f"{path}: tasks read this file, and it cannot be read: {error.strerror}").cured_by(
                 "files"
@@ -149,7 +149,7 @@ def _inside(folder: Path, name: str) -> Path:
     return target
 
 
-def _same(path: Path, file: Stored) -> bool:
+def _same(path: Path, file: HashedFile) -> bool:
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     with path.open("rb") as opened:

@@ -5,9 +5,11 @@ The limits are set by a shell that then becomes the command: nothing runs before
 
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
 
-from eligo.errors import InputError, check_choice
+from eligo.errors import InputError, check_choice, shorten
 
 SANDBOXES = ("bwrap",)
 BLOCK, KILOBYTE = 512, 1024  # the units in which shells count the size of a file, and memory
@@ -41,7 +43,13 @@ def sandbox(kind: str | None, network: bool = False) -> "Sandbox":
     program = shutil.which(kind)
     if program is None:
         raise InputError(f"the sandbox {kind} is not installed; Debian, Ubuntu and Fedora have it as bubblewrap")
-    return Sandbox(program, network)
+    box = Sandbox(program, network)
+    with tempfile.TemporaryDirectory() as folder:  # one that cannot be made would fail every task
+        tried = subprocess.run(box.around(["true"], folder), capture_output=True, check=False)  # noqa: S603 - our own words
+    if tried.returncode:
+        why = tried.stderr.decode("utf-8", "replace").strip().removeprefix(f"{kind}: ")
+        raise InputError(f"the sandbox {kind} does not work here: {shorten(why, 200)}")
+    return box
 
 
 class Sandbox:

@@ -67,7 +67,7 @@ class Scratch:
             with suppress(FileNotFoundError):
                 os.unlink(last, dir_fd=folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            target = os.open(last, flags, 0o666, dir_fd=folder)
+            target = os.open(last, flags, 0o777, dir_fd=folder)  # it may be a program
         except IsADirectoryError:
             raise InputError(f"the input {shorten(name)!r} cannot be put in its place: a folder is there") from None
         finally:

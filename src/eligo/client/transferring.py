@@ -11,18 +11,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eligo.client.calling import Calls, Outgoing, Replied, never, whole
+from eligo.client.calling import Calls, Outgoing, Replied, ServerRefusedError, never, whole
 from eligo.errors import FormatError, InputError
 
 PART = 8 * 2**20  # bytes that are sent at once
 CHUNK = 2**20
 SMALL = 64 * 1024  # bytes below which a file is sent without asking whether it is there
 TRIES = 5  # parts in a row that the server does not take
+MOST_CUTS = 8
 MISPLACED = frozenset({409, 416})
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
-class Stored(NamedTuple):
+class HashedFile(NamedTuple):
     """A file by its content."""
 
     sha256: str
@@ -48,19 +49,19 @@ class Depot:
         """Where a file is, or would be."""
         return os.path.join(self._folder, sha256)
 
-    def pin(self, *files: Stored) -> None:
+    def pin(self, *files: HashedFile) -> None:
         """Keep files until they are let go as often."""
         with self._lock:
             self._pins.update(file.sha256 for file in files)
 
-    def unpin(self, *files: Stored) -> None:
+    def unpin(self, *files: HashedFile) -> None:
         """Let files go."""
         with self._lock:
             self._pins.subtract(file.sha256 for file in files)
             self._pins += Counter()  # without those that nobody holds
 
     @contextmanager
-    def borrowed(self, file: Stored, until: Callable[[], bool] = never) -> Iterator[str]:
+    def borrowed(self, file: HashedFile, until: Callable[[], bool] = never) -> Iterator[str]:
         """The path of a file for a while; it is fetched where it is not here yet."""
         self.pin(file)
         try:
@@ -69,7 +70,7 @@ class Depot:
         finally:
             self.unpin(file)
 
-    def _fetch(self, file: Stored, path: str, until: Callable[[], bool]) -> str:
+    def _fetch(self, file: HashedFile, path: str, until: Callable[[], bool]) -> str:
         if os.path.exists(path):
             os.utime(path)
             self._count_saved(file.size)
@@ -82,7 +83,7 @@ class Depot:
             os.unlink(f"{path}.part")
         raise InputError(f"the server's file {file.sha256[:12]}... is not what its hash says")
 
-    def _download(self, file: Stored, part: str, until: Callable[[], bool]) -> None:
+    def _download(self, file: HashedFile, part: str, until: Callable[[], bool]) -> None:
         """Fetch what is missing of a file, from where it was cut."""
 
         def attempt() -> Replied:
@@ -97,7 +98,7 @@ class Depot:
         if replied.code not in {200, 206}:
             raise replied.error()
 
-    def _taken(self, response: http.client.HTTPResponse, part: str, file: Stored) -> Replied:
+    def _taken(self, response: http.client.HTTPResponse, part: str, file: HashedFile) -> Replied:
         """Write a response into a file, at its end where the server goes on from there."""
         if response.status not in {200, 206}:
             return Replied(response.status, response.headers, response.read(CHUNK))
@@ -113,7 +114,7 @@ class Depot:
             raise http.client.IncompleteRead(b"")
         return Replied(response.status, {}, b"")
 
-    def keep(self, descriptor: int, most: int) -> Stored:
+    def keep(self, descriptor: int, most: int) -> HashedFile:
         """Take a file in by its content, as it is now, and pin it; the descriptor is closed, and the file is on the disk."""
         part, digest, size = os.path.join(self._folder, f"{threading.get_ident()}.new"), hashlib.sha256(), 0
         try:
@@ -126,7 +127,7 @@ class Depot:
                     into.write(chunk)
                 into.flush()
                 os.fsync(into.fileno())
-            stored = Stored(digest.hexdigest(), size)
+            stored = HashedFile(digest.hexdigest(), size)
             self.pin(stored)
             os.replace(part, self.path(stored.sha256))
         finally:
@@ -134,7 +135,7 @@ class Depot:
                 os.unlink(part)
         return stored
 
-    def send(self, file: Stored, until: Callable[[], bool] = never) -> None:
+    def send(self, file: HashedFile, until: Callable[[], bool] = never) -> None:
         """Give a file to the server, unless it has it."""
         way = _Way(ask=file.size > SMALL)
         while not way.over:
@@ -142,7 +143,7 @@ class Depot:
             if replied.code >= 300 and (replied.code not in MISPLACED or way.misses >= TRIES):
                 raise replied.error()
 
-    def _send_part(self, file: Stored, way: "_Way") -> Replied:
+    def _send_part(self, file: HashedFile, way: "_Way") -> Replied:
         """Send the next part; after a try that was cut or did not fit, the server is asked first how far it came."""
         if way.ask:
             replied = self._calls.exchange(Outgoing("HEAD", f"/v1/files/{file.sha256}"), whole)
@@ -151,17 +152,24 @@ class Depot:
                 self._count_saved(0 if way.at else file.size)
             if replied.code != 404:
                 return replied
-            offset = replied.headers.get("Eligo-Offset", "0")
+            offset, before = replied.headers.get("Eligo-Offset", "0"), way.at
             way.at = min(int(offset), file.size) if offset.isdecimal() else 0
+            way.cuts = way.cuts if way.at == before else 0
         way.ask = True
-        replied = self._put(file, way.at)
+        try:
+            replied = self._put(file, way.at)
+        except (OSError, http.client.HTTPException):
+            way.cuts += 1
+            if way.cuts > MOST_CUTS:  # it answers questions, and takes nothing
+                raise ServerRefusedError(0, "it takes no more of the file") from None
+            raise
         if replied.code < 300:
             way.at, way.ask, way.misses = way.at + PART, False, 0
             way.over = way.at >= file.size
         way.misses += replied.code in MISPLACED
         return replied
 
-    def _put(self, file: Stored, at: int) -> Replied:
+    def _put(self, file: HashedFile, at: int) -> Replied:
         with open(self.path(file.sha256), "rb") as source:
             source.seek(at)
             body = source.read(PART)
@@ -197,7 +205,9 @@ class _Way:
     ask: bool
     at: int = 0
     over: bool = False
+    #: how often in a row the server did not want a part from there, or went away in the middle of it
     misses: int = 0
+    cuts: int = 0
 
 
 def _hash(path: str) -> str:
@@ -205,10 +215,10 @@ def _hash(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def parsed(words: object) -> Stored:
+def parsed(words: object) -> HashedFile:
     """A file as the server describes it."""
     if isinstance(words, dict):
         sha256, size = words.get("sha256"), words.get("size")
         if isinstance(sha256, str) and SHA256.fullmatch(sha256) and isinstance(size, int) and size >= 0:
-            return Stored(sha256, size)
+            return HashedFile(sha256, size)
     raise FormatError("the server describes a file in words that are not understood")

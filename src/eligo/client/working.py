@@ -14,7 +14,8 @@ from eligo.client.calling import LONGEST_TOLD_WAIT, Calls, ServerAwayError, Serv
 from eligo.client.delivering import Courier, Tally
 from eligo.client.doing import GrantRun, Means, Will
 from eligo.client.enrolling import enrol
-from eligo.client.holding import Cores, Leases
+from eligo.client.grouping import groups
+from eligo.client.holding import Cores, HeldLeases
 from eligo.client.keeping import WorkFolder
 from eligo.client.options import WorkOptions
 from eligo.client.sandboxing import sandbox
@@ -22,7 +23,7 @@ from eligo.client.transferring import Depot
 from eligo.client.trusting import Trust
 from eligo.engines.performing import MARK
 from eligo.engines.strays import end_marked
-from eligo.errors import FormatError
+from eligo.errors import FormatError, InputError
 
 LOOK = 0.05  # seconds between two looks at signals
 QUICK = (
@@ -37,12 +38,12 @@ def work(options: WorkOptions, say: Callable[[str], None] | None = None) -> Tall
     with heeded(will) as signals:
         folder = WorkFolder(options.home(), options.url)
         try:
-            return Worker(options, folder, will, signals, say or _told).work()
+            return WorkLoop(options, folder, will, signals, say or tell).work()
         finally:
             folder.close()
 
 
-class Worker:
+class WorkLoop:
     """One client of one server."""
 
     def __init__(
@@ -51,10 +52,10 @@ class Worker:
         self._options, self._folder, self._will, self._signals, self._say = options, folder, will, signals, say
         trust, box = Trust(options.trust), sandbox(options.sandbox, options.sandbox_network)
         self._calls = calls = Calls(options.url, options.ca, say)
-        leases, depot = Leases(calls), Depot(f"{folder.path}/files", calls, options.cache)
+        leases, depot = HeldLeases(calls), Depot(f"{folder.path}/files", calls, options.cache)
         self._courier = Courier(calls, depot, folder, leases, say)
         cores = Cores(options.cores)
-        self._means = Means(options, depot, self._courier, leases, cores, trust, box, will, folder.mark, say)
+        self._means = Means(options, depot, self._courier, leases, cores, trust, box, groups(), will, folder.mark, say)
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
         self._error: BaseException | None = None
@@ -75,6 +76,8 @@ class Worker:
                 thread.join()
             self._means.leases.close()
             end_marked(MARK, self._folder.mark)
+        if isinstance(self._error, OSError):
+            raise InputError(f"{self._folder.path}: the client cannot go on: {self._error.strerror}") from self._error
         if self._error is not None:
             raise self._error
         return self._courier.tally()
@@ -233,6 +236,8 @@ def heeded(will: Will) -> Iterator[list[int]]:
             signal.signal(number, usual)
 
 
-def _told(text: str) -> None:
-    sys.stderr.write(f"eligo: {text}\n")
+def tell(text: str) -> None:
+    """Say something to whoever looks at the client; some of it may be somebody else's words."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    sys.stderr.write(f"eligo: {plain}\n")
     sys.stderr.flush()

@@ -88,7 +88,7 @@ class Api:
 
     async def request(self, call: ApiCall) -> GrantsWords:
         """Work for a client."""
-        ticket = await self.desk.ask(call.client, call.key, _request(call.words))
+        ticket = await self.desk.ask(call.client, call.key, _request(call.words), call.gone)
         return grants_words(ticket, self._service.books.terms.lease)
 
     async def renew(self, call: ApiCall) -> GoneWords:

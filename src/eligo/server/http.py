@@ -40,6 +40,8 @@ class ApiCall(NamedTuple):
     #: what was sent, in words; and as it came
     words: Any
     body: bytes
+    #: ends when the caller is gone
+    gone: Receive
 
     @property
     def client(self) -> Client:
@@ -78,7 +80,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it; the body is read already."""
         try:
-            given = await self.address.answer(self._call(scope))
+            given = await self.address.answer(self._call(scope, receive))
         except RefusedError:
             raise
         except EligoError as error:
@@ -89,7 +91,7 @@ class Endpoint:
         await send({"type": "http.response.start", "status": self.address.status, "headers": [kind, length]})
         await send({"type": "http.response.body", "body": body})
 
-    def _call(self, scope: Scope) -> ApiCall:
+    def _call(self, scope: Scope, receive: Receive) -> ApiCall:
         state = scope["state"]
         headers: dict[bytes, bytes] = state["headers"]
         caller = self._allowed(headers)
@@ -99,7 +101,7 @@ class Endpoint:
             raise RefusedError(400, "a POST needs an Idempotency-Key of 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         parts = scope.get("path_params") or {}
-        return ApiCall(caller, key.decode("ascii"), parts, query, self._words(state["body"]), state["body"])
+        return ApiCall(caller, key.decode("ascii"), parts, query, self._words(state["body"]), state["body"], receive)
 
     def _allowed(self, headers: dict[bytes, bytes]) -> Caller:
         try:

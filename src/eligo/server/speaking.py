@@ -2,13 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
 
 from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper, Waiter
+from eligo.server.refusing import RefusedError
 from eligo.server.service import Service
 
+#: the next message of a connection
+Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
 TICK = 0.1  # seconds between two looks at what is late
 STALL = 5.0  # seconds without a look after which the server stood still, not its clients
 
@@ -32,8 +36,8 @@ class Desk:
         """How many requests wait for work."""
         return len(self._tickets)
 
-    async def ask(self, client: Client, key: str, request: Request) -> Ticket:
-        """Answer a request, as soon as there is something or its time is over."""
+    async def ask(self, client: Client, key: str, request: Request, gone: Gone | None = None) -> Ticket:
+        """Answer a request, as soon as there is something or its time is over; *gone* ends when nobody waits for it."""
         self.keeper.check()
         ticket = self.service.ask(time.monotonic(), client, key, request)
         if not self.service.requests.pending(ticket):
@@ -41,12 +45,27 @@ class Desk:
             return ticket
         waiter = self._tickets[ticket] = self._loop.create_future()
         self.wake()
+        watch = self._loop.create_task(self._watch(gone, ticket)) if gone is not None and request.wait else None
         try:
             await waiter
         finally:
-            if self._tickets.pop(ticket, None) is not None:
-                self.service.requests.withdraw(ticket)
+            self._forget(ticket)
+            if watch is not None:
+                watch.cancel()
         return ticket
+
+    async def _watch(self, gone: Gone, ticket: Ticket) -> None:
+        """Whoever hung up gets nothing: somebody else would wait for it in vain."""
+        while (await gone())["type"] != "http.disconnect":
+            pass
+        waiter = self._tickets.get(ticket)
+        self._forget(ticket)
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(RefusedError(499, "nobody waits for this answer"))
+
+    def _forget(self, ticket: Ticket) -> None:
+        if self._tickets.pop(ticket, None) is not None:
+            self.service.requests.withdraw(ticket)
 
     async def deliver(
         self, client: Client, deliveries: Sequence[Brought], key: str = "", request: Request | None = None

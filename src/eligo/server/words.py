@@ -57,7 +57,7 @@ class SignedWords(Struct):
     environment: dict[str, str]
 
 
-class TaskWords(Struct, omit_defaults=True):
+class TaskWords(Struct):
     """A task that a client gets."""
 
     lease: str
