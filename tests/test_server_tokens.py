@@ -129,6 +129,18 @@ def test_asking_has_its_bounds() -> None:
     gate.ask("host", "c", PATIENCE)
 
 
+def test_what_stores_keep_is_the_same_again() -> None:
+    gate = Gate()
+    gate.make("a", ["work", "read"], 1.0, client="c-1", lasting=5.0)
+    gate.ask("b", "c-2", 2.0)
+    gate.ask("c", "c-3", 2.0)
+    gate.refuse("c-3", 3.0)
+    for row in gate.rows():
+        assert Token.unpacked(row.packed()) == row
+    (gone,) = gate.revoke(9.0, client="c-1")
+    assert Token.unpacked(gone.packed()).revoked is not None
+
+
 def test_what_is_worthless_for_long_is_forgotten() -> None:
     gate = Gate()
     for lasting in (10.0, None):

@@ -340,6 +340,8 @@ def _announced(request: Request) -> tuple[int, int, int]:
         return 0, int(length) - 1, int(length)
     found = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", told)
     first, last, total = map(int, found.groups()) if found else (1, 0, 0)
-    if not first <= last < total or last - first + 1 != int(length):
+    if not first - 1 <= last < total or last - first + 1 != int(
+        length
+    ):  # nothing at all: all is there, but has no name yet
         raise RefusedError(400, "Content-Range must be 'bytes FIRST-LAST/TOTAL' and agree with Content-Length")
     return first, last, total

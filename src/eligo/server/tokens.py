@@ -10,7 +10,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from eligo.errors import InputError, shorten
 from eligo.server.refusing import RefusedError
@@ -41,6 +41,25 @@ class Token(NamedTuple):
     revoked: float | None = None
     #: waiting for an operator, approved, or refused by one
     state: str = APPROVED
+
+    def packed(self) -> tuple[str, str, str | None, str, float, float | None, bool]:
+        """As stores keep it: scopes are one word, with the state before it where it is not approved.
+
+        >>> Token("ab", ("work", "read"), None, "host-1", 5.0, state="waiting").packed()
+        ('ab', 'waiting:work,read', None, 'host-1', 5.0, None, False)
+        """
+        state = "" if self.state == APPROVED else f"{self.state}:"
+        words = state + ",".join(self.scopes)
+        return (self.hash, words, self.client, self.name, self.made, self.expires, self.revoked is not None)
+
+    @classmethod
+    def unpacked(cls, row: Iterable[Any]) -> Self:
+        """The token that was kept so; when it was revoked is not kept, so it was when it was made."""
+        hash, words, client, name, made, expires, revoked = row
+        state, _, scopes = words.rpartition(":")
+        return cls(
+            hash, tuple(scopes.split(",")), client, name, made, expires, made if revoked else None, state or APPROVED
+        )
 
 
 class Bearer(NamedTuple):
