@@ -50,6 +50,11 @@ async def slow(request: Request) -> Response:
     return JSONResponse({})
 
 
+async def long(request: Request) -> Response:
+    await asyncio.sleep(60)
+    return JSONResponse({})
+
+
 async def upload(request: Request) -> Response:
     size = 0
     async for part in request.stream():
@@ -70,7 +75,7 @@ def application(**options: Any) -> Guard:
         Route("/v1/deliver", deliver, methods=["GET", "POST", "DELETE"]), Route("/v1/workflows", deliver, methods=["POST"]),
         Route("/broken", broken), Route("/refusing", refusing), Route("/slow", slow, methods=["GET", "POST"]),
         Route("/v1/request", slow, methods=["POST"]), Route("/v1/files/a", upload, methods=["PUT"]),
-        Route("/v1/files/full", unread, methods=["PUT"]), Route("/endless", endless),
+        Route("/v1/files/full", unread, methods=["PUT"]), Route("/endless", endless), Route("/long", long),
     ]  # fmt: skip
     return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), BOUNDS, **options)
 
@@ -386,6 +391,17 @@ def test_nothing_unexpected_is_told_but_written_down(address: Address, caplog: p
     assert code == 500
     assert "secret" not in sentence
     assert "ZeroDivisionError: a secret" in caplog.text
+
+
+def test_whoever_waits_when_the_server_stops_is_told_so() -> None:
+    answers: list[bytes] = []
+    with live.served(application(), PATIENCE) as address:
+        waiting = threading.Thread(target=lambda: answers.append(said(address, get("/long"))))
+        waiting.start()
+        time.sleep(0.2)
+    waiting.join()
+    assert refusal(answers[0]) == (503, "the server stops; come again")
+    assert b"retry-after: 1" in answers[0]
 
 
 def test_what_is_not_there_is_told_as_everything_else(address: Address) -> None:

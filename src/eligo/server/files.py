@@ -106,6 +106,13 @@ class Blobs:
                     known.update(piece)
         return known
 
+    def named(self, part: Path, path: Path) -> bool:
+        """Give what has come its name; whether it was there already."""
+        with self._lock:
+            twice = path.exists()
+            part.rename(path)
+            return twice
+
     def forget(self, sha256: str, freed: int, shared: bool, seen: tuple[int, Any] | None = None) -> None:
         """A file is no longer being sent; so many of the bytes that it had claimed are free."""
         with self._lock:
@@ -181,8 +188,7 @@ class Incoming:
         os.fsync(self._file.fileno())
         self._file.close()
         path = self.blobs.path(self.sha256)
-        twice = path.exists()
-        self._path.rename(path)
+        twice = self.blobs.named(self._path, path)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
