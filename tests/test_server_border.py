@@ -446,6 +446,16 @@ def test_a_hundred_malformed_requests_harm_nobody(address: Address, caplog: pyte
     assert "Traceback" not in caplog.text
 
 
+def test_rubbish_after_requests_that_are_being_answered(address: Address, caplog: pytest.LogCaptureFixture) -> None:
+    slow = get("/slow").replace(b"close", b"keep-alive")
+    for requests in (slow + b"rubbish\r\n\r\n", slow + slow + b"rubbish\r\n\r\n"):
+        assert status(said(address, requests)) == 400
+    with live.connected(address) as connection:
+        connection.sendall(slow + slow)
+    time.sleep(1)
+    assert "Traceback" not in caplog.text
+
+
 def test_nobody_speaks_websocket(address: Address) -> None:
     upgrade = get("/v1/deliver", Upgrade="websocket", Sec_WebSocket_Key="AAAA", Sec_WebSocket_Version="13")
     assert status(said(address, upgrade.replace(b"Connection: close", b"Connection: Upgrade"))) in {200, 400, 408, 426}
