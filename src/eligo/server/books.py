@@ -110,7 +110,7 @@ class Books:
             served.come_back(lease.task)
         else:
             self.set_aside(served, lease, "its clients were lost too often")
-        self.after(served, lease)
+        self.came_back(served, lease)
 
     def end(
         self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
@@ -139,10 +139,14 @@ class Books:
         """The seconds that a client says a task took, as far as they can be true."""
         return min(told.seconds, max(0.0, self.wall - lease.since))
 
-    def after(self, served: Served, lease: Lease) -> None:
-        """What of the same grant nobody has any more has ended too; something may be ready; all may be over."""
+    def came_back(self, served: Served, lease: Lease) -> None:
+        """A task came back undone: what of the same grant nobody has any more has ended too."""
         for orphan in served.orphans(lease):
             self.end(served, orphan, "expired", "what it waits for came back")
+        self.after(served)
+
+    def after(self, served: Served) -> None:
+        """Something may be ready now, or all may be over."""
         self.touch(served)
         self.awake = True
         self.settle(served)

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import os
+import signal
 import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -211,6 +213,19 @@ class _Uvicorn(uvicorn.Server):
         super().__init__(config)
         self._ending = ending
 
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Heed signals to end; unlike uvicorn itself, which would then die of them before all is kept."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, usual in before.items():
+                signal.signal(number, usual)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal to end."""
         asyncio.get_running_loop().call_soon_threadsafe(self._ending)
@@ -268,7 +283,7 @@ def _config(setup: Setup, server: Server) -> uvicorn.Config:
     return uvicorn.Config(
         server.app, http=protocol(Patience(each=None if alone else 256)), ws="none", lifespan="off", log_config=None,
         access_log=False, ssl_certfile=setup.certificate, ssl_keyfile=setup.key, timeout_graceful_shutdown=PATIENT,
-        server_header=False, date_header=False,
+        server_header=False, proxy_headers=False, date_header=False,
     )  # fmt: skip
 
 
