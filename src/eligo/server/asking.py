@@ -69,4 +69,4 @@ class Brought(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _digest(told: str) -> str:
-    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
