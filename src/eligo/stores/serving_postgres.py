@@ -40,6 +40,7 @@ HOLD = """INSERT INTO holding VALUES (%s, %s, %s, 1, now() + make_interval(secs 
     ON CONFLICT (workflow) DO UPDATE SET holder = excluded.holder, address = excluded.address, until = excluded.until,
         epoch = holding.epoch + CASE WHEN holding.holder = excluded.holder THEN 0 ELSE 1 END
     WHERE holding.holder = excluded.holder OR holding.until < now()
+        OR (holding.address = excluded.address AND excluded.address <> '')
     RETURNING epoch"""
 HOLD_NEW = """INSERT INTO holding SELECT id, %s, %s, 1, now() + make_interval(secs => %s) FROM unnest(%s::text[]) AS new (id)
     ON CONFLICT DO NOTHING"""
@@ -66,6 +67,7 @@ class PostgresServiceStore(SqlStore):
             with self._using(self._writing) as database:
                 database.execute("INSERT INTO writer VALUES (%s, 0)", (self.holder,))
                 found = database.execute("SELECT current_setting('fsync')").fetchone()
+                database.commit()
         except (psycopg.Error, OSError) as error:
             raise InputError(f"{self.path}: a server cannot keep its state here: {_first_line(error)}") from None
         self._reading = _Line(self._where, autocommit=True)
@@ -85,7 +87,7 @@ class PostgresServiceStore(SqlStore):
                 held = self._send(database, left, epochs)
             except REFUSED as error:
                 database.rollback()
-                self._check_held(epochs, self._still_held(database, epochs))
+                self._check_held(self._held.keys() & epochs.keys(), self._still_held(database, epochs))
                 raise InputError(f"{self.path}: this cannot be kept: {_first_line(error)}") from None
             self._check_held(epochs, held)
             self._doubted = tuple(left)
