@@ -28,8 +28,10 @@ KILLS = 30
 class Place(Protocol):
     """Where a store can be made: nothing is there at first."""
 
-    #: what `service_store` is given
-    where: str
+    @property
+    def where(self) -> str:
+        """What `service_store` is given."""
+        ...
 
     def open(self, address: str = "http://a") -> ServiceStore:
         """The store that is there."""

@@ -63,7 +63,7 @@ class TwinStore:
             "document": self.rows[workflow].document if workflow in self.rows else b"",
             "moves": array("q", self.journal.get(workflow, [])),
             "leases": out,
-            "last_number": max((row.number for row in (*came, *out)), default=0),
+            "last_number": max([0, *(row.number for row in came), *(row.number for row in out)]),
             "tallies": {row.task: _tally(same.answer for same in other if same.task == row.task) for row in other},
             "votes": [(row.task, row.client, row.digest or "") for row in came if row.answer == "voted"],
             "accepted": sorted((row.task, str(row.digest)) for row in came if row.answer == "accepted"),

@@ -1,5 +1,6 @@
 """A server's store in SQLite, and stores by name."""
 
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -8,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from eligo.errors import InputError
-from eligo.stores import serving_sqlite
 from eligo.stores.serving_naming import service_store
 from eligo.stores.serving_sqlite import SqliteServiceStore, back_up
 from sqlite_place import SqlitePlace
@@ -90,6 +90,6 @@ def test_stores_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_sqlite_with_a_fault_is_remarked(
     place: SqlitePlace, monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int], old: bool
 ) -> None:
-    monkeypatch.setattr(serving_sqlite.sqlite3, "sqlite_version_info", version)
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
     with closing(place.open()) as store:
         assert (store.remark is not None) == old

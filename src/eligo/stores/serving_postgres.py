@@ -60,19 +60,23 @@ class PostgresServiceStore(SqlStore):
         self._where, self.path = _reached(where)
         self._held: dict[str, int] = {}
         self._number, self._doubted = 0, tuple[Changes, ...]()
+        self._writing, self._reading = _Line(self._where, autocommit=False), _Line(self._where, autocommit=True)
         try:
-            self._writing = _Line(self._where, autocommit=False)
-            _bring_up_to_date(self._writing.database(), self.path)
-            self._statements = _statements(self._writing.database())
-            with self._using(self._writing) as database:
-                database.execute("INSERT INTO writer VALUES (%s, 0)", (self.holder,))
-                found = database.execute("SELECT current_setting('fsync')").fetchone()
-                database.commit()
-        except (psycopg.Error, OSError) as error:
+            self.remark = self._begin(self._writing.database())
+        except BaseException as error:
+            self._writing.close()
+            if not isinstance(error, psycopg.Error | OSError):
+                raise
             raise InputError(f"{self.path}: a server cannot keep its state here: {_first_line(error)}") from None
-        self._reading = _Line(self._where, autocommit=True)
-        lasts = found == ("on",)
-        self.remark = None if lasts else f"{self.path}: fsync is off there: a power cut loses what was acknowledged"
+
+    def _begin(self, database: "psycopg.Connection[Any]") -> str | None:
+        """Bring the database up to date, and enter this server; gives what is to be remarked."""
+        _bring_up_to_date(database, self.path)
+        self._statements = _statements(database)
+        database.execute("INSERT INTO writer VALUES (%s, 0)", (self.holder,))
+        lasts = database.execute("SELECT current_setting('fsync')").fetchone() == ("on",)
+        database.commit()
+        return None if lasts else f"{self.path}: fsync is off there: a power cut loses what was acknowledged"
 
     # Writing
 
