@@ -56,6 +56,12 @@ def keep(store: ServiceStore, changes: list[Changes]) -> None:
             time.sleep(0.02)
 
 
+def fill(store: ServiceStore) -> None:
+    """Write more and more, until it cannot be kept."""
+    for number in range(1, 1000):
+        store.commit(commit_of(number, rows=50 * number))
+
+
 def main(where: str, rows: int = 0) -> None:
     store = service_store(where, ADDRESS)
     if store.workflows():

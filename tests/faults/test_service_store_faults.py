@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from eligo.stores.serving import Changes
-from eligo.stores.serving_sqlite import SqliteServiceStore
 from sqlite_place import SqlitePlace
 from store_contract import KilledContract, writer
-from store_writing import commit_of, commits_in, submitted
+from store_writing import commit_of, commits_in, fill, submitted
 
 COPIES = 200
 PAGE = 4096
@@ -89,18 +88,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def _fill(store: SqliteServiceStore) -> None:
-    for number in range(1, 1000):
-        store.commit(commit_of(number, rows=50))
-
-
 def test_a_full_disk_heals_once_there_is_room(small_disk: Path) -> None:
     with closing(SqlitePlace(small_disk).open()) as store:
         store.commit([submitted()])
         filler = small_disk / "filler"
         filler.write_bytes(b"x" * (1024 * 1024))
         with pytest.raises(OSError, match=r"server\.db: cannot be written: .*(full|disk)"):
-            _fill(store)
+            fill(store)
         kept = commits_in(store)
         for _ in range(3):
             with pytest.raises(OSError, match="cannot be written"):

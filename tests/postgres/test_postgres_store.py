@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from eligo.stores.serving import HELD, Changes, Lease
 from eligo.stores.serving_naming import service_store
 from eligo.stores.serving_postgres import PostgresServiceStore
 from store_contract import KilledContract, StoreContract, last_told, program, writer
-from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, keep, submitted
+from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, fill, keep, submitted
 
 pytest_plugins = ["postgres_fixtures"]
 
@@ -248,6 +249,47 @@ def test_looking_goes_on_after_postgresql_was_started_anew(place: PostgresPlace)
         assert [row.id for row in store.workflows()] == [WORKFLOW]
         keep(store, commit_of(1))
         assert commits_in(store) == 1
+
+
+@pytest.fixture
+def small_place(postgres: PostgresServer, tmp_path: Path) -> Iterator[PostgresPlace]:
+    """A database on a disk of few bytes; only the administrator can make one."""
+    disk = postgres.folder / "small"
+    disk.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m,mode=777", "tmpfs", str(disk)], check=False, capture_output=True
+    )
+    if made.returncode:
+        pytest.skip(f"A FULL DISK WAS NOT TESTED: no disk can be made here: {made.stderr.decode().strip()}")
+    space = disk / "space"
+    space.mkdir()
+    shutil.chown(space, (postgres.folder / "data").stat().st_uid)
+    place = PostgresPlace(postgres, postgres.address("small"))
+    with psycopg.connect(postgres.address(), autocommit=True) as database:
+        database.execute(f"CREATE TABLESPACE small LOCATION '{space}'")
+        database.execute("CREATE DATABASE small TABLESPACE small")
+        yield place
+        database.execute("DROP DATABASE small WITH (FORCE)")
+        database.execute("DROP TABLESPACE small")
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_full_disk_heals_once_there_is_room(small_place: PostgresPlace) -> None:
+    filler = small_place.server.folder / "small" / "filler"
+    with closing(small_place.open()) as store:
+        store.commit([submitted()])
+        filler.write_bytes(b"x" * (8 * 2**20))
+        with pytest.raises(OSError, match=r"cannot be reached or written now: .*No space left on device"):
+            fill(store)
+        kept = commits_in(store)
+        for _ in range(3):
+            with pytest.raises(OSError, match="No space left"):
+                store.commit(commit_of(kept + 1, rows=20_000))
+            assert commits_in(store) == kept
+        filler.unlink()
+        for number in range(kept + 1, kept + 20):
+            store.commit(commit_of(number))
+        assert commits_in(store) == kept + 19
 
 
 # Several servers

@@ -60,7 +60,7 @@ class PostgresServiceStore(SqlStore):
         self._where, self.path = _reached(where)
         self._held: dict[str, int] = {}
         self._number, self._doubted = 0, tuple[Changes, ...]()
-        self._writing, self._reading = _Line(self._where, autocommit=False), _Line(self._where, autocommit=True)
+        self._writing, self._reading = _Line(self._where), _Line(self._where, looking=True)
         try:
             self.remark = self._begin(self._writing.database())
         except BaseException as error:
@@ -127,14 +127,15 @@ class PostgresServiceStore(SqlStore):
         """Write all but the end of it, in one round trip; gives which of the workflows are held still."""
         written = [(self._statements[kind], _columns(rows)) for kind, rows in to_keep(changes)]
         new = [row.id for one in changes for row in one.workflows]
-        with database.pipeline(), database.cursor() as asked:
+        asked = database.cursor()
+        with database.pipeline():
             database.execute("UPDATE writer SET number = %s WHERE id = %s", (self._number + 1, self.holder))
             if new:
                 database.execute(HOLD_NEW, (self.holder, self.address, HELD, new))
             asked.execute(STILL_HELD, (list(epochs), list(epochs.values()), self.holder))
             for statement, columns in written:
                 database.execute(statement, columns)
-            return {workflow for (workflow,) in asked.fetchall()}
+        return {workflow for (workflow,) in asked.fetchall()}
 
     def _still_held(self, database: "psycopg.Connection[Any]", epochs: dict[str, int]) -> set[str]:
         found = database.execute(STILL_HELD, (list(epochs), list(epochs.values()), self.holder)).fetchall()
@@ -217,11 +218,11 @@ class PostgresServiceStore(SqlStore):
 
 
 class _Line:
-    """A connection that is made anew where it was lost."""
+    """A connection that is made anew where it was lost, to write or only to look."""
 
-    def __init__(self, where: str, *, autocommit: bool) -> None:
+    def __init__(self, where: str, *, looking: bool = False) -> None:
         self.lock = threading.Lock()
-        self._where, self._autocommit = where, autocommit
+        self._where, self._looking = where, looking
         self._database: psycopg.Connection[Any] | None = None
 
     def database(self) -> "psycopg.Connection[Any]":
@@ -229,7 +230,7 @@ class _Line:
         if self._database is None or self._database.closed:
             self._database = psycopg.connect(self._where, autocommit=True)
             self._database.execute(SETTINGS)
-            self._database.autocommit = self._autocommit
+            self._database.autocommit, self._database.read_only = self._looking, self._looking
         return self._database
 
     def undo(self) -> None:
@@ -320,7 +321,15 @@ def _statement(keeping: Keeping, types: Mapping[tuple[str, str], str]) -> str:
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[str]:
     """Rows as one array a column, each written as PostgreSQL reads it."""
-    return [f"{{{','.join(map(_literal, column))}}}" for column in zip(*rows, strict=True)]
+    return [f"{{{_listed(column)}}}" for column in zip(*rows, strict=True)]
+
+
+def _listed(column: tuple[Any, ...]) -> str:
+    """The values of an array: mostly they are of one kind, and then written together."""
+    kinds = set(map(type, column))
+    if kinds == {str}:  # no text has a NUL in it
+        return '","'.join(_literal("\0".join(column)).split("\0"))
+    return ",".join(map(str if kinds <= {int, float} else _literal, column))
 
 
 def _literal(value: Any) -> str:
