@@ -20,8 +20,8 @@ LEVELS = {
     "batches": 5, "clusters": 5, "finishing": 5, "policies": 5, "scheduling": 5,
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
-    "running": 8,
-    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "running": 8, "client": 8,
+    "server": 9, "plotting": 9, "explaining": 9, "reproducing": 9,
     "cli": 10,
 }  # fmt: skip
 FOUNDATION = ["version", "errors", "kernels", "rows", "names", "dag", "workflow", "estimating"]
@@ -34,7 +34,8 @@ OPTIONAL = {
     "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
     "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
-    "psycopg": ("stores.serving_postgres",),
+    "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
+    "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
 }  # fmt: skip
 
 

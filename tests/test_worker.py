@@ -150,3 +150,10 @@ def test_the_program_ends_its_command_when_it_is_told_to_stop(tmp_path: Path) ->
     ((_, _, failure, _, _, _, lost),) = done(job)
     assert (failure, lost) == ("stopped", True)
     assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
+
+
+def test_the_environment_may_be_another_than_this_process_has(tmp_path: Path) -> None:
+    code = "import os; print(sorted(set(os.environ) - {'LC_CTYPE'}))"
+    work = command(code, out=str(tmp_path / "out"), environment={"B": "2"})
+    assert run_command(work, None, base={"A": "1"}).failure is None
+    assert (tmp_path / "out").read_text() == "['A', 'B']\n"

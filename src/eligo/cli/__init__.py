@@ -24,6 +24,10 @@ REMEDIES = {
     "force": "--force overwrites it",
     "history": "--history FILE takes run times from earlier runs",
     "workers": "--workers N gives more",
+    "insecure": "--tokens --cert FILE --key FILE, or --insecure where anybody may come",
+    "files": "--no-files lets no file travel, --dir says where they are",
+    "folder": "--folder DIR names another",
+    "ca": "--ca FILE names the certificates to trust",
     "family": "`eligo generate list` shows them all",
 }
 
@@ -75,7 +79,7 @@ def _done(arguments: list[str]) -> int:
     if arguments == ["--version"]:  # answered before anything heavy is imported
         sys.stdout.write(version_line())
         return 0
-    from eligo.cli.run_verbs import app
+    from eligo.cli.serve_verbs import app
 
     return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
 

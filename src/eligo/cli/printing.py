@@ -157,6 +157,14 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
         )
 
 
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table with a title above each column."""
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    for row in (titles, *rows):
+        cells = (f"{cell:{size}}" for cell, size in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
 def print_lines(lines: Iterable[str]) -> None:
     """Sentences, each from a line of its own."""
     for line in lines:

@@ -10,7 +10,13 @@ from eligo.cli.options import Args, Columns, Env, From, Histories, Json, Outside
 
 __all__ = ["app"]
 
-Folder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE.")]
+Folder = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE; or a server's URL[/WORKFLOW]."),
+]
+SERVER = ("http://", "https://")
+Token = Annotated[str | None, typer.Option("--token-file", help="A file with the token that a server wants.")]
+Authority = Annotated[str | None, typer.Option("--ca", help="A file with the certificates to trust, for https.")]
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by its name.")]
 
 
@@ -20,8 +26,8 @@ def run(
     on: Annotated[
         str,
         typer.Option(
-            help="Who runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor or"
-            " htcondor-dagman."
+            help="Who runs the tasks: local, dask[=ADDRESS], ray[=ADDRESS], parsl, slurm, slurm-steps, htcondor,"
+            " htcondor-dagman, or the clients of a server: http://..."
         ),
     ] = "local",
     workers: Annotated[
@@ -88,16 +94,24 @@ def run(
 
 
 @app.command()
-def status(folder: Folder, json: Json = False) -> int:
+def status(folder: Folder, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
     """Where a run stands, also while it goes on: counts, what runs since when, and failures by cause."""
+    if folder.startswith(SERVER):
+        from eligo.cli.remote import Door, show_remote
+
+        return show_remote(Door(folder, token_file, ca), json)
     from eligo.cli.seeing import show_status
 
     return show_status(folder, json)
 
 
 @app.command()
-def why(folder: Folder, task: TaskName, json: Json = False) -> int:
+def why(folder: Folder, task: TaskName, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
     """Why a task of a run stands where it does: what it waits for, its place in the order, and how it was tried."""
+    if folder.startswith(SERVER):
+        from eligo.cli.remote import Door, show_remote_task
+
+        return show_remote_task(Door(folder, token_file, ca), task, "why", json)
     from eligo.cli.seeing import show_why
 
     return show_why(folder, task, json)
@@ -109,8 +123,14 @@ def log(
     task: TaskName,
     err: Annotated[bool, typer.Option("--err", help="Standard error instead of standard output.")] = False,
     attempt: Annotated[int | None, typer.Option(help="Which attempt, from 1: the last.")] = None,
+    token_file: Token = None,
+    ca: Authority = None,
 ) -> int:
     """What a task of a run printed, also while it runs."""
+    if folder.startswith(SERVER):
+        from eligo.cli.remote import Door, show_remote_task
+
+        return show_remote_task(Door(folder, token_file, ca), task, "log")
     from eligo.cli.seeing import show_log
 
     return show_log(folder, task, err, attempt)

@@ -11,6 +11,7 @@ from eligo.cli.dagman import by_dagman
 from eligo.cli.finishes import lasting
 from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
+from eligo.cli.remote import by_server
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
 from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
@@ -39,6 +40,8 @@ def answer(flow: Workflow, request: RunRequest) -> int:
     """Run it, and say what came of it; the exit code."""
     from eligo.formats.dagman.running import runnable
 
+    if request.on.startswith(("http://", "https://")):
+        return by_server(flow, request)
     if flow.origin and flow.origin.format == "dagman":
         flow = runnable(flow)
     place = request.folder or default_folder(flow)

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,11 +83,19 @@ def unable(work: "Command", error: OSError | ValueError) -> str:
     return f"cannot run {work.argv[0]!r}: {error.strerror}{where}"
 
 
-def run_command(work: "Command", timeout: float | None, stopped: Callable[[], bool] | None = None) -> Performed:
-    """Run a command in a process group of its own, of which nothing is left when it ends, or once *stopped* says so."""
+def run_command(
+    work: "Command",
+    timeout: float | None,
+    stopped: Callable[[], bool] | None = None,
+    base: Mapping[str, str] | None = None,
+) -> Performed:
+    """Run a command in a process group of its own, of which nothing is left when it ends, or once *stopped* says so.
+
+    *base* is the environment that the command's own is added to, this process's unless it is given.
+    """
     began = time.time()
     try:
-        child = _spawned(work)
+        child = _spawned(work, os.environ if base is None else base)
     except (OSError, ValueError) as error:
         return Performed(began, time.time(), unable(work, error), code=NO_PROGRAM)
     why = _waited(child.pid, timeout, stopped)
@@ -99,13 +107,13 @@ def run_command(work: "Command", timeout: float | None, stopped: Callable[[], bo
     return Performed(began, time.time(), why or said(code), None, code, own_memory(usage.ru_maxrss), lost)
 
 
-def _spawned(work: "Command") -> "subprocess.Popen[bytes]":
+def _spawned(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     with ExitStack() as stack:
         out, err = [stack.enter_context(open(path, "wb")) for path in (work.out, work.err)]
         return subprocess.Popen(  # noqa: S603 - the words are the user's own
             work.argv,
             cwd=work.folder,
-            env={**os.environ, **work.environment},
+            env={**base, **work.environment},
             process_group=0,
             stdin=subprocess.DEVNULL,
             stdout=out,

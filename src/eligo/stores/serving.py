@@ -46,7 +46,7 @@ class Lease(NamedTuple):
         return f"{self.workflow}.{self.number}.{self.secret}"
 
 
-class Outcome(NamedTuple):
+class LeaseEnd(NamedTuple):
     """What came of a lease that is no more; the answer is what its holder was told, or "expired"."""
 
     workflow: str
@@ -105,7 +105,9 @@ class TokenRow(NamedTuple):
     name: str
     made: float
     expires: float | None
-    revoked: bool
+    revoked: float | None
+    #: whether it waits for approval, is approved or refused
+    state: str
 
 
 class Moves(NamedTuple):
@@ -128,7 +130,7 @@ class Changes:
     leases: list[Lease] = field(default_factory=list)
     #: leases that are no more: workflow and number
     ended: list[tuple[str, int]] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[LeaseEnd] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
     #: workflow, task, signature
     signatures: list[tuple[str, str, str]] = field(default_factory=list)
@@ -160,7 +162,7 @@ HELD = 30.0
 KINDS = tuple(each.name for each in fields(Changes))
 
 
-class Tally(NamedTuple):
+class Tried(NamedTuple):
     """How often a task was tried so far: in all, ended badly, and lost; and what clients it is not to go to said of it."""
 
     tries: int = 0
@@ -226,7 +228,7 @@ class ServiceStore(Protocol):
         """The largest number that a lease of a workflow ever had."""
         ...
 
-    def tallies(self, workflow: str) -> dict[int, Tally]:
+    def tallies(self, workflow: str) -> dict[int, Tried]:
         """How often each task was tried that has any outcome but one that was accepted."""
         ...
 
@@ -238,12 +240,16 @@ class ServiceStore(Protocol):
         """The digest of every result that was accepted, by task."""
         ...
 
-    def outcome(self, workflow: str, number: int) -> Outcome | None:
+    def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
         """What came of a lease."""
         ...
 
-    def outcomes(self, workflow: str) -> Iterator[Outcome]:
+    def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
         """Everything that came of a workflow's leases, in order of their numbers."""
+        ...
+
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
+        """At most so many of them, from this number on."""
         ...
 
     def files(self, workflow: str) -> list[FileRow]:

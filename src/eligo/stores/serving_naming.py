@@ -4,7 +4,7 @@ from importlib import import_module
 
 from eligo.errors import InputError
 from eligo.stores.serving import ServiceStore
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.stores.serving_sqlite import SqliteServiceStore, back_up
 
 SCHEMES = ("postgresql://", "postgres://")
 ENDING = ".db"
@@ -17,6 +17,18 @@ def service_store(where: str, address: str = "") -> ServiceStore:
     if where.endswith(ENDING) and "://" not in where:
         return SqliteServiceStore(where, address)
     raise InputError(f"{where}: a server keeps its state in FILE{ENDING} or in {SCHEMES[0]}USER@HOST/DATABASE")
+
+
+def back_up_store(where: str, copy: str) -> None:
+    """A copy of a store as of one moment, also while a server is at it."""
+    if where.startswith(SCHEMES):
+        store = _postgres(where, "")
+        try:
+            store.backup(copy)
+        finally:
+            store.close()
+    else:
+        back_up(where, copy)
 
 
 def _postgres(where: str, address: str) -> ServiceStore:

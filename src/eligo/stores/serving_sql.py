@@ -16,10 +16,10 @@ from eligo.stores.serving import (
     ClientRow,
     FileRow,
     Lease,
+    LeaseEnd,
     Moves,
-    Outcome,
-    Tally,
     TokenRow,
+    Tried,
     WorkflowRow,
 )
 from eligo.stores.sqlite import unpacked_numbers
@@ -70,7 +70,7 @@ KEEPING = {
     "moves": Keeping("insert", "journal", Moves._fields),
     "leases": Keeping("insert", "lease", Lease._fields),
     "ended": Keeping("delete", "lease", _NUMBERED, _NUMBERED),
-    "outcomes": Keeping("put", "outcome", Outcome._fields, _NUMBERED),
+    "outcomes": Keeping("put", "outcome", LeaseEnd._fields, _NUMBERED),
     "files": Keeping("put", "file", FileRow._fields, ("workflow", "name")),
     "signatures": Keeping("put", "signature", ("workflow", "task", "signature"), ("workflow", "task")),
     "clients": Keeping("put", "client", ClientRow._fields, ("id",)),
@@ -125,9 +125,9 @@ class SqlStore:
         row = self._row(LAST_NUMBER, (workflow, workflow))
         return int(row[0] or 0) if row else 0
 
-    def tallies(self, workflow: str) -> dict[int, Tally]:
+    def tallies(self, workflow: str) -> dict[int, Tried]:
         """See `ServiceStore`."""
-        return {task: Tally(*map(int, counts)) for task, *counts in self._rows(TALLIES, (workflow,))}
+        return {task: Tried(*map(int, counts)) for task, *counts in self._rows(TALLIES, (workflow,))}
 
     def votes(self, workflow: str) -> list[tuple[int, str, str]]:
         """See `ServiceStore`."""
@@ -138,16 +138,23 @@ class SqlStore:
         statement = "SELECT task, digest FROM outcome WHERE workflow = ? AND answer = 'accepted'"
         return ((task, digest) for task, digest in self._rows(statement, (workflow,)))
 
-    def outcome(self, workflow: str, number: int) -> Outcome | None:
+    def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
         """See `ServiceStore`."""
-        columns = ", ".join(Outcome._fields)
+        columns = ", ".join(LeaseEnd._fields)
         statement = f"SELECT {columns} FROM outcome WHERE workflow = ? AND number = ?"  # noqa: S608
         row = self._row(statement, (workflow, number))
-        return None if row is None else Outcome._make(row)
+        return None if row is None else LeaseEnd._make(row)
 
-    def outcomes(self, workflow: str) -> Iterator[Outcome]:
+    def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
         """See `ServiceStore`."""
-        return map(Outcome._make, self._table(Outcome, "outcome", workflow))
+        return map(LeaseEnd._make, self._table(LeaseEnd, "outcome", workflow))
+
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
+        """See `ServiceStore`."""
+        columns = ", ".join(LeaseEnd._fields)
+        order = "workflow = ? AND number >= ? ORDER BY number LIMIT ?"
+        statement = f"SELECT {columns} FROM outcome WHERE {order}"  # noqa: S608
+        return list(map(LeaseEnd._make, self._rows(statement, (workflow, first, most))))
 
     def files(self, workflow: str) -> list[FileRow]:
         """See `ServiceStore`."""
@@ -167,8 +174,7 @@ class SqlStore:
     def tokens(self) -> list[TokenRow]:
         """See `ServiceStore`."""
         statement = f"SELECT {', '.join(TokenRow._fields)} FROM token ORDER BY made, hash"  # noqa: S608
-        found = map(TokenRow._make, self._rows(statement))
-        return [row._replace(revoked=bool(row.revoked)) for row in found]
+        return list(map(TokenRow._make, self._rows(statement)))
 
     def facts(self) -> dict[str, str]:
         """See `ServiceStore`."""

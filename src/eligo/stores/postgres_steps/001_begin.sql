@@ -89,7 +89,8 @@ CREATE TABLE token (
     name TEXT COLLATE "C" NOT NULL,
     made DOUBLE PRECISION NOT NULL,
     expires DOUBLE PRECISION,
-    revoked BOOLEAN NOT NULL
+    revoked DOUBLE PRECISION,
+    state TEXT COLLATE "C" NOT NULL
 );
 CREATE TABLE fact (name TEXT COLLATE "C" PRIMARY KEY, value TEXT COLLATE "C" NOT NULL);
 -- a server from its start to its end, and the number of the last commit that it made: none is made twice

@@ -89,6 +89,7 @@ CREATE TABLE token (
     name TEXT NOT NULL,
     made REAL NOT NULL,
     expires REAL,
-    revoked INTEGER NOT NULL
+    revoked REAL,
+    state TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

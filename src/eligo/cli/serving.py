@@ -1,0 +1,173 @@
+"""A server as people see it: where it serves, how it goes, what was lost, repeated and saved."""
+
+import os
+import shutil
+import sqlite3
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eligo.cli.plans import read_told, tell, working
+from eligo.cli.printing import print_json, print_lines
+from eligo.errors import InputError
+from eligo.plotting.labels import counted
+
+if TYPE_CHECKING:
+    from eligo.server.whole import Server, Setup
+
+SELDOM = 5.0  # seconds between two lines that tell how it goes
+NEEDED = 'a server needs more packages: pip install "eligo[server]"'
+
+
+def set_up(*, lease: float, **settings: Any) -> "Setup":
+    """How a server is to be set up."""
+    try:
+        from eligo.server.terms import ServerTerms
+        from eligo.server.whole import Setup
+    except ImportError as error:
+        raise InputError(f"{NEEDED} ({error.name} is missing)") from None
+    if not lease > 0:
+        raise InputError(f"a lease lasts some seconds, and {lease:g} are none")
+    return Setup(terms=ServerTerms(lease=lease, grace=lease / 3), **settings)
+
+
+def served_until_stopped(
+    setup: "Setup",
+    files: Sequence[str],
+    reading: tuple[str | None, bool],
+    wishes: Mapping[str, Any],
+    manner: tuple[bool, bool],
+) -> int:
+    """Serve until a signal says to stop, or all is done; the exit code."""
+    from eligo.server.preparing import Wishes
+    from eligo.server.whole import run_server
+
+    format, outside = reading
+    quiet, json = manner
+    flows = []
+    for file in files:
+        flow = read_told(file, format, outside, False, (None, False, None))
+        flows.append((flow, Wishes(name=flow.name or Path(file).stem, **wishes), os.path.dirname(file) or os.curdir))
+    began = time.monotonic()
+    watch = _Watch(quiet or json, json)
+    server = run_server(setup, flows, watch.begin)
+    watch.end()
+    document = server.summary()
+    document["seconds"] = time.monotonic() - began
+    if json:
+        print_json(document)
+    elif not quiet:
+        print_lines(_told(document))
+    return 1 if setup.until_done and any(one["state"] != "done" for one in document["workflows"]) else 0
+
+
+def _told(document: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for one in document["workflows"]:
+        counts = ", ".join(f"{number:,} {state}" for state, number in one["counts"].items() if number)
+        lines.append(f"{one['name']} ({one['workflow']}): {one['state']}; {counts}")
+        lines += [f"  {failure['count']:,} failed: {failure['cause']}" for failure in one["failures"]]
+    leases = counted(document["lost"], "lease")
+    again = f"{counted(document['repeated'], 'task')} handed out again"
+    lines.append(f"lost: {leases} of clients that were not heard of; {again}; saved: {document['saved']:,} bytes.")
+    return lines
+
+
+class _Watch:
+    """Says where it serves, and now and then how it goes."""
+
+    def __init__(self, quiet: bool, json: bool) -> None:
+        self._quiet, self._json = quiet, json
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, server: "Server", address: str) -> None:
+        """Clients may come."""
+        where = sys.stderr if self._json else sys.stdout
+        where.write(f"serving on {address}\n")
+        where.flush()
+        tell([server.store.remark] if server.store.remark else [])
+        tell([f"the token of the operator is in {server.admin}"] if server.admin else [])
+        if not self._quiet:
+            self._thread = threading.Thread(target=self._look, args=(server,), daemon=True)
+            self._thread.start()
+
+    def _look(self, server: "Server") -> None:
+        said = ""
+        while not self._over.wait(SELDOM):
+            line = server.line()
+            if line != said:
+                tell([line])
+                said = line
+
+    def end(self) -> None:
+        """It serves no more."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+def checked(setup: "Setup", json: bool) -> int:
+    """Say what is wrong with a set-up; 1 where something is."""
+    found = list(_problems(setup))
+    if json:
+        print_json({"problems": found})
+    else:
+        print_lines(found or ["nothing is wrong with this set-up"])
+    return 1 if found else 0
+
+
+def _problems(setup: "Setup") -> list[str]:
+    from eligo.server.whole import LOOPBACK, listening
+    from eligo.stores.serving_naming import service_store
+
+    found = []
+    for look in (setup.check, lambda: listening(setup).close(), lambda: service_store(setup.store).close()):
+        try:
+            look()
+        except InputError as error:
+            found.append(str(error))
+    if setup.certificate:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(setup.certificate, setup.key)
+        except (OSError, ssl.SSLError) as error:
+            found.append(f"{setup.certificate}: this certificate and its key cannot be used: {error}")
+    if setup.host not in LOOPBACK and setup.insecure:
+        found.append(f"{setup.host} can be reached from elsewhere, and anybody may come")
+    if "://" not in setup.store and sqlite3.sqlite_version_info < (3, 51, 3):
+        found.append(f"SQLite {sqlite3.sqlite_version} has a known fault that one server on a file does not meet")
+    place = Path(setup.files_folder).absolute()
+    near = next(folder for folder in (place, *place.parents) if folder.exists())
+    if not os.access(near, os.W_OK):
+        found.append(f"{place}: files cannot be kept here")
+    return found
+
+
+def backed_up(store: str, copy: str, folder: str | None) -> int:
+    """Copy what a server keeps, and its files."""
+    from eligo.stores.serving_naming import back_up_store
+
+    with working(f"copying {store}"):
+        back_up_store(store, copy)
+        source = Path(folder or f"{store.removesuffix('.db')}.files")
+        target = Path(f"{copy.removesuffix('.db')}.files")
+        count = _copied(source, target) if source.is_dir() else 0
+    print_lines([f"{copy} has the state of the server, {target} {counted(count, 'file')}."])
+    return 0
+
+
+def _copied(source: Path, target: Path) -> int:
+    """Copy files that are there whole; each is named by what is in it, so what is there already is the same."""
+    count = 0
+    for path in source.glob("??/*"):
+        place = target / path.parent.name / path.name
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, f"{place}.part")
+            os.replace(f"{place}.part", place)
+        count += 1
+    return count

@@ -1,0 +1,70 @@
+"""What a client is told when it starts: where the server is, what it may use of this machine, whom it trusts."""
+
+import os
+import socket
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from eligo.errors import InputError
+
+MEGABYTE, GIGABYTE = 2**20, 2**30
+
+
+def own_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOptions:
+    """How `eligo work` works; only the server's address is needed."""
+
+    url: str
+    #: how many tasks may run at once
+    cores: int = field(default_factory=own_cores)
+    #: the most bytes of memory that a task may have; None: what the task itself says, or no limit
+    memory: int | None = None
+    #: the most bytes that a task may write into one file, what it prints included, and into all its outputs together
+    output: int = GIGABYTE
+    #: the most bytes of files that are kept for later tasks
+    cache: int = 10 * GIGABYTE
+    #: how many tasks to ask for at once, or how many seconds of work instead
+    size: int = 1
+    seconds: float | None = None
+    #: where everything is kept; None: a folder below the user's own, by the server's name
+    folder: str | None = None
+    name: str = field(default_factory=socket.gethostname)
+    #: a file with the token, and one with certificates to trust
+    token: str | None = None
+    ca: str | None = None
+    #: files with the public keys of those whose commands are run; none: everybody's
+    trust: tuple[str, ...] = ()
+    #: None or "bwrap"
+    sandbox: str | None = None
+    sandbox_network: bool = False
+    #: whether to stop after one grant, or after so many seconds without anything to do
+    once: bool = False
+    idle_exit: float | None = None
+    #: how many seconds tasks may still run once the client was told to stop
+    grace: float = 60.0
+    #: how long the server may hold a request until something is ready
+    poll: float = 30.0
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InputError(f"{self.url!r} is no address of a server; one begins with http:// or https://")
+        if self.cores < 1 or self.size < 1:
+            raise InputError("a client has at least one core, and asks for at least one task")
+        amounts = (self.memory or 1, self.output, self.seconds or 1, self.idle_exit or 0, self.grace, self.poll)
+        if min(amounts) < 0 or self.output < 1:
+            raise InputError("what a client is limited to cannot be negative")
+
+    def home(self) -> str:
+        """The folder where everything is kept."""
+        if self.folder is not None:
+            return os.path.abspath(self.folder)
+        state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+        parts = urlsplit(self.url)
+        return os.path.join(state, "eligo", f"{parts.hostname}_{parts.port or parts.scheme}")

@@ -1,0 +1,156 @@
+"""What the owner of a workflow says to a server: serve this, how far is it, give me what came of it, no more of it."""
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from eligo.client.calling import Calls, Outgoing, ServerAwayError, answered, whole
+from eligo.client.enrolling import read_token
+from eligo.client.transferring import Depot, HashedFile, parsed
+from eligo.errors import InputError
+from eligo.version import __version__
+
+ALL = 2**62  # bytes: as much as there is
+ONCE = 5.0  # seconds after which a server that is not there is given up
+
+
+def split_address(url: str) -> tuple[str, str | None]:
+    """The server of an address, and the workflow, where that names one.
+
+    >>> split_address("http://localhost:8750/w-1a2b"), split_address("https://host/")
+    (('http://localhost:8750', 'w-1a2b'), ('https://host', None))
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InputError(f"{url!r} is no address of a server; one begins with http:// or https://")
+    path, _, last = parts.path.rstrip("/").rpartition("/")
+    if last.startswith("w-"):
+        return f"{parts.scheme}://{parts.netloc}{path}", last
+    return url.rstrip("/"), None
+
+
+class Owner:
+    """Calls of an owner to a server, who gives up soon where nobody answers."""
+
+    def __init__(self, url: str, token: str | None = None, ca: str | None = None) -> None:
+        self.url = url
+        self._calls = Calls(url, ca, lambda line: None)
+        secret = read_token(token)
+        self._calls.identity = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+
+    def _patient(self) -> Callable[[], bool]:
+        end = time.monotonic() + ONCE
+        return lambda: time.monotonic() > end
+
+    def get(self, path: str) -> dict[str, Any]:
+        """What is at an address of the API."""
+        return self._calls.get(path, self._patient())
+
+    def post(self, path: str, words: Mapping[str, Any]) -> dict[str, Any]:
+        """What the API answers to a POST."""
+        return self._calls.post(path, words, self._patient())
+
+    def submit(self, text: str, wishes: Mapping[str, str], key: str) -> dict[str, Any]:
+        """Have a workflow served; the same key again is the same workflow."""
+        headers = {"Idempotency-Key": key, "Content-Type": "application/octet-stream"}
+        path = f"/v1/workflows?{urlencode(wishes)}" if wishes else "/v1/workflows"
+        sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
+        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
+
+    def provide(
+        self, workflow: str, needs: list[str], folder: str | Path, signatures: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Give a server the files that no task makes, from a folder; those that are still missing."""
+        with tempfile.TemporaryDirectory() as place:
+            depot = Depot(place, self._calls, ALL)
+            files = {name: self._given(depot, Path(folder) / name) for name in needs}
+        words = {"files": {name: file._asdict() for name, file in files.items()}, "signatures": signatures}
+        missing: list[str] = self.post(f"/v1/workflows/{workflow}/inputs", words)["missing"]
+        return missing
+
+    def _given(self, depot: Depot, path: Path) -> HashedFile:
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                stored = HashedFile(digest, file.tell())
+        except OSError as error:
+            raise InputError(f"{path}: tasks read this file, and it cannot be read: {error.strerror}").cured_by(
+                "files"
+            ) from None
+        if not os.path.lexists(depot.path(digest)):
+            os.symlink(path.resolve(), depot.path(digest))
+        depot.send(stored)
+        return stored
+
+    def status(self, workflow: str) -> dict[str, Any]:
+        """Where a workflow stands."""
+        return self.get(f"/v1/workflows/{quote(workflow)}")
+
+    def followed(self, workflow: str, every: float = 0.5) -> Iterator[dict[str, Any]]:
+        """Where it stands, again and again until it has ended; a server that is away for a while is waited for."""
+        while True:
+            try:
+                told = self.status(workflow)
+            except ServerAwayError:
+                time.sleep(every)
+                continue
+            yield told
+            if told["state"] in {"done", "failed", "cancelled"}:
+                return
+            time.sleep(every)
+
+    def fetch(self, workflow: str, folder: str | Path) -> int:
+        """Bring the files that a workflow made into a folder, beside what is there; how many were."""
+        told = self.get(f"/v1/workflows/{quote(workflow)}/results")
+        place = Path(folder).resolve()
+        count = 0
+        with tempfile.TemporaryDirectory(dir=place) as scratch:
+            depot = Depot(scratch, self._calls, ALL)
+            for name, words in told["files"].items():
+                target = _inside(place, name)
+                if target.exists() and _same(target, parsed(words)):
+                    continue
+                with depot.borrowed(parsed(words)) as path:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(path, target)
+                count += 1
+        return count
+
+    def cancel(self, workflow: str) -> None:
+        """Have nothing more of a workflow handed out."""
+        self.post(f"/v1/workflows/{quote(workflow)}/cancel", {})
+
+    def attempts(self, workflow: str) -> Iterator[dict[str, Any]]:
+        """Every attempt at a task that has ended."""
+        after: int | None = 0
+        while after is not None:
+            page = self.get(f"/v1/workflows/{quote(workflow)}/attempts?after={after}")
+            yield from page["attempts"]
+            after = page["after"]
+
+    def check(self) -> str:
+        """What the server says of itself; an `InputError` where it is not of this version's kind."""
+        told = self.get("/health")
+        if told.get("version", "").split(".")[0] != __version__.split(".")[0]:
+            raise InputError(f"{self.url} runs eligo {told.get('version')}, and this is {__version__}")
+        return str(told["status"])
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Where a file of this name goes; never outside the folder."""
+    target = (folder / name).resolve()
+    if not target.is_relative_to(folder) or target == folder:
+        raise InputError(f"the server names a file {name!r}, which would lie outside {folder}")
+    return target
+
+
+def _same(path: Path, file: HashedFile) -> bool:
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256

@@ -1,0 +1,67 @@
+"""What a client says to the server, and what it gets: the words that the rules work with."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import NamedTuple
+
+from eligo.server.clients import Client
+from eligo.server.served import Served
+from eligo.stores.serving import Lease
+
+
+class Request(NamedTuple):
+    """What a client asks for."""
+
+    #: how many grants at most, and how many tasks in each, or instead so many seconds of work
+    grants: int = 1
+    size: int = 1
+    seconds: float | None = None
+    #: how long it waits for something
+    wait: float = 0.0
+    cores: float = 1.0
+    memory: float = float("inf")
+
+
+class Granted(NamedTuple):
+    """What a client gets: the leases of tasks in the order in which it can run them, and why these."""
+
+    served: Served
+    leases: list[Lease]
+    why: str
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A request that waits for its answer."""
+
+    client: Client
+    key: str
+    request: Request
+    until: float
+    grants: list[Granted] = field(default_factory=list)
+    #: how many seconds the client shall stay away
+    away: float = 0.0
+    #: whether nothing will come any more
+    stop: bool = False
+
+
+class Brought(NamedTuple):
+    """What a client says came of a task."""
+
+    lease: str
+    #: "done", "failed" or "returned"
+    outcome: str
+    seconds: float = 0.0
+    code: int | None = None
+    memory: int | None = None
+    failure: str | None = None
+    #: name, hash and size of the files it made and uploaded
+    outputs: tuple[tuple[str, str, int], ...] = ()
+    tail: str | None = None
+    saved: int = 0
+
+    @property
+    def digest(self) -> str:
+        """By what results are compared: the files, or where there are none what it printed last."""
+        told = repr(sorted(self.outputs)) if self.outputs else f"{self.code} {self.tail or ''}"
+        return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,187 @@
+"""The state of a server: what is served, who has what until when, and what of it is still to be kept."""
+
+import hmac
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from random import Random
+
+from eligo.execution import ALLOCATED, HELD
+from eligo.server.asking import Brought
+from eligo.server.clients import Client
+from eligo.server.served import ENDED, FINAL, Served
+from eligo.server.terms import ServerTerms
+from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
+
+MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept yet
+
+
+@dataclass(eq=False)
+class Books:
+    """Everything that is served, to whom, and on what terms; every part of the rules writes in the same books."""
+
+    terms: ServerTerms = field(default_factory=ServerTerms)
+    #: how far the clock on the wall is ahead of `now`
+    ahead: float = 0.0
+    now: float = 0.0
+    served: dict[str, Served] = field(default_factory=dict)
+    clients: dict[str, Client] = field(default_factory=dict)
+    #: workflows that have ended, as they were then
+    ended: dict[str, WorkflowRow] = field(default_factory=dict)
+    random: Random = field(default_factory=Random)
+    #: whether something may be ready for those who wait
+    awake: bool = False
+    #: leases that were lost, since the server began
+    expired: int = 0
+
+    def __post_init__(self) -> None:
+        self.changes = Changes()
+        self._touched: set[str] = set()
+        self._dirty: set[str] = set()
+        self._over: set[str] = set()  # workflows that have ended just now
+        self.due: OrderedDict[tuple[str, int], float] = OrderedDict()  # when leases end, the soonest first
+        self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
+
+    # What is kept
+
+    def take_changes(self) -> Changes | None:
+        """What is to be kept of all that happened since this was asked before."""
+        for workflow in self._touched:
+            served = self.served[workflow]
+            moves = served.execution.since(served.kept)
+            if moves:
+                self.changes.moves.append(Moves(workflow, served.kept, moves))
+                served.kept += len(moves)
+        for client in self._dirty:
+            self.changes.clients.append(self.clients[client].row(self.ahead))
+        self._touched, self._dirty = set(), set()
+        for workflow in [key for key in self._over if self.served[key].state in FINAL]:
+            self.ended[workflow] = self.served.pop(workflow).row
+        self._over = set()
+        if not self.changes:
+            return None
+        found, self.changes = self.changes, Changes()
+        return found
+
+    def touch(self, served: Served) -> None:
+        """A workflow's execution has moved."""
+        self._touched.add(served.id)
+
+    def note(self, client: str) -> None:
+        """What is thought of a client has changed."""
+        if client in self.clients:
+            self._dirty.add(client)
+
+    # Leases
+
+    @property
+    def wall(self) -> float:
+        """What the clock on the wall shows."""
+        return self.now + self.ahead
+
+    @property
+    def until(self) -> float:
+        """When a lease ends that is given or renewed now."""
+        return self.now + self.terms.lease + self.terms.grace
+
+    def find(self, id: str, client: str) -> Lease | None:
+        """A lease that this client has, by its id."""
+        workflow, _, rest = id.partition(".")
+        number, _, secret = rest.partition(".")
+        served = self.served.get(workflow)
+        lease = served.leases.get(int(number)) if served is not None and number.isdecimal() else None
+        if lease is None or lease.client != client or not hmac.compare_digest(lease.secret, secret):
+            return None
+        return lease
+
+    def lose(self, served: Served, lease: Lease) -> None:
+        """A client was not heard of for too long: what it has comes back."""
+        client = self.clients.get(lease.client)
+        self.end(served, lease, "expired", "its client was not heard of")
+        served.lost += 1
+        if client is not None:
+            client.vanished(self.terms)
+            self.note(client.id)
+            if not client.holds:
+                served.allocator.gone(client.id)
+        served.losses[lease.task] += 1
+        if served.execution.codes[lease.task] not in {ALLOCATED, HELD}:
+            return
+        if served.losses[lease.task] <= self.terms.retries.lost:
+            served.come_back(lease.task)
+        else:
+            self.set_aside(served, lease, "its clients were lost too often")
+        self.after(served, lease)
+
+    def end(
+        self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
+    ) -> None:
+        """A lease is no more; what came of it is kept under its number."""
+        if lease.number in served.leases:
+            served.drop(lease)
+            self.due.pop((served.id, lease.number), None)
+            self.changes.ended.append((served.id, lease.number))
+            if lease.client in self.clients:
+                self.clients[lease.client].holds -= 1
+        self.changes.outcomes.append(outcome := self._outcome(lease, answer, failure, told))
+        self.recent[served.id, lease.number] = outcome
+        if len(self.recent) > MOST_RECENT:
+            self.recent.popitem(last=False)
+
+    def _outcome(self, lease: Lease, answer: str, failure: str | None, told: Brought | None) -> LeaseEnd:
+        known = (lease.workflow, lease.number, lease.task, lease.attempt, lease.client, lease.secret)
+        wall = self.wall
+        if told is None:
+            return LeaseEnd(*known, lease.since, wall, answer, failure)
+        rest = (told.code, told.memory, told.digest, told.tail, told.saved)
+        return LeaseEnd(*known, wall - self.took(lease, told), wall, answer, failure, *rest)
+
+    def took(self, lease: Lease, told: Brought) -> float:
+        """The seconds that a client says a task took, as far as they can be true."""
+        return min(told.seconds, max(0.0, self.wall - lease.since))
+
+    def after(self, served: Served, lease: Lease) -> None:
+        """What of the same grant nobody has any more has ended too; something may be ready; all may be over."""
+        for orphan in served.orphans(lease):
+            self.end(served, orphan, "expired", "what it waits for came back")
+        self.touch(served)
+        self.awake = True
+        self.settle(served)
+
+    # What becomes of tasks and workflows
+
+    def enter(self, served: Served, state: str) -> None:
+        """A workflow is in another state now."""
+        served.state = state
+        served.row = served.row._replace(state=state)
+        self.changes.states.append((served.id, state))
+
+    def settle(self, served: Served) -> None:
+        """A workflow whose tasks are all done, or cannot be, has ended."""
+        verdict = served.verdict
+        if verdict is not None and served.state not in ENDED:
+            self.close(served, verdict)
+
+    def close(self, served: Served, state: str) -> None:
+        """A workflow has ended: nobody needs what is out."""
+        for lease in list(served.leases.values()):
+            self.end(served, lease, "expired", f"the workflow is {state}")
+        self.touch(served)
+        self._over.add(served.id)
+        self.enter(served, state)
+
+    def set_aside(self, served: Served, lease: Lease, why: str) -> None:
+        """A task waits, or is set aside for good; its descendants are futile then."""
+        others = served.holding.get(lease.task)
+        served.set_aside(lease.task)
+        if not others:
+            self.again_or_never(served, lease.task, why)
+
+    def again_or_never(self, served: Served, task: int, why: str) -> None:
+        """A task that failed is tried again later, unless it has been tried often enough."""
+        retries = served.retries(self.terms.retries)
+        failures, losses = served.failures[task], served.losses[task]
+        disputed = len(served.votes.get(task, ())) >= served.wishes.quorum + self.terms.most_disputes
+        if failures <= retries.most and losses <= retries.lost and not disputed:
+            served.wait(task, self.now + retries.wait(max(1, failures), self.random))
+        else:
+            served.causes[task] = why

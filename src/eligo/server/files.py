@@ -1,0 +1,362 @@
+"""Files by what is in them: each is kept under its SHA-256, taken in parts, and there whole or not at all.
+
+    folder/ab/ab12...      a file; it got its name after all of it was on the disk and had that hash
+    folder/parts/ab12...   one that is being sent, or was broken off and can be gone on with
+
+`Blobs` blocks and is safe to call from several threads; `routes` are its addresses, with the disk's work in threads.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from eligo.errors import InputError
+from eligo.server.refusing import RefusedError
+
+NAME = re.compile(r"[0-9a-f]{64}")
+PIECE = 2**20  # bytes for which it is worth going to a thread
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+MOST_HASHERS = 1000  # of files broken off whose hash need not be computed again from the beginning
+HOUR = 3600.0
+PLAIN = {"content-type": "application/octet-stream", "x-content-type-options": "nosniff", "accept-ranges": "bytes"}
+
+
+class Blobs:
+    """Files in a folder, none larger than `most_bytes`, together no more than `most_total`."""
+
+    def __init__(self, folder: str | Path, most_bytes: int, most_total: int) -> None:
+        self.folder, self.most_bytes, self.most_total = Path(folder), most_bytes, most_total
+        self.parts = self.folder / "parts"
+        self.parts.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._hashers: dict[str, tuple[int, Any]] = {}
+        for path in self.parts.glob("*.*"):  # nobody can go on with these
+            path.unlink()
+        self.used = sum(path.stat().st_size for path in self._all())
+
+    def path(self, sha256: str) -> Path:
+        """Where a file is, or would be."""
+        if not NAME.fullmatch(sha256):
+            raise RefusedError(404, "a file is named by its SHA-256: 64 digits and letters from a to f")
+        return self.folder / sha256[:2] / sha256
+
+    def size(self, sha256: str) -> int | None:
+        """The bytes of a file; None where it is not there. It counts as used just now."""
+        path = self.path(sha256)
+        try:
+            os.utime(path)
+            return path.stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def offset(self, sha256: str) -> int:
+        """How much is there of a file that was broken off."""
+        self.path(sha256)
+        try:
+            return (self.parts / sha256).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def begin(self, sha256: str, first: int, total: int) -> "Incoming":
+        """Take in a file of `total` bytes, from the byte `first` on."""
+        self.path(sha256).parent.mkdir(exist_ok=True)
+        if total > self.most_bytes:
+            raise RefusedError(413, f"a file may have {self.most_bytes} bytes at most")
+        with self._lock:
+            shared = sha256 not in self._busy
+            there = self.offset(sha256) if shared else 0
+            if first and not shared:
+                raise RefusedError(503, "somebody else is sending this file just now", after=1)
+            if first not in {0, there}:
+                raise RefusedError(409, f"the file goes on at byte {there}", eligo_offset=str(there))
+            more = total - (there if shared else 0)
+            if self.used + more > self.most_total:
+                raise RefusedError(503, "the server has no room for more files", after=60)
+            self.used += more
+            if shared:
+                self._busy.add(sha256)
+        try:
+            return Incoming(self, sha256, first, total, shared)
+        except OSError as error:
+            self.forget(sha256, more, shared)
+            raise full_or_broken(error) from error
+
+    def add(self, path: str | Path) -> tuple[str, int]:
+        """Take in a file of this machine; its hash and size."""
+        try:
+            with Path(path).open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                size = file.tell()
+                if self.size(sha256) is None:
+                    file.seek(0)
+                    incoming = self.begin(sha256, 0, size)
+                    for piece in pieces(file, size):
+                        incoming.write(piece)
+                    incoming.finish()
+        except OSError as error:
+            raise InputError(f"{path}: this cannot be read, and tasks need it: {error.strerror}") from None
+        return sha256, size
+
+    def hasher(self, sha256: str, upto: int) -> Any:
+        """What hashes a file that is gone on with, having seen what is there."""
+        at, known = self._hashers.pop(sha256, (-1, None))
+        if at == upto:
+            return known
+        known = hashlib.sha256()
+        if upto:
+            with (self.parts / sha256).open("rb") as file:
+                for piece in pieces(file, upto):
+                    known.update(piece)
+        return known
+
+    def forget(self, sha256: str, freed: int, shared: bool, seen: tuple[int, Any] | None = None) -> None:
+        """A file is no longer being sent; so many of the bytes that it had claimed are free."""
+        with self._lock:
+            self.used -= freed
+            if shared:
+                self._busy.discard(sha256)
+                if seen is not None and len(self._hashers) < MOST_HASHERS:
+                    self._hashers[sha256] = seen
+
+    def keep(self, hashes: Collection[str], older: float = HOUR) -> int:
+        """Remove all other files that nobody used for so many seconds; the bytes that are free now."""
+        freed, limit = 0, time.time() - older
+        for path in list(self._all()):
+            with suppress(FileNotFoundError), self._lock:
+                known = path.stat()
+                inside = path.parent == self.parts
+                wanted = path.name.partition(".")[0] in self._busy if inside else path.name in hashes
+                if not wanted and known.st_mtime <= limit:
+                    path.unlink()
+                    freed += known.st_size
+                    self.used -= known.st_size
+        return freed
+
+    def _all(self) -> Iterator[Path]:
+        for folder in self.folder.iterdir():
+            if folder.is_dir():
+                yield from folder.iterdir()
+
+
+class Incoming:
+    """A file that is being taken in; ends by `finish` or `leave`. A second one of the same file cannot be gone on with."""
+
+    def __init__(self, blobs: Blobs, sha256: str, first: int, total: int, shared: bool) -> None:
+        self.blobs, self.sha256, self.at, self.total, self.shared = blobs, sha256, first, total, shared
+        self._path = blobs.parts / (sha256 if shared else f"{sha256}.{secrets.token_hex(4)}")
+        self._hasher = blobs.hasher(sha256, first) if shared else hashlib.sha256()
+        self._lock = threading.Lock()  # whoever is cancelled leaves a thread behind that writes
+        self._ended = False
+        self._file = self._path.open("r+b" if first else "wb", buffering=0)
+        self._file.seek(first)
+
+    def write(self, data: bytes) -> None:
+        """Take these bytes."""
+        if self.at + len(data) > self.total:
+            self.drop()
+            raise RefusedError(400, f"more came than the {self.total} bytes that were announced")
+        with self._lock:
+            if self._ended:
+                return
+            try:
+                written = 0
+                while written < len(data):
+                    written += self._file.write(data[written:]) or 0
+            except OSError as error:
+                self._drop()
+                raise full_or_broken(error) from error
+            self._hasher.update(data)
+            self.at += len(data)
+
+    def finish(self) -> None:
+        """All is there: see that it is what it should be, and give it its name."""
+        with self._lock:
+            if self._hasher.hexdigest() != self.sha256 or self.at != self.total:
+                self._drop()
+                raise RefusedError(422, "what came does not have this hash; nothing of it was kept")
+            try:
+                self._named()
+            except OSError as error:
+                self._drop()
+                raise full_or_broken(error) from error
+
+    def _named(self) -> None:
+        os.fsync(self._file.fileno())
+        self._file.close()
+        path = self.blobs.path(self.sha256)
+        twice = path.exists()
+        self._path.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._ended = True
+        self.blobs.forget(self.sha256, self.total if twice else 0, self.shared)
+
+    def leave(self) -> None:
+        """It was broken off: what is there can be gone on with."""
+        with self._lock:
+            if self._ended:
+                return
+            if not self.shared or not self.at:
+                self._drop()
+                return
+            self._ended = True
+            self._file.close()
+            self.blobs.forget(self.sha256, self.total - self.at, True, (self.at, self._hasher))
+
+    def drop(self) -> None:
+        """Nothing of it is to be kept."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        if not self._ended:
+            self._ended = True
+            with suppress(OSError):
+                self._file.close()
+            self._path.unlink(missing_ok=True)
+            self.blobs.forget(self.sha256, self.total, self.shared)
+
+
+def full_or_broken(error: OSError) -> RefusedError:
+    """What to say where the disk does not do what it should."""
+    if error.errno in FULL:
+        return RefusedError(503, "the server's disk is full; nothing of this file was kept", after=60)
+    return RefusedError(503, f"the server's disk does not work: {error.strerror}", after=60)
+
+
+def pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """So many bytes from where the file stands, in pieces."""
+    while size > 0 and (piece := file.read(min(PIECE, size))):
+        size -= len(piece)
+        yield piece
+
+
+# Over HTTP
+
+
+def routes(blobs: Blobs) -> list[Route]:
+    """HEAD, GET and PUT /v1/files/SHA256, for Starlette."""
+
+    async def head(request: Request) -> Response:
+        sha256 = request.path_params["sha256"]
+        size = await asyncio.to_thread(blobs.size, sha256)
+        if size is None:
+            raise RefusedError(404, "this file is not here", eligo_offset=str(blobs.offset(sha256)))
+        return Response(headers=PLAIN | {"content-length": str(size)})
+
+    async def get(request: Request) -> Response:
+        return await _sent(blobs, request)
+
+    async def put(request: Request) -> Response:
+        return await _taken(blobs, request)
+
+    address = "/v1/files/{sha256}"
+    ways: list[tuple[str, Callable[[Request], Any]]] = [("HEAD", head), ("GET", get), ("PUT", put)]
+    return [Route(address, way, methods=[method]) for method, way in ways]
+
+
+async def _sent(blobs: Blobs, request: Request) -> Response:
+    sha256 = request.path_params["sha256"]
+    size = await asyncio.to_thread(blobs.size, sha256)
+    try:
+        file = await asyncio.to_thread(blobs.path(sha256).open, "rb")
+    except FileNotFoundError:
+        size = None
+    if size is None:
+        raise RefusedError(404, "this file is not here", eligo_offset=str(blobs.offset(sha256)))
+    try:
+        first, last = _range(request.headers.get("range"), size)
+    except RefusedError:
+        file.close()
+        raise
+    headers = PLAIN | {"content-length": str(last - first + 1)}
+    partial = "range" in request.headers and (first, last) != (0, size - 1)
+    if partial:
+        headers["content-range"] = f"bytes {first}-{last}/{size}"
+    return StreamingResponse(_flowing(file, first, last - first + 1), 206 if partial else 200, headers)
+
+
+async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
+    try:
+        file.seek(first)
+        parts = pieces(file, size)
+        while (piece := await asyncio.to_thread(next, parts, None)) is not None:
+            yield piece
+    finally:
+        file.close()
+
+
+def _range(asked: str | None, size: int) -> tuple[int, int]:
+    """The first and last byte that are asked for; all of them where that is not one simple range.
+
+    >>> _range(None, 10), _range("bytes=2-4", 10), _range("bytes=7-", 10), _range("bytes=-3", 10), _range("rows=1", 10)
+    ((0, 9), (2, 4), (7, 9), (7, 9), (0, 9))
+    """
+    found = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", asked or "")
+    if not found or not any(found.groups()):
+        return 0, size - 1
+    begin, end = found.groups()
+    first = int(begin) if begin else max(0, size - int(end))
+    last = min(int(end), size - 1) if begin and end else size - 1
+    if first > last:
+        raise RefusedError(416, f"the file has {size} bytes only", content_range=f"bytes */{size}")
+    return first, last
+
+
+async def _taken(blobs: Blobs, request: Request) -> Response:
+    sha256 = request.path_params["sha256"]
+    first, last, total = _announced(request)
+    if await asyncio.to_thread(blobs.size, sha256) is not None:
+        async for _ in request.stream():  # let him finish his sentence
+            pass
+        return JSONResponse({"sha256": sha256, "size": await asyncio.to_thread(blobs.size, sha256)})
+    incoming = await asyncio.to_thread(blobs.begin, sha256, first, total)
+    buffer = bytearray()
+    try:
+        async for part in request.stream():
+            buffer += part
+            if len(buffer) >= PIECE:
+                piece, buffer = bytes(buffer), bytearray()
+                await asyncio.to_thread(incoming.write, piece)
+        await asyncio.to_thread(incoming.write, bytes(buffer))
+    except BaseException:
+        with suppress(RefusedError):
+            incoming.write(bytes(buffer))
+        incoming.leave()
+        raise
+    if last + 1 < total:
+        await asyncio.to_thread(incoming.leave)
+        return JSONResponse({"offset": incoming.at}, 202, {"eligo-offset": str(incoming.at)})
+    await asyncio.to_thread(incoming.finish)
+    return JSONResponse({"sha256": sha256, "size": total}, 201)
+
+
+def _announced(request: Request) -> tuple[int, int, int]:
+    """The first and last byte of what comes, and how many the file has."""
+    length, told = request.headers.get("content-length"), request.headers.get("content-range")
+    if length is None:
+        raise RefusedError(411, "the length of what comes must be told")
+    if told is None:
+        return 0, int(length) - 1, int(length)
+    found = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", told)
+    first, last, total = map(int, found.groups()) if found else (1, 0, 0)
+    if not first <= last < total or last - first + 1 != int(length):
+        raise RefusedError(400, "Content-Range must be 'bytes FIRST-LAST/TOTAL' and agree with Content-Length")
+    return first, last, total

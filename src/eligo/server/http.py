@@ -1,0 +1,143 @@
+"""The API: one table of addresses, each with what it takes, what it gives, and who may call it."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from eligo.errors import EligoError
+from eligo.server.clients import Client
+from eligo.server.limits import HANDLERS
+from eligo.server.refusing import RefusedError
+from eligo.server.words import DoneWords, encode
+
+KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
+JSON = (b"content-type", b"application/json")
+
+
+class Caller(NamedTuple):
+    """Who calls: what it may do, and which client it is, if it is one."""
+
+    name: str
+    scopes: frozenset[str]
+    client: Client | None = None
+
+
+class ApiCall(NamedTuple):
+    """One call, as far as it is understood."""
+
+    caller: Caller
+    key: str
+    #: the parts of the address that differ, and what stands behind the question mark
+    parts: Mapping[str, str]
+    query: Mapping[str, str]
+    #: what was sent, in words; and as it came
+    words: Any
+    body: bytes
+    #: ends when the caller is gone
+    gone: Receive
+
+    @property
+    def client(self) -> Client:
+        """The client that calls."""
+        if self.caller.client is None:
+            raise RefusedError(403, "this is for clients, and the caller is none: POST /v1/clients makes one")
+        return self.caller.client
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """An address of the API."""
+
+    method: str
+    path: str
+    #: what the caller must be allowed: work, submit, read, admin; None: anybody may
+    scope: str | None
+    answer: Callable[[ApiCall], Awaitable[Any]]
+    #: the words that are sent and given back; bytes: as they are
+    takes: Any = None
+    gives: Any = DoneWords
+    status: int = 200
+    says: str = ""
+    #: what may stand behind the question mark, and what it is
+    query: Mapping[str, str] | None = None
+
+
+class Endpoint:
+    """Answers the calls of one address, whatever comes."""
+
+    def __init__(self, address: Address, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
+        self.address, self._who = address, who
+        self._decode = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
+        self._posts = address.method == "POST"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it; the body is read already."""
+        try:
+            given = await self.address.answer(self._call(scope, receive))
+        except RefusedError:
+            raise
+        except EligoError as error:
+            raise RefusedError(422, str(error)) from None
+        body = given if isinstance(given, bytes) else encode(given)
+        kind = (b"content-type", b"text/plain; version=0.0.4") if self.address.gives is bytes else JSON
+        length = (b"content-length", b"%d" % len(body))
+        await send({"type": "http.response.start", "status": self.address.status, "headers": [kind, length]})
+        await send({"type": "http.response.body", "body": body})
+
+    def _call(self, scope: Scope, receive: Receive) -> ApiCall:
+        state = scope["state"]
+        headers: dict[bytes, bytes] = state["headers"]
+        caller = self._allowed(headers)
+        state["client"] = caller.name
+        key = headers.get(b"idempotency-key", b"")
+        if self._posts and KEY.fullmatch(key) is None:
+            raise RefusedError(400, "a POST needs an Idempotency-Key of 1 to 64 letters, digits, - or _")
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
+        parts = scope.get("path_params") or {}
+        return ApiCall(caller, key.decode("ascii"), parts, query, self._words(state["body"]), state["body"], receive)
+
+    def _allowed(self, headers: dict[bytes, bytes]) -> Caller:
+        try:
+            caller = self._who(headers)
+        except RefusedError:
+            if self.address.scope is not None:
+                raise
+            return Caller("anybody", frozenset())
+        if self.address.scope is not None and self.address.scope not in caller.scopes:
+            raise RefusedError(403, f"this token is not good for that: it needs the scope {self.address.scope}")
+        return caller
+
+    def _words(self, body: bytes) -> Any:
+        if self._decode is None:
+            return None
+        try:
+            return self._decode(body or b"{}")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise RefusedError(400, f"this is not what is taken here: {error}"[:300]) from None
+
+
+def application(
+    addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[BaseRoute]
+) -> ASGIApp:
+    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router."""
+    found: list[BaseRoute] = []
+    quick: dict[tuple[str, str], Endpoint] = {}
+    for address in addresses:
+        endpoint = Endpoint(address, who)
+        found.append(Route(address.path, endpoint, methods=[address.method]))
+        if "{" not in address.path:
+            quick[address.method, address.path] = endpoint
+    router = Starlette(routes=[*found, *routes], exception_handlers=HANDLERS)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = quick.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        await (router if endpoint is None else endpoint)(scope, receive, send)
+
+    return app

@@ -1,0 +1,78 @@
+"""A workflow made ready to be served: what its owner asks for, and what takes long done beforehand."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.allocating import allocator
+from eligo.errors import InputError, is_amount
+from eligo.planning import plan
+from eligo.rows import Ints
+from eligo.running.whole import PLANNED
+from eligo.server.packing import packed
+from eligo.stores.serving import WorkflowRow
+from eligo.workflow import Workflow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What the owner of a workflow asks for."""
+
+    name: str = ""
+    owner: str = ""
+    #: of the server's work, compared with other owners
+    share: float = 1.0
+    policy: str = "finish"
+    #: how many results of clients that are not trusted must agree
+    quorum: int = 1
+    #: seconds that a task may take
+    timeout: float | None = None
+    retries: int | None = None
+    #: how many clients may have one task where nothing else is ready
+    copies: int = 2
+    #: whether the files that tasks read and write travel
+    files: bool = True
+
+    def __post_init__(self) -> None:
+        if not (is_amount(self.share) and self.share > 0):
+            raise InputError(f"a share is a number above 0, and {self.share!r} is none")
+        for what, least in (("quorum", 1), ("copies", 1)):
+            if getattr(self, what) < least:
+                raise InputError(f"{what} is at least {least}, and {getattr(self, what)} is not")
+        if self.retries is not None and self.retries < 0:
+            raise InputError(f"a task is tried again some times or never, not {self.retries} times")
+        if self.timeout is not None and not (is_amount(self.timeout) and self.timeout > 0):
+            raise InputError(f"a task may take some seconds, and {self.timeout!r} are none")
+
+
+class Prepared(NamedTuple):
+    """A workflow that is ready to be served: what takes long is done."""
+
+    flow: Workflow
+    wishes: Wishes
+    document: bytes
+    order: Ints | None
+
+
+def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
+    """Plan a workflow and write it down, which may take seconds; what cannot be served is refused."""
+    flow = flow.labelled()
+    without = next((name for name in flow.dag.tasks if not flow.task(name).command), None)
+    if without is not None:
+        raise InputError(f"what {without!r} should run is not said in the file")
+    allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
+    order = plan(flow, effort).sequence if wishes.policy in PLANNED else None
+    return Prepared(flow, wishes, packed(flow), order)
+
+
+def new_row(ready: Prepared, id: str, key: str, made: float, state: str) -> WorkflowRow:
+    """What is kept of a workflow that is submitted."""
+    wishes = ready.wishes
+    settings = json.dumps(asdict(wishes))
+    order = None if ready.order is None else np.ascontiguousarray(ready.order, np.int32).tobytes()
+    name = wishes.name or ready.flow.name or id
+    return WorkflowRow(
+        id, key, name, wishes.owner, wishes.share, wishes.policy, settings, state, made, ready.document, order
+    )

@@ -1,0 +1,227 @@
+"""Connections that do not wait for ever: uvicorn's own protocol with a deadline for headers and a limit on connections.
+
+    uvicorn.Config(app, http=protocol(Patience()), ws="none")
+
+uvicorn drops no connection whose headers come a byte at a time, and counts none. It has no setting for either, so a few
+methods of its protocol are extended here; where a later uvicorn lacks one, `protocol` says so instead of going without.
+"""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from eligo.errors import InputError
+
+LINGER = 1.0  # seconds that are left to whoever was answered before all of his body came
+METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete",
+           "on_message_complete", "on_response_complete", "send_400_response", "pause_writing", "resume_writing")  # fmt: skip
+FIELDS = ("loop", "transport", "flow", "cycle", "parser", "timeout_keep_alive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long connections may keep us waiting, in seconds, and how many there may be."""
+
+    #: for all headers of a request, from its first byte, or from the beginning of the connection
+    head: float = 20.0
+    #: the most bytes that these may be
+    head_bytes: int = 65_536
+    #: between requests
+    idle: float = 75.0
+    #: until what we sent is taken off
+    stall: float = 60.0
+    #: connections of one address (of IPv6, of one /64), where that tells clients apart; and of all
+    each: int | None = 256
+    all: int = 8_192
+
+
+class Door:
+    """How many connections there are, by address."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.inside: dict[str, int] = {}
+        self.total = self.refused = 0
+
+    def enter(self, address: str) -> bool:
+        """Whether one more from there may come in; it is counted."""
+        mine = self.inside.get(address, 0)
+        if self.total >= self.patience.all or (self.patience.each is not None and mine >= self.patience.each):
+            self.refused += 1
+            return False
+        self.inside[address] = mine + 1
+        self.total += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """One of those from there has gone."""
+        self.total -= 1
+        self.inside[address] -= 1
+        if not self.inside[address]:
+            del self.inside[address]
+
+
+def protocol(patience: Patience | None = None) -> type[asyncio.Protocol]:
+    """The class of connections for `uvicorn.Config(http=...)`; its `door` tells how many there are."""
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    check_hooks(HttpToolsProtocol)
+
+    class PatientProtocol(_Patient, HttpToolsProtocol):
+        door = Door(patience or Patience())
+
+    return PatientProtocol
+
+
+def check_hooks(base: type) -> None:
+    """Refuse a uvicorn whose protocol is not the one that is extended here."""
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    config = uvicorn.Config(_nothing, log_config=None, lifespan="off", ws="none")
+    missing = [name for name in METHODS if not callable(getattr(base, name, None))]
+    try:
+        made = base(config=config, server_state=ServerState(), app_state={}, _loop=object())
+        missing += [name for name in FIELDS if not hasattr(made, name)]
+    except TypeError as error:
+        missing.append(str(error))
+    if missing:
+        raise InputError(
+            f"uvicorn {uvicorn.__version__} is not one that this server knows: it lacks {', '.join(missing)}"
+        )
+
+
+async def _nothing(scope: Any, receive: Any, send: Any) -> None:
+    """The app of a protocol that is only looked at."""
+
+
+class _Patient:
+    """What is added to uvicorn's protocol; it stands before it in the order of classes."""
+
+    door: Door
+    loop: asyncio.AbstractEventLoop
+    transport: Any
+    flow: Any
+    cycle: Any
+    timeout_keep_alive: Any
+    _address: str | None = None  # None: turned away
+    _since: float | None = None  # when the headers that are being read began
+    _head = 0  # bytes of them so far
+    _open = False  # whether a request is not read to its end
+    _look_again: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+
+    # The connection
+
+    def connection_made(self, transport: Any) -> None:
+        """Let it in, or close it at once where there are too many."""
+        address = _block(transport.get_extra_info("peername"))
+        if not self.door.enter(address):
+            transport.abort()
+            return
+        self._address = address
+        super().connection_made(transport)  # type: ignore[misc]
+        self.timeout_keep_alive = self.door.patience.idle
+        self._since = self.loop.time()
+        self._look_again = self.loop.call_later(self.door.patience.head, self._look)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Count it as gone."""
+        if self._address is None:
+            return
+        self.door.leave(self._address)
+        for timer in (self._look_again, self._stalled):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(error)  # type: ignore[misc]
+
+    def _look(self) -> None:
+        """Close what has waited for its headers too long; else look again when it may have."""
+        now, head = self.loop.time(), self.door.patience.head
+        if self.transport.is_closing():  # somebody does not take what was sent last
+            self.transport.abort()
+            return
+        due = now + head if self._since is None or self.flow.read_paused else self._since + head
+        if due <= now:
+            self._refuse(408, "the headers came too slowly")
+            due = now + LINGER
+        self._look_again = self.loop.call_at(due, self._look)
+
+    # What comes in
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, unless it is more than headers may be and they are not whole yet."""
+        if self._address is None or self.transport.is_closing():
+            return
+        super().data_received(data)  # type: ignore[misc]
+        if self._since is not None:
+            self._head += len(data)
+            if self._head > self.door.patience.head_bytes:
+                self._refuse(431, "the headers are too large")
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._since, self._open = self.loop.time(), True
+        super().on_message_begin()  # type: ignore[misc]
+
+    def on_headers_complete(self) -> None:
+        """All headers are there."""
+        self._since, self._head = None, 0
+        super().on_headers_complete()  # type: ignore[misc]
+
+    def on_message_complete(self) -> None:
+        """All of the body is there."""
+        self._open = False
+        super().on_message_complete()  # type: ignore[misc]
+
+    def send_400_response(self, message: str) -> None:
+        """Refuse what is not HTTP, in the words of all refusals."""
+        self._refuse(400, "this is not a request in HTTP/1.1")
+
+    def _refuse(self, status: int, sentence: str) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            body = json.dumps({"error": sentence, "request": f"connection-{time.time_ns():x}"}).encode()
+            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+    # What goes out
+
+    def on_response_complete(self) -> None:
+        """The answer is sent; whoever still sends his body is not listened to for long."""
+        super().on_response_complete()  # type: ignore[misc]
+        if self._open and not self.transport.is_closing():
+            self.loop.call_later(LINGER, self._give_up, self.cycle)
+
+    def _give_up(self, cycle: Any) -> None:
+        if self._open and self.cycle is cycle:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """What was sent is not taken off: wait, but not for ever."""
+        super().pause_writing()  # type: ignore[misc]
+        self._stalled = self._stalled or self.loop.call_later(self.door.patience.stall, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It is taken off again."""
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()  # type: ignore[misc]
+
+
+def _block(peer: Any) -> str:
+    """Whom a connection is counted for: its address, of IPv6 the first half, which is what one subscriber has.
+
+    >>> _block(("192.0.2.7", 50000)), _block(("2001:db8::5", 50000, 0, 0)), _block("")
+    ('192.0.2.7', '2001:db8::/64', '')
+    """
+    if not isinstance(peer, tuple):
+        return ""  # a socket of this machine
+    host = str(peer[0]).partition("%")[0]
+    return host if ip_address(host).version == 4 else str(ip_network((host, 64), strict=False))

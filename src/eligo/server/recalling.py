@@ -1,0 +1,40 @@
+"""A workflow as a store kept it, to be served further."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from eligo.execution import ALLOCATED, HELD, Execution
+from eligo.server.packing import unpacked_flow
+from eligo.server.served import Served
+from eligo.stores.serving import Lease, ServiceStore, WorkflowRow
+
+
+def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
+    """A workflow as it was kept; what failed is tried again as soon as somebody asks."""
+    flow = unpacked_flow(row.document or store.document(row.id))
+    order = None if row.plan is None else np.frombuffer(row.plan, np.int32)
+    found = Served(row, flow, Execution.replay(flow, store.moves(row.id)), order, clock)
+    found.kept = len(found.execution.journal)
+    found.number = store.last_number(row.id)
+    if found.files is not None:
+        found.files.there.update((file.name, file) for file in store.files(row.id))
+    found.signatures = store.signatures(row.id)
+    for task, tally in store.tallies(row.id).items():
+        found.tries[task], found.failures[task], found.losses[task] = tally
+    for task, client, digest in store.votes(row.id):
+        found.votes.setdefault(task, {})[client] = digest
+    _recall_leases(found, store.leases(row.id))
+    return found
+
+
+def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:
+    """Who had what still has it; what is out with nobody comes back."""
+    for lease in leases:
+        served.tries[lease.task] = max(served.tries[lease.task], lease.attempt)
+        served.add(lease)
+        served.members.setdefault((lease.key, lease.part), []).append(lease.number)
+    served.members = {grant: numbers for grant, numbers in served.members.items() if len(numbers) > 1}
+    codes = served.execution.codes
+    for v in [v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD} and v not in served.holding]:
+        served.come_back(v)

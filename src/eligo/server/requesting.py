@@ -1,0 +1,165 @@
+"""Requests: who asks is answered as soon as something is ready for it."""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Literal
+
+from eligo.allocating import Ask
+from eligo.server.asking import Granted, Request, Ticket
+from eligo.server.books import Books
+from eligo.server.clients import Client
+from eligo.server.served import Served
+from eligo.server.sharing import Turns
+from eligo.stores.serving import Lease
+
+MOST_KEYS = 20_000  # requests whose keys are remembered though what they got has come back
+INFINITE = float("inf")
+OVER = 5.0  # seconds that a client stays away that has all it may have
+
+
+class Requests:
+    """Those who wait for work, the first come first, and what requests got."""
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        #: "pause" where nothing new is handed out for now, "stop" where nothing ever is
+        self.draining: Literal["pause", "stop"] | None = None
+        self._keys: OrderedDict[tuple[str, str], list[Granted]] = OrderedDict()  # what each request got
+        self.waiting: dict[Ticket, None] = {}
+        self._fresh: dict[Ticket, None] = {}
+        self._soonest = INFINITE  # when the first of those who wait gives up
+        self._shares = Turns()
+
+    def recall(self, served: Served) -> None:
+        """What clients have of a workflow that is gone on with, they got as answers to requests."""
+        grants: dict[tuple[str, str, int], list[Lease]] = {}
+        for lease in served.leases.values():
+            grants.setdefault((lease.client, lease.key, lease.part), []).append(lease)
+        for (client, key, _), leases in grants.items():
+            self._keys.setdefault((client, key), []).append(Granted(served, leases, "it was handed out before"))
+
+    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+        """A client asks for work; `serve` answers. The same key again gets what it got before."""
+        self.books.now = client.seen = now
+        ticket = Ticket(client, key, request, now + min(request.wait, self.books.terms.longest_wait))
+        client.cores = request.cores
+        if (client.id, key) in self._keys:
+            ticket.grants = [again for grant in self._keys[client.id, key] if (again := _still_out(grant)).leases]
+        elif self.draining:
+            self._dismiss(ticket)
+        elif not client.room(now):
+            ticket.away = max(client.paused - now, OVER) if client.approved else OVER
+        else:
+            self._fresh[ticket] = None
+        return ticket
+
+    def pending(self, ticket: Ticket) -> bool:
+        """Whether a request waits for its answer."""
+        return ticket in self._fresh or ticket in self.waiting
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """Whoever asked is gone."""
+        self._fresh.pop(ticket, None)
+        self.waiting.pop(ticket, None)
+
+    def serve(self, now: float) -> list[Ticket]:
+        """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
+        books = self.books
+        books.now = now
+        for served in books.served.values():
+            if served.later and served.try_again(now):
+                books.touch(served)
+                books.awake = True
+        queue = [*self.waiting, *self._fresh] if books.awake or self._copies_due() else list(self._fresh)
+        self.waiting.update(self._fresh)
+        self._soonest = min(self._soonest, *(ticket.until for ticket in self._fresh), INFINITE)
+        self._fresh, books.awake = {}, False
+        if queue:
+            self._answer(queue)
+        over = [ticket for ticket in queue if ticket.grants] + self._late(now)
+        for ticket in over:
+            self.waiting.pop(ticket, None)
+        return over
+
+    def _late(self, now: float) -> list[Ticket]:
+        """Those who wait no longer; when nothing more is handed out, that is everybody."""
+        if now < self._soonest and not self.draining:
+            return []
+        late = [ticket for ticket in self.waiting if not ticket.grants and (self.draining or ticket.until <= now)]
+        for ticket in late:
+            if self.draining:
+                self._dismiss(ticket)
+        self._soonest = min((ticket.until for ticket in self.waiting if ticket.until > now), default=INFINITE)
+        return late
+
+    def _dismiss(self, ticket: Ticket) -> None:
+        ticket.stop = ticket.client.dismissed = self.draining == "stop"
+        ticket.away = OVER
+
+    def _copies_due(self) -> bool:
+        return any(
+            (due := one.allocator.due) is not None and due <= self.books.now for one in self.books.served.values()
+        )
+
+    def _answer(self, queue: list[Ticket]) -> None:
+        able = [served for served in self.books.served.values() if served.open and (served.ready or served.holding)]
+        if len(able) == 1:
+            self._grant(able[0], queue)
+            return
+        for ticket in queue:
+            for served in self._shares.in_turn(able):
+                self._grant(served, [ticket])
+                if ticket.grants:
+                    break
+
+    def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
+        """Whatever a workflow has for these, all together."""
+        asks: dict[int, Ticket] = {}
+        queue = []
+        for ticket in tickets:
+            for ask in self._asks(served, ticket):
+                asks[id(ask)] = ticket
+                queue.append(ask)
+        for grant in served.hand_out(queue):
+            ticket = asks[id(grant.ask)]
+            terms = (ticket.client.id, secrets.token_hex(8), ticket.key, len(ticket.grants), self.books.wall)
+            leases = served.lease(grant.tasks, terms)
+            ticket.grants.append(Granted(served, leases, grant.why))
+            self._lend(ticket, leases)
+            self._shares.charge(served, len(leases))
+            self.books.touch(served)
+
+    def _asks(self, served: Served, ticket: Ticket) -> list[Ask]:
+        """What a client asks of a workflow, no more than it may have."""
+        request, client = ticket.request, ticket.client
+        room = client.room(self.books.now)
+        fits = served.fits(client.id, request.cores, request.memory)
+        size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
+        if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
+            size = 1  # what waits for others to agree cannot be built upon
+        grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
+        return [Ask(client.id, size=min(size, room), fits=fits) for _ in range(grants)]
+
+    def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
+        until = self.books.until
+        for lease in leases:
+            self.books.due[lease.workflow, lease.number] = until
+        ticket.client.holds += len(leases)
+        self.books.changes.leases += leases
+        self._keys[ticket.client.id, ticket.key] = ticket.grants
+        while len(self._keys) > MOST_KEYS and self._forgets_oldest():
+            pass
+
+    def _forgets_oldest(self) -> bool:
+        """Forget the oldest request, unless something of it is out."""
+        key, grants = self._keys.popitem(last=False)
+        if any(_still_out(grant).leases for grant in grants):
+            self._keys[key] = grants
+            return False
+        return True
+
+
+def _still_out(grant: Granted) -> Granted:
+    """What of a grant its client still has."""
+    return grant._replace(leases=[lease for lease in grant.leases if lease.number in grant.served.leases])

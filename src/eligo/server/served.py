@@ -1,0 +1,202 @@
+"""One workflow that is being served: its execution, who has what of it, and its files."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import Any
+
+from eligo.allocating import Ask, Grant, Prudent, Rules, allocator, informed
+from eligo.allocating.asking import Fits
+from eligo.allocating.prudent import PRUDENT
+from eligo.execution import ALLOCATED, FAILED, HELD, Execution
+from eligo.names import Name
+from eligo.rows import Ints
+from eligo.running.retrying import Retries
+from eligo.server.preparing import Wishes
+from eligo.server.travelling import Travels
+from eligo.stores.serving import Lease, WorkflowRow
+from eligo.workflow import Workflow
+
+RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
+ENDED = {DONE, BROKEN, CANCELLED}
+FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
+MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
+
+
+class Served:
+    """A workflow, its execution and its leases. Numbers are those of tasks; see `Service` for who calls this when."""
+
+    def __init__(
+        self, row: WorkflowRow, flow: Workflow, execution: Execution, order: Ints | None, clock: Callable[[], float]
+    ) -> None:
+        self.row, self.flow, self.execution = row, flow, execution
+        self.id, self.state = row.id, row.state
+        self.wishes = Wishes(**json.loads(row.settings))
+        rules = informed(Rules(slow=PRUDENT.slow, copies=self.wishes.copies, overdue=PRUDENT.overdue), flow)
+        inner = allocator(self.wishes.policy, flow, execution, rules=None, order=order)
+        self.allocator = Prudent(inner, rules, clock=clock)
+        self.files = Travels(flow) if self.wishes.files else None
+        self.signatures: dict[str, str] = {}
+        self.leases: dict[int, Lease] = {}
+        self.holding: dict[int, set[int]] = {}  # the leases of each task that is out
+        self.members: dict[tuple[str, int], list[int]] = {}  # the leases of each grant of several tasks
+        self.number = 0
+        self.tries: Counter[int] = Counter()
+        self.failures: Counter[int] = Counter()
+        self.losses: Counter[int] = Counter()
+        self.failed_with: dict[int, set[str]] = {}
+        self.causes: dict[int, str] = {}  # why tasks were set aside for good
+        self.votes: dict[int, dict[str, str]] = {}
+        self.later: list[tuple[float, int]] = []  # when tasks that failed are tried again
+        self.kept = len(execution.journal)
+        self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
+        self.lost = self.repeated = self.saved = 0
+        self._fits: dict[tuple[str, float, float], Fits | None] = {}
+
+    # What it is
+
+    @property
+    def open(self) -> bool:
+        """Whether its tasks are handed out."""
+        return self.state == RUNNING
+
+    @property
+    def ready(self) -> int:
+        """How many tasks could be handed out."""
+        return len(self.execution.eligible)
+
+    def retries(self, usual: Retries) -> Retries:
+        """How often its tasks are tried again."""
+        most = self.wishes.retries
+        return usual if most is None else Retries(most=most, lost=usual.lost, first=usual.first, longest=usual.longest)
+
+    @cached_property
+    def demanding(self) -> bool:
+        """Whether tasks ask for cores or memory that not every client may have."""
+        tasks = map(self.flow.task, self.flow.dag.tasks)
+        return any((task.cores or 1) > 1 or task.memory for task in tasks)
+
+    def fits(self, client: str, cores: float, memory: float) -> Fits | None:
+        """Which tasks a client can get; None: all. The same function each time, so that askers alike are seen as such."""
+        key = (client if self.wishes.quorum > 1 else "", cores, memory)
+        if key not in self._fits:
+            if len(self._fits) > 10_000:
+                self._fits.clear()
+            self._fits[key] = self._fitting(*key)
+        return self._fits[key]
+
+    def _fitting(self, client: str, cores: float, memory: float) -> Fits | None:
+        if not self.demanding and not client:
+            return None
+        flow, votes, index = self.flow, self.votes, self.flow.dag.index
+
+        def fits(name: Name) -> bool:
+            task = flow.task(name)
+            able = (task.cores or 1) <= cores and (task.memory or 0) <= memory
+            return able and client not in votes.get(index[name], ())
+
+        return fits
+
+    def tasks_in(self, client: str, seconds: float) -> int:
+        """How many tasks a client does in so many seconds, by what it and others have done so far."""
+        speeds = self.allocator.speeds
+        if not speeds.results or not speeds.seconds:
+            return 1
+        mean = speeds.seconds / speeds.results
+        return max(1, min(MOST_AT_ONCE, int(seconds * (speeds.of(client) or 1.0) / mean)))
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """What those who ask get of it."""
+        return self.allocator.hand_out(asks)
+
+    # Leases
+
+    def lease(self, tasks: Sequence[Name], terms: Sequence[Any]) -> list[Lease]:
+        """A client gets tasks; *terms* are the client, the secret, the request's key, which grant it is, and the time."""
+        found = []
+        for task in map(self.flow.dag.number, tasks):
+            self.number += 1
+            self.tries[task] += 1
+            found.append(Lease(self.id, self.number, task, self.tries[task], *terms))
+            self.add(found[-1])
+        if len(found) > 1:
+            self.members[found[0].key, found[0].part] = [lease.number for lease in found]
+        return found
+
+    def add(self, lease: Lease) -> None:
+        """A client has a task."""
+        self.leases[lease.number] = lease
+        self.holding.setdefault(lease.task, set()).add(lease.number)
+        if self.tries[lease.task] > 1:
+            self.repeated += 1
+
+    def drop(self, lease: Lease) -> None:
+        """A client has a task no more."""
+        self.leases.pop(lease.number, None)
+        holders = self.holding.get(lease.task)
+        if holders is not None:
+            holders.discard(lease.number)
+            if not holders:
+                del self.holding[lease.task]
+
+    def others(self, lease: Lease) -> list[Lease]:
+        """The other leases of the same task."""
+        return [self.leases[number] for number in self.holding.get(lease.task, ()) if number != lease.number]
+
+    def orphans(self, lease: Lease) -> list[Lease]:
+        """Of the same grant, the leases of tasks that nobody has any more, since they waited for one that came back."""
+        codes, out = self.execution.codes, {ALLOCATED, HELD}
+        members = self.members.get((lease.key, lease.part), ()) if self.members else ()
+        known = (self.leases[number] for number in members if number in self.leases)
+        return [other for other in known if codes[other.task] not in out]
+
+    # What comes of tasks
+
+    def come_back(self, task: int) -> None:
+        """A task comes back undone, as far as one who has it is concerned."""
+        self.execution.give_up(self.flow.dag.tasks[task])
+
+    def set_aside(self, task: int) -> None:
+        """A task failed: nobody gets it for now, unless somebody else has it too."""
+        self.execution.fail(self.flow.dag.tasks[task])
+
+    def wait(self, task: int, until: float) -> None:
+        """A task that was set aside is tried again then."""
+        heappush(self.later, (until, task))
+
+    def try_again(self, now: float) -> bool:
+        """What has waited long enough after a failure is ready again; whether there was such."""
+        found = False
+        while self.later and self.later[0][0] <= now:
+            task = heappop(self.later)[1]
+            if self.execution.codes[task] == FAILED:
+                self.execution.release(self.flow.dag.tasks[task])
+                found = True
+        return found
+
+    def retry(self, tasks: Iterable[int]) -> int:
+        """Try tasks again that were set aside for good; how many."""
+        chosen = [v for v in tasks if self.execution.codes[v] == FAILED]
+        for v in chosen:
+            self.failures[v] = self.losses[v] = 0
+            self.causes.pop(v, None)
+            self.votes.pop(v, None)
+            self.execution.release(self.flow.dag.tasks[v])
+        return len(chosen)
+
+    @property
+    def verdict(self) -> str | None:
+        """How it ended: None as long as it goes on."""
+        if self.execution.finished:
+            return DONE
+        return BROKEN if self.open and self.execution.stuck and not self.later and not self.holding else None
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks are in which state."""
+        game = self.execution
+        futile = len(game.futile) if len(game.failed) else 0
+        known = {"done": len(game.executed), "running": len(game.allocated) + len(game.held), "ready": self.ready}
+        known |= {"failed": len(game.failed), "futile": futile}
+        return known | {"waiting": len(game.dag) - sum(known.values())}

@@ -1,0 +1,226 @@
+"""The rules of the server, without a network, a disk or a clock: time is passed in, and what must be kept is given out.
+
+Each move changes the state at once and leaves what is to be kept in `take_changes`; whoever speaks for the service answers
+nobody before that is kept. `now` is a clock that only goes forward; how far the clock on the wall is ahead of it is fixed
+when the service begins, so that nobody loses a task because somebody set a clock.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+
+from eligo.errors import InputError
+from eligo.execution import FAILED, Execution
+from eligo.server.asking import Brought, Request, Ticket
+from eligo.server.books import Books
+from eligo.server.clients import Client, remembered
+from eligo.server.delivering import Deliveries
+from eligo.server.preparing import Prepared, new_row
+from eligo.server.recalling import recalled
+from eligo.server.requesting import Requests
+from eligo.server.served import BROKEN, CANCELLED, FINAL, PAUSED, RUNNING, Served
+from eligo.server.terms import ServerTerms
+from eligo.stores.serving import Changes, FileRow, LeaseEnd, ServiceStore, WorkflowRow
+
+
+class Service:
+    """What a server does, one method a move.
+
+    *recall* says what came of a lease that is no more, *recall_digests* which results of a workflow were accepted, from
+    what is kept; *has_file* whether a file with this hash is there.
+    """
+
+    def __init__(
+        self,
+        terms: ServerTerms | None = None,
+        *,
+        ahead: float = 0.0,
+        recall: Callable[[str, int], LeaseEnd | None] = lambda workflow, number: None,
+        recall_digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: (),
+        has_file: Callable[[str], bool] = lambda sha256: True,
+    ) -> None:
+        self.books = Books(terms or ServerTerms(), ahead)
+        self.requests = Requests(self.books)
+        self.results = Deliveries(self.books, recall, recall_digests, has_file)
+        self.has_file = has_file
+        self._submitted: dict[str, str] = {}  # workflows by the keys of their requests
+
+    @property
+    def served(self) -> dict[str, Served]:
+        """The workflows that are served, by id."""
+        return self.books.served
+
+    @property
+    def clients(self) -> dict[str, Client]:
+        """The clients, by id."""
+        return self.books.clients
+
+    def take_changes(self) -> Changes | None:
+        """What is to be kept of all that happened since this was asked before."""
+        return self.books.take_changes()
+
+    def restore(self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None) -> None:
+        """Go on with what was kept; whoever had a task has it for a whole lease more."""
+        self.books.now = now
+        self.clients.update((row.id, remembered(row, self.books.ahead)) for row in store.clients())
+        for row in store.workflows() if workflows is None else workflows:
+            self._submitted[row.key] = row.id
+            if row.state in FINAL:
+                self.books.ended[row.id] = row
+            else:
+                self._adopt(recalled(row, store, lambda: self.books.now))
+
+    def _adopt(self, served: Served) -> None:
+        self.served[served.id] = served
+        self.books.touch(served)
+        self.requests.recall(served)
+        for lease in served.leases.values():
+            self.books.due[served.id, lease.number] = self.books.until
+            if lease.client in self.clients:
+                self.clients[lease.client].holds += 1
+        for task in list(served.execution.numbers(FAILED)):
+            self.books.again_or_never(served, task, "it failed too often")
+        self.books.awake = True
+
+    # Workflows
+
+    def submit(self, now: float, ready: Prepared, key: str) -> str:
+        """Serve a workflow from now on; its id. The same key again is the same workflow."""
+        self.books.now = now
+        if key in self._submitted:
+            return self._submitted[key]
+        if len(self.served) >= self.books.terms.most_workflows:
+            raise InputError(f"this server serves {len(self.served):,} workflows already")
+        row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
+        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
+        if served.files is not None and served.files.missing:
+            served.state = PAUSED
+        self.served[row.id], self._submitted[key] = served, row.id
+        self.books.changes.workflows.append(row._replace(state=served.state))
+        self.books.awake = True
+        self.books.settle(served)
+        return row.id
+
+    def provide(self, now: float, workflow: str, files: Iterable[tuple[str, str, int]]) -> list[str]:
+        """Files that no task makes are there; those that are still missing."""
+        self.books.now = now
+        served = self._open(workflow)
+        if served.files is None:
+            return []
+        needs = set(served.files.needs)
+        for name, sha256, size in files:
+            if name not in needs:
+                raise InputError(f"no task of this workflow reads {name!r}, or one makes it")
+            if not self.has_file(sha256):
+                raise InputError(f"{name!r} was not uploaded")
+            row = FileRow(workflow, name, sha256, size)
+            served.files.there[name] = row
+            self.books.changes.files.append(row)
+        missing = served.files.missing
+        if not missing and served.state == PAUSED:
+            self.books.enter(served, RUNNING)
+            self.books.awake = True
+        return missing
+
+    def sign(self, now: float, workflow: str, signatures: dict[str, str]) -> None:
+        """The owner's signatures of tasks."""
+        self.books.now = now
+        served = self._open(workflow)
+        for task, signature in signatures.items():
+            served.flow.dag.number(task)
+            served.signatures[task] = signature
+            self.books.changes.signatures.append((workflow, task, signature))
+
+    def cancel(self, now: float, workflow: str) -> None:
+        """Hand out nothing more of a workflow; what clients bring of it is of no use any more."""
+        self.books.now = now
+        if workflow in self.books.ended:
+            return
+        self.books.close(self._open(workflow), CANCELLED)
+
+    def retry(self, now: float, workflow: str, tasks: Sequence[str] | None = None) -> int:
+        """Try tasks again that were set aside; by default all of them. How many that are."""
+        self.books.now = now
+        served = self._open(workflow)
+        numbers = list(served.execution.numbers(FAILED)) if tasks is None else map(served.flow.dag.number, tasks)
+        count = served.retry(numbers)
+        if count and served.state == BROKEN:
+            self.books.enter(served, RUNNING)
+        self.books.touch(served)
+        self.books.awake = True
+        return count
+
+    def _open(self, workflow: str) -> Served:
+        if workflow not in self.served:
+            gone = workflow in self.books.ended
+            raise InputError(f"the workflow {workflow!r} has ended" if gone else f"there is no workflow {workflow!r}")
+        return self.served[workflow]
+
+    # Clients
+
+    def enrol(self, now: float, name: str, cores: float = 1.0, approved: bool = True) -> Client:
+        """A client that was not here before."""
+        self.books.now = now
+        made, quota = now + self.books.ahead, self.books.terms.first_quota
+        client = Client(f"c-{secrets.token_hex(6)}", name, cores, made, approved, quota, seen=now)
+        self.clients[client.id] = client
+        self.books.note(client.id)
+        return client
+
+    def approve(self, client: str, approved: bool = True) -> None:
+        """A client may have work from now on, or no more."""
+        self.clients[client].approved = approved
+        self.books.note(client)
+
+    # Work
+
+    def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
+        """A client asks for work; `serve` answers. The same key again gets what it got before."""
+        return self.requests.ask(now, client, key, request)
+
+    def serve(self, now: float) -> list[Ticket]:
+        """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
+        return self.requests.serve(now)
+
+    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
+        """What a client brings; what it is told of each: the same result again gets the same answer."""
+        return self.results.deliver(now, client, deliveries)
+
+    def renew(self, now: float, client: Client, ids: Iterable[str]) -> list[str]:
+        """A client lives and has these; those that it has no more."""
+        self.books.now = client.seen = now
+        gone = []
+        for id in ids:
+            lease = self.books.find(id, client.id)
+            if lease is None:
+                gone.append(id)
+            else:
+                place = (lease.workflow, lease.number)
+                self.books.due[place] = self.books.until
+                self.books.due.move_to_end(place)
+        return gone
+
+    def stalled(self, seconds: float) -> None:
+        """The server itself stood still for so long: nobody could be heard, so nobody is late."""
+        for place in self.books.due:
+            self.books.due[place] += seconds
+
+    def expire(self, now: float) -> int:
+        """Take back what was not heard of for too long; how many leases that were."""
+        self.books.now = now
+        count = 0
+        while self.books.due:
+            (workflow, number), due = next(iter(self.books.due.items()))
+            if due > now:
+                break
+            self.books.lose(self.served[workflow], self.served[workflow].leases[number])
+            count += 1
+        self.books.expired += count
+        return count
+
+    def next_due(self) -> float | None:
+        """When something is to be done though nobody comes."""
+        times = [due for one in self.served.values() if (due := one.allocator.due) is not None]
+        times += [one.later[0][0] for one in self.served.values() if one.later]
+        times += [next(iter(self.books.due.values()))] if self.books.due else []
+        times += [ticket.until for ticket in self.requests.waiting]
+        return min(times, default=None)

@@ -1,0 +1,129 @@
+"""The rules at work: the clock, those who wait for an answer, and what is kept before they get it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+from eligo.server.asking import Brought, Request, Ticket
+from eligo.server.clients import Client
+from eligo.server.keeping import Keeper, Waiter
+from eligo.server.refusing import RefusedError
+from eligo.server.service import Service
+
+#: the next message of a connection
+Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
+TICK = 0.1  # seconds between two looks at what is late
+STALL = 5.0  # seconds without a look after which the server stood still, not its clients
+
+
+class Desk:
+    """Where clients are answered: what they get is kept before they hear of it.
+
+    *gather* is how long requests are gathered before they are answered together; 0: those that came at once are.
+    """
+
+    def __init__(self, service: Service, keeper: Keeper, gather: float = 0.0) -> None:
+        self.service, self.keeper, self.gather = service, keeper, gather
+        self._loop = asyncio.get_running_loop()
+        self._tickets: dict[Ticket, Waiter] = {}
+        self._planned = False
+        self._looked = time.monotonic()
+        self._ticking = self._loop.call_later(TICK, self._tick)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for work."""
+        return len(self._tickets)
+
+    async def ask(self, client: Client, key: str, request: Request, gone: Gone | None = None) -> Ticket:
+        """Answer a request, as soon as there is something or its time is over; *gone* ends when nobody waits for it."""
+        self.keeper.check()
+        ticket = self.service.ask(time.monotonic(), client, key, request)
+        if not self.service.requests.pending(ticket):
+            await self.keeper.kept()
+            return ticket
+        waiter = self._tickets[ticket] = self._loop.create_future()
+        self.wake()
+        watch = self._loop.create_task(self._watch(gone, ticket)) if gone is not None and request.wait else None
+        try:
+            await waiter
+        finally:
+            self._forget(ticket)
+            if watch is not None:
+                watch.cancel()
+        return ticket
+
+    async def _watch(self, gone: Gone, ticket: Ticket) -> None:
+        """Whoever hung up gets nothing: somebody else would wait for it in vain."""
+        while (await gone())["type"] != "http.disconnect":
+            pass
+        waiter = self._tickets.get(ticket)
+        self._forget(ticket)
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(RefusedError(499, "nobody waits for this answer"))
+
+    def _forget(self, ticket: Ticket) -> None:
+        if self._tickets.pop(ticket, None) is not None:
+            self.service.requests.withdraw(ticket)
+
+    async def deliver(
+        self, client: Client, deliveries: Sequence[Brought], key: str = "", request: Request | None = None
+    ) -> tuple[list[str], Ticket | None]:
+        """Take results; and answer a request that came with them, at once."""
+        self.keeper.check()
+        answers = self.service.deliver(time.monotonic(), client, deliveries)
+        if request is None:
+            self.wake()
+            await self.keeper.kept()
+            return answers, None
+        return answers, await self.ask(client, key, request._replace(wait=0.0))
+
+    async def settle(self) -> None:
+        """What was just done is kept, and whoever waits may get something by it."""
+        self.wake()
+        await self.keeper.kept()
+
+    def wake(self) -> None:
+        """Look soon whether those who wait can be answered."""
+        if self._planned:
+            return
+        self._planned = True
+        if self.gather:
+            self._loop.call_later(self.gather, self._serve)
+        else:
+            self._loop.call_soon(self._serve)
+
+    def _serve(self) -> None:
+        self._planned = False
+        if self.keeper.trouble is not None:
+            return
+        for ticket in self.service.serve(time.monotonic()):
+            waiter = self._tickets.pop(ticket, None)
+            if waiter is not None:
+                self.keeper.kept(waiter)
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > STALL:
+            self.service.stalled(now - self._looked)
+        self._looked = now
+        self._ticking = self._loop.call_later(TICK, self._tick)
+        if self.service.expire(now):
+            self.keeper.kept().add_done_callback(_ignored)
+        self._serve()
+
+    def drain(self, stop: bool = False) -> None:
+        """Hand out nothing more; those who wait are told to come again, or, where *stop*, that nothing more comes."""
+        self.service.requests.draining = "stop" if stop else "pause"
+        self.wake()
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        self._ticking.cancel()
+
+
+def _ignored(done: Waiter) -> None:
+    """Nobody waits for this; a store that cannot be written is told of elsewhere."""
+    if not done.cancelled():
+        done.exception()

@@ -1,0 +1,125 @@
+"""What the server knows, in the words of the API."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from eligo.execution import STATES
+from eligo.server.asking import Brought, Granted, Ticket
+from eligo.server.clients import Client
+from eligo.server.served import Served
+from eligo.server.service import Service
+from eligo.server.words import (
+    ClientWords,
+    FailureWords,
+    FileWords,
+    GrantsWords,
+    GrantWords,
+    ResultWords,
+    SignedWords,
+    StateWords,
+    TaskWords,
+    WorkflowWords,
+)
+from eligo.stores.serving import WorkflowRow
+
+MOST_NAMED = 10  # tasks of one cause
+
+
+def task_words(granted: Granted) -> list[TaskWords]:
+    """The tasks of a grant, as its client is told of them."""
+    served = granted.served
+    members = {lease.task for lease in granted.leases}
+    made: set[str] = set()
+    found = []
+    for lease in granted.leases:
+        name = served.flow.dag.tasks[lease.task]
+        task = served.flow.task(name)
+        told = TaskWords(lease.id, str(name), lease.attempt, task.command or (), served.wishes.timeout)
+        told.cores, told.memory = task.cores or 1.0, task.memory
+        if served.files is not None and (task.inputs or task.outputs):
+            _tell_files(told, served, lease.task, members, made)
+            made.update(task.outputs)
+        if served.signatures:
+            told.signature = served.signatures.get(told.task)
+            told.signed = SignedWords(served.row.name, sorted(task.inputs), sorted(task.outputs), {})
+        found.append(told)
+    return found
+
+
+def _tell_files(told: TaskWords, served: Served, v: int, members: set[int], made: set[str]) -> None:
+    """What is fetched, what is brought, and what stays with the client."""
+    files, task = served.files, served.flow.task(served.flow.dag.tasks[v])
+    if files is None:
+        return
+    there = files.there
+    for name in task.inputs:
+        if name in made:
+            told.inputs[name] = None
+        elif name in there:
+            told.inputs[name] = FileWords(there[name].sha256, there[name].size)
+    inside = files.inside(v, members)
+    told.inside = inside
+    told.outputs = [name for name in task.outputs if name not in inside]
+
+
+def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
+    """The answer to a request."""
+    if ticket is None:
+        return GrantsWords([], lease)
+    grants = [GrantWords(one.served.id, one.why, task_words(one)) for one in ticket.grants]
+    return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
+
+
+def delivery(told: ResultWords) -> Brought:
+    """A result in the words of the rules."""
+    outputs = tuple((name, file.sha256, file.size) for name, file in told.outputs.items()) if told.outputs else ()
+    return Brought(
+        told.lease, told.outcome, told.seconds, told.code, told.memory, told.failure, outputs, told.tail, told.saved
+    )
+
+
+def workflow_words(served: Served) -> WorkflowWords:
+    """A workflow that is served."""
+    row = served.row
+    causes: dict[str, list[int]] = {}
+    for v, cause in served.causes.items():
+        causes.setdefault(cause, []).append(v)
+    tasks = served.flow.dag.tasks
+    failures = [
+        FailureWords(cause, len(found), [str(tasks[v]) for v in found[:MOST_NAMED]]) for cause, found in causes.items()
+    ]
+    missing = [] if served.files is None else served.files.missing
+    return WorkflowWords(
+        row.id, row.name, row.owner, row.policy, served.state, row.made, len(served.flow), served.counts(),
+        served.lost, served.repeated, served.saved, missing, failures,
+    )  # fmt: skip
+
+
+def ended_words(row: WorkflowRow, counts: Counter[str]) -> WorkflowWords:
+    """A workflow that has ended, from what was kept of it."""
+    known = {"done": counts["accepted"]}
+    return WorkflowWords(
+        row.id, row.name, row.owner, row.policy, row.state, row.made, counts["tasks"], known,
+        counts["expired"], counts["again"], counts["saved"], [], [],
+    )  # fmt: skip
+
+
+def state_words(served: Served, numbers: Iterable[int]) -> list[StateWords]:
+    """Tasks, and where they stand."""
+    names, codes = served.flow.dag.tasks, served.execution.codes
+    found = []
+    for v in numbers:
+        holders = [served.leases[number].client for number in sorted(served.holding.get(v, ()))]
+        found.append(StateWords(str(names[v]), STATES[codes[v]], served.tries[v], holders, served.causes.get(v)))
+    return found
+
+
+def client_words(client: Client, service: Service) -> ClientWords:
+    """A client, and what is thought of it."""
+    speeds = (one.allocator.speeds.of(client.id) for one in service.served.values())
+    speed = next((speed for speed in speeds if speed is not None), None)
+    books = service.books
+    return ClientWords(
+        client.id, client.name, client.cores, client.seen + books.ahead, client.approved, client.holds, client.quota,
+        client.done, client.failures, client.lost, max(0.0, client.paused - books.now), speed,
+    )  # fmt: skip

@@ -1,0 +1,32 @@
+"""What a server promises its clients, and what it asks of them."""
+
+from dataclasses import dataclass, field
+
+from eligo.running.retrying import Retries
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerTerms:
+    """The settings of a server; times are in seconds."""
+
+    #: how long a client keeps a task without a sign of life, and how much longer nobody else gets it
+    lease: float = 60.0
+    grace: float = 20.0
+    #: how often a task is tried again after failures, and after its client was lost
+    retries: Retries = field(default_factory=lambda: Retries(most=5, lost=10))
+    #: how many tasks a client may have at once: at first, and when it has shown what it can
+    first_quota: float = 4.0
+    most_quota: float = 1024.0
+    #: after so many failures in a row a client is left without work for a while, longer each time
+    most_streak: int = 3
+    first_pause: float = 60.0
+    longest_pause: float = 900.0
+    #: after so many good results in a row a client is trusted: its results need nobody who agrees
+    trusted: int = 10
+    #: so many results beyond the quorum may disagree before a task is set aside
+    most_disputes: int = 5
+    #: how long a request may wait for work
+    longest_wait: float = 60.0
+    #: how many requests, and how many workflows, at most
+    most_waiting: int = 20_000
+    most_workflows: int = 10_000

@@ -1,0 +1,192 @@
+"""Who is calling: bearer tokens, without I/O; time is passed in, and whoever changes a row gets it back to keep it.
+
+A token is 256 random bits. Only its SHA-256 is kept: what is on the disk lets nobody in. A client without a token may ask for
+one; it gets it at once, but it opens nothing until an operator has approved it (as in HTCondor's token requests), so that no
+secret travels when he does.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from eligo.errors import InputError, shorten
+from eligo.server.refusing import RefusedError
+
+#: what a token may be good for: to carry out tasks, to submit workflows, to look, and everything
+SCOPES = ("work", "submit", "read", "admin")
+LONGEST = 128  # characters of a token that are looked at
+WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
+PATIENCE = 3600.0  # seconds that a request for a token waits for an operator
+MOST_WAITING = 1000
+BEARER = re.compile(rb"[Bb]earer +([\x21-\x7e]+) *")
+
+
+class Token(NamedTuple):
+    """What is kept of a token: one row."""
+
+    #: SHA-256 of it, in hexadecimal
+    hash: str
+    #: what it is good for
+    scopes: tuple[str, ...]
+    #: the client whose it is, where it is one client's
+    client: str | None
+    #: what people call it
+    name: str
+    #: when it was made, ends and was revoked, in seconds since 1970
+    made: float
+    expires: float | None = None
+    revoked: float | None = None
+    #: waiting for an operator, approved, or refused by one
+    state: str = APPROVED
+
+
+class Bearer(NamedTuple):
+    """Who a request comes from."""
+
+    client: str | None
+    scopes: frozenset[str]
+    name: str
+    #: the hash of the token; empty where none is needed
+    hash: str = ""
+
+
+def hashed(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Gate:
+    """Who may come in, in memory: `bearer` answers for a request, the others change rows and give them back."""
+
+    def __init__(self, rows: Iterable[Token] = ()) -> None:
+        self._rows: dict[str, Token] = {}
+        self.load(rows)
+
+    def load(self, rows: Iterable[Token]) -> None:
+        """Take rows as they are kept now, such as those that another process changed."""
+        self._rows.update((row.hash, row) for row in rows)
+
+    def rows(self) -> list[Token]:
+        """All rows."""
+        return list(self._rows.values())
+
+    # Who is calling
+
+    def bearer(self, authorization: bytes | None, now: float) -> Bearer:
+        """Whose token this header has; 401 where it has none that is good, 403 where it waits for approval."""
+        row = self._found(authorization)
+        if row is None or row.revoked is not None or row.state == REFUSED:
+            raise unknown("this token is not known here, or was revoked")
+        if row.expires is not None and now >= row.expires:
+            raise unknown("this token has expired")
+        if row.state == WAITING:
+            raise RefusedError(403, "this token waits for an operator's approval", after=10)
+        return Bearer(row.client, frozenset(row.scopes), row.name, row.hash)
+
+    def state(self, authorization: bytes | None, now: float) -> str:
+        """How the request for this token stands: waiting, approved or refused; too old is refused, too."""
+        row = self._found(authorization)
+        if row is None:
+            raise unknown("this token is not known here, or was revoked")
+        gone = row.revoked is not None or (row.expires is not None and now >= row.expires)
+        return REFUSED if gone else row.state
+
+    def _found(self, authorization: bytes | None) -> Token | None:
+        match = BEARER.fullmatch(authorization or b"")
+        if match is None or len(match[1]) > LONGEST:
+            raise unknown("a token is needed: 'Authorization: Bearer TOKEN'")
+        wanted = hashlib.sha256(match[1]).hexdigest()
+        row = self._rows.get(wanted)  # by hash: what the time it takes tells of it is of no use without the token
+        return row if row is not None and hmac.compare_digest(row.hash, wanted) else None
+
+    # What operators do
+
+    def make(
+        self, name: str, scopes: Collection[str], now: float, *, client: str | None = None, lasting: float | None = None
+    ) -> tuple[str, Token]:
+        """A new token, which is told only here, and its row."""
+        return self._made(Token("", tuple(sorted(scopes)), client, name, now), lasting)
+
+    def revoke(
+        self, now: float, *, client: str | None = None, name: str | None = None, hash: str | None = None
+    ) -> list[Token]:
+        """Make the tokens of a client, of a name or of a hash worthless from now on; the rows that changed."""
+        if client is None and name is None and hash is None:
+            raise InputError("say whose tokens are to be revoked: those of a client, a name or a hash")
+        wanted = (client, name, hash)
+        hit = [row for row in self._rows.values() if row.revoked is None and _alike(row, wanted)]
+        return [self._put(row._replace(revoked=now)) for row in hit]
+
+    def forget(self, now: float, older: float) -> list[str]:
+        """Drop the rows that have been worthless for so long; their hashes."""
+        gone = [row.hash for row in self._rows.values() if self._ended(row) + older < now]
+        for hash in gone:
+            del self._rows[hash]
+        return gone
+
+    def _ended(self, row: Token) -> float:
+        """Since when a row opens nothing."""
+        ends = [end for end in (row.expires, row.revoked) if end is not None]
+        if row.state != APPROVED:
+            ends.append(row.made + PATIENCE)
+        return min(ends, default=float("inf"))
+
+    # How a client comes to have one
+
+    def ask(self, name: str, client: str, now: float, lasting: float | None = None) -> tuple[str, Token]:
+        """A token for a client who has none, that opens nothing before it is approved; and its row."""
+        if sum(self._waits(row, now) for row in self._rows.values()) >= MOST_WAITING:
+            raise RefusedError(503, "too many clients wait for approval", after=60)
+        return self._made(Token("", ("work",), client, name, now, state=WAITING), lasting)
+
+    def waiting(self, now: float) -> list[Token]:
+        """The requests that an operator has not answered."""
+        return [row for row in self._rows.values() if self._waits(row, now)]
+
+    def approve(self, client: str, now: float) -> list[Token]:
+        """Let a client in that waits; the rows that changed."""
+        return [self._put(row._replace(state=APPROVED)) for row in self._of(client, now)]
+
+    def refuse(self, client: str, now: float) -> list[Token]:
+        """Refuse a client that waits; the rows that changed."""
+        return [self._put(row._replace(state=REFUSED)) for row in self._of(client, now)]
+
+    def _of(self, client: str, now: float) -> list[Token]:
+        found = [row for row in self.waiting(now) if row.client == client]
+        if not found:
+            raise RefusedError(404, f"no client {shorten(client)!r} waits for approval")
+        return found
+
+    def _waits(self, row: Token, now: float) -> bool:
+        return row.state == WAITING and row.revoked is None and now < row.made + PATIENCE
+
+    def _made(self, row: Token, lasting: float | None) -> tuple[str, Token]:
+        if wrong := [scope for scope in row.scopes if scope not in SCOPES] or (not row.scopes and ["none"]):
+            raise InputError(f"there is no scope {wrong[0]!r}; there are {', '.join(SCOPES)}")
+        token = secrets.token_urlsafe(32)
+        expires = None if lasting is None else row.made + lasting
+        return token, self._put(row._replace(hash=hashed(token), expires=expires))
+
+    def _put(self, row: Token) -> Token:
+        self._rows[row.hash] = row
+        return row
+
+
+def demand(bearer: Bearer, *scopes: str) -> None:
+    """Refuse (403) a bearer who has none of these scopes; `admin` is good for everything."""
+    if not bearer.scopes.intersection(scopes) and "admin" not in bearer.scopes:
+        raise RefusedError(403, f"this token is not good for that: it needs the scope {' or '.join(scopes)}")
+
+
+def unknown(sentence: str) -> RefusedError:
+    """401: who is calling is not known."""
+    return RefusedError(401, sentence, www_authenticate='Bearer realm="eligo"')
+
+
+def _alike(row: Token, wanted: tuple[str | None, str | None, str | None]) -> bool:
+    return all(
+        want is None or have == want for have, want in zip((row.client, row.name, row.hash), wanted, strict=True)
+    )

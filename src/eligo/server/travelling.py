@@ -1,0 +1,38 @@
+"""Which files of a workflow travel: what crosses the border of a grant."""
+
+from dataclasses import dataclass, field
+
+from eligo.stores.serving import FileRow
+from eligo.workflow import Workflow
+
+
+@dataclass(slots=True)
+class Travels:
+    """Who makes and who reads which file, and which of them are there."""
+
+    flow: Workflow
+    there: dict[str, FileRow] = field(default_factory=dict)
+    makers: dict[str, int] = field(default_factory=dict)
+    readers: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for v, name in enumerate(self.flow.dag.tasks):
+            task = self.flow.task(name)
+            self.makers.update(dict.fromkeys(task.outputs, v))
+            for file in task.inputs:
+                self.readers.setdefault(file, []).append(v)
+
+    @property
+    def needs(self) -> list[str]:
+        """The files that no task makes."""
+        return [name for name in self.readers if name not in self.makers]
+
+    @property
+    def missing(self) -> list[str]:
+        """Those of them that are not there."""
+        return [name for name in self.needs if name not in self.there]
+
+    def inside(self, v: int, members: set[int]) -> list[str]:
+        """Of what a task makes, what nobody reads but other members of its grant."""
+        made = self.flow.task(self.flow.dag.tasks[v]).outputs
+        return [name for name in made if (readers := self.readers.get(name)) and members.issuperset(readers)]

@@ -1,0 +1,267 @@
+"""A whole server: its store, its files, its rules and its address, from its start to its end."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from eligo.errors import InputError
+from eligo.server.api import Api
+from eligo.server.entering import Entrance, as_token
+from eligo.server.files import Blobs, routes
+from eligo.server.http import application
+from eligo.server.keeping import Keeper
+from eligo.server.limits import FILES, Bounds, Guard
+from eligo.server.preparing import Wishes, prepared
+from eligo.server.protocol import Patience, protocol
+from eligo.server.refusing import RefusedError
+from eligo.server.served import ENDED
+from eligo.server.service import Service
+from eligo.server.speaking import Desk
+from eligo.server.telling import workflow_words
+from eligo.server.terms import ServerTerms
+from eligo.server.tokens import Gate
+from eligo.server.words import WorkflowWords
+from eligo.stores.serving import Changes, ServiceStore
+from eligo.stores.serving_naming import service_store
+from eligo.workflow import Workflow
+
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+GIGABYTE = 2**30
+PATIENT = 5  # seconds that answers under way are waited for at the end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """How a server is set up."""
+
+    host: str = "127.0.0.1"
+    port: int = 8750
+    #: FILE.db or postgresql://...
+    store: str = "eligo.db"
+    #: where files go; beside the store where nothing is said
+    files: str | None = None
+    most_file: int = 64 * GIGABYTE
+    most_files: int = 1024 * GIGABYTE
+    #: whether callers need tokens; whether a new client may ask for one and wait for approval
+    tokens: bool = False
+    approving: bool = False
+    certificate: str | None = None
+    key: str | None = None
+    #: names by which the server may be called, beside its host
+    hosts: tuple[str, ...] = ()
+    insecure: bool = False
+    #: seconds for which requests are gathered and answered together
+    gather: float = 0.0
+    #: whether to end when every workflow has ended
+    until_done: bool = False
+    terms: ServerTerms = field(default_factory=ServerTerms)
+
+    @property
+    def files_folder(self) -> str:
+        """Where files go."""
+        return self.files or ("eligo.files" if "://" in self.store else f"{self.store.removesuffix('.db')}.files")
+
+    def check(self) -> None:
+        """Refuse a set-up that lets strangers in."""
+        if self.host in LOOPBACK or self.insecure:
+            return
+        if not (self.tokens and self.certificate):
+            raise InputError(
+                f"{self.host} can be reached from elsewhere: a server there needs tokens, and a certificate for TLS"
+            ).cured_by("insecure")
+
+
+class Server:
+    """A server that is under way in this event loop."""
+
+    def __init__(self, setup: Setup, store: ServiceStore) -> None:
+        self.setup, self.store = setup, store
+        self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
+        ahead = time.time() - time.monotonic()
+        self.service = Service(
+            setup.terms, ahead=ahead, recall=store.outcome, recall_digests=store.accepted, has_file=self._has_file
+        )
+        self.service.restore(time.monotonic(), store)
+        self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
+        #: where each workflow stood when it was looked at last
+        self.told: dict[str, WorkflowWords] = {}
+        self.keeper = Keeper(store, self._changes)
+        self.desk = Desk(self.service, self.keeper, setup.gather)
+        self.entrance = Entrance(self.service, self.gate, setup.approving)
+        self.api = Api(self.desk, store, self.entrance)
+        app = application(self.api.addresses(), self.entrance.who, list(routes(self.blobs)))
+        #: the file with the token of the operator, where it was made just now
+        self.admin = self._first_token()
+        self.app = Guard(app, Bounds(hosts=self._hosts(), file=setup.most_file), enter=self._enter)
+
+    def _first_token(self) -> str | None:
+        """Where nobody has a token yet, one for the operator, in a file that is his alone."""
+        if self.gate is None or self.gate.rows():
+            return None
+        path = f"{Path(self.setup.files_folder).with_suffix('')}.token"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(self.entrance.make("operator", ["admin"]) + "\n")
+        return path
+
+    def line(self) -> str:
+        """How it goes, in one line."""
+        counts: Counter[str] = Counter()
+        for served in self.service.served.values():
+            counts.update(served.counts())
+        told = ", ".join(f"{number:,} {state}" for state, number in counts.items() if number) or "nothing to do"
+        recent = time.monotonic() - self.setup.terms.lease
+        clients = sum(one.seen > recent for one in self.service.clients.values())
+        return f"{told}; {clients:,} client{'' if clients == 1 else 's'}"
+
+    def summary(self) -> dict[str, Any]:
+        """What came of everything that was served since it began."""
+        known = [msgspec.to_builtins(one) for one in self.told.values()]
+        totals = {what: sum(one[what] for one in known) for what in ("lost", "repeated", "saved")}
+        return {"workflows": known, **totals}
+
+    def guests(self) -> int:
+        """How many clients were not told yet that nothing more comes."""
+        recent = time.monotonic() - self.setup.terms.longest_wait
+        return sum(one.seen > recent and not one.dismissed for one in self.service.clients.values())
+
+    def _enter(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
+        """What is large, or no call of the API, is looked at before anything of it is read."""
+        path = scope["path"]
+        if path.startswith(FILES) and not {"work", "submit"} & self.entrance.who(headers).scopes:
+            raise RefusedError(403, "this token is not good for that: it needs the scope work or submit")
+        if path == "/v1/workflows" and scope["method"] == "POST":
+            self.entrance.who(headers)
+
+    def _changes(self) -> Changes | None:
+        """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
+        for served in list(self.service.served.values()):
+            if served.state in ENDED:
+                self.told[served.id] = workflow_words(served)
+        return self.service.take_changes()
+
+    def _has_file(self, hash: str) -> bool:
+        return self.blobs.size(hash) is not None
+
+    def _hosts(self) -> tuple[str, ...]:
+        return (*Bounds().hosts, _shown(self.setup.host), *self.setup.hosts)
+
+    async def submit(self, flow: Workflow, wishes: Wishes, folder: str | Path | None = None) -> str:
+        """Serve a workflow, once; the files that no task makes are taken from a folder."""
+        ready = await asyncio.to_thread(prepared, flow, wishes)
+        key = f"file:{sha256(ready.document).hexdigest()[:32]}:{wishes.name}"
+        workflow = self.service.submit(time.monotonic(), ready, key)
+        served = self.service.served.get(workflow)
+        if served is not None and served.files is not None and folder is not None:
+            found = await asyncio.to_thread(self._taken, served.files.missing, Path(folder))
+            self.service.provide(time.monotonic(), workflow, found)
+        await self.desk.settle()
+        return workflow
+
+    def _taken(self, names: Sequence[str], folder: Path) -> list[tuple[str, str, int]]:
+        return [(name, *self.blobs.add(folder / name)) for name in names]
+
+    @property
+    def over(self) -> bool:
+        """Whether every workflow has ended."""
+        return all(served.verdict is not None for served in self.service.served.values())
+
+    async def close(self) -> None:
+        """Answer nobody any more, and keep what is to be kept."""
+        self.desk.close()
+        await self.keeper.close()
+        self.told.update((served.id, workflow_words(served)) for served in self.service.served.values())
+        self.store.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Answers those who wait before it ends."""
+
+    def __init__(self, config: uvicorn.Config, ending: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal to end."""
+        asyncio.get_running_loop().call_soon_threadsafe(self._ending)
+        super().handle_exit(sig, frame)
+
+
+async def serve(
+    setup: Setup, flows: Sequence[tuple[Workflow, Wishes, str | None]], ready: Callable[[Server, str], None]
+) -> Server:
+    """Serve until a signal to end, or until all is done; *ready* is told the address once clients may come."""
+    setup.check()
+    listener = listening(setup)
+    address = f"{'https' if setup.certificate else 'http'}://{_shown(setup.host)}:{listener.getsockname()[1]}"
+    server = Server(setup, service_store(setup.store, address))
+    for flow, wishes, folder in flows:
+        await server.submit(flow, wishes, folder)
+    running = _Uvicorn(_config(setup, server), server.desk.drain)
+    task = asyncio.create_task(running.serve([listener]))
+    while not running.started and not task.done():
+        await asyncio.sleep(0.005)
+    ready(server, address)
+    if setup.until_done:
+        await _until_done(server, running, task)
+    await task
+    await server.close()
+    return server
+
+
+async def _until_done(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
+    """End when all is done, and tell the clients so."""
+    while not task.done() and not server.over:
+        await asyncio.sleep(0.05)
+    server.desk.drain(stop=True)
+    end = time.monotonic() + PATIENT
+    while server.guests() and time.monotonic() < end and not task.done():
+        await asyncio.sleep(0.05)
+    running.should_exit = True
+
+
+def listening(setup: Setup) -> socket.socket:
+    """The socket of a server."""
+    family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
+    try:
+        return socket.create_server((setup.host, setup.port), family=family, backlog=2048)
+    except OSError as error:
+        raise InputError(f"{setup.host}:{setup.port} cannot be listened on: {error.strerror}") from None
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _config(setup: Setup, server: Server) -> uvicorn.Config:
+    alone = setup.host in LOOPBACK  # where every client, or a proxy for all, has one address
+    return uvicorn.Config(
+        server.app, http=protocol(Patience(each=None if alone else 256)), ws="none", lifespan="off", log_config=None,
+        access_log=False, ssl_certfile=setup.certificate, ssl_keyfile=setup.key, timeout_graceful_shutdown=PATIENT,
+        server_header=False, date_header=False,
+    )  # fmt: skip
+
+
+def run_server(
+    setup: Setup, flows: Sequence[tuple[Workflow, Wishes, str | None]], ready: Callable[[Server, str], None]
+) -> Server:
+    """The same, in an event loop of its own."""
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    with suppress(ImportError):
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(serve(setup, flows, ready))
+    return asyncio.run(serve(setup, flows, ready))

@@ -1,0 +1,316 @@
+"""What goes over the wire, word for word: every request and answer of the API."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Short = Annotated[str, Meta(max_length=200)]
+Text = Annotated[str, Meta(max_length=8192)]
+FileName = Annotated[str, Meta(min_length=1, max_length=4096)]
+MOST_TASKS = 10_000  # in one request or answer
+
+
+class FileWords(Struct):
+    """A file by its content."""
+
+    sha256: Hash
+    size: Count
+
+
+class EnrolWords(Struct):
+    """A client introduces itself."""
+
+    name: Short = ""
+    cores: Amount = 1.0
+    version: Short = ""
+
+
+class EnrolledWords(Struct):
+    """Who the client is from now on; a token is shown once."""
+
+    client: str
+    approved: bool
+    token: str | None = None
+
+
+class AskWords(Struct):
+    """A client asks for work: so many grants of so many tasks, or of so many seconds of work."""
+
+    count: Annotated[int, Meta(ge=1, le=MOST_TASKS)] = 1
+    size: Annotated[int, Meta(ge=1, le=MOST_TASKS)] = 1
+    seconds: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    wait: Annotated[float, Meta(ge=0, le=3600)] = 0.0
+    cores: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+    memory: Amount | None = None
+
+
+class SignedWords(Struct):
+    """What of a task the owner's signature covers beside its name and command."""
+
+    workflow: str
+    inputs: list[str]
+    outputs: list[str]
+    environment: dict[str, str]
+
+
+class TaskWords(Struct):
+    """A task that a client gets."""
+
+    lease: str
+    task: str
+    attempt: int
+    command: str | tuple[str, ...]
+    timeout: float | None = None
+    cores: float = 1.0
+    memory: int | None = None
+    #: None: a task before it in the same grant makes it
+    inputs: dict[str, FileWords | None] = {}
+    outputs: list[str] = []
+    inside: list[str] = []
+    environment: dict[str, str] = {}
+    signature: str | None = None
+    signed: SignedWords | None = None
+
+
+class GrantWords(Struct):
+    """Tasks that one client runs one after another, and why these."""
+
+    workflow: str
+    why: str
+    tasks: list[TaskWords]
+
+
+class GrantsWords(Struct):
+    """What a client gets: for how long without a sign of life, and how long it shall stay away."""
+
+    grants: list[GrantWords]
+    lease: float
+    wait: float = 0.0
+    stop: bool = False
+
+
+class RenewWords(Struct):
+    """A client lives, and has these."""
+
+    leases: Annotated[list[Short], Meta(max_length=MOST_TASKS)]
+
+
+class GoneWords(Struct):
+    """Those that it has no more."""
+
+    gone: list[str]
+
+
+class ResultWords(Struct):
+    """What came of a task."""
+
+    lease: Short
+    outcome: Annotated[str, Meta(pattern="^(done|failed|returned)$")]
+    seconds: Amount = 0.0
+    code: Annotated[int, Meta(ge=-(2**31), le=2**31)] | None = None
+    memory: Count | None = None
+    failure: Text | None = None
+    outputs: dict[FileName, FileWords] = {}
+    tail: Text | None = None
+    saved: Count = 0
+
+
+class DeliverWords(Struct):
+    """What a client brings, and what it asks for next."""
+
+    results: Annotated[list[ResultWords], Meta(max_length=MOST_TASKS)]
+    ask: AskWords | None = None
+
+
+class AnswersWords(Struct):
+    """What each result is taken for; and what was asked for."""
+
+    answers: list[str]
+    grants: list[GrantWords]
+    lease: float
+    wait: float = 0.0
+    stop: bool = False
+
+
+class SubmittedWords(Struct):
+    """A workflow that is served; the files that no task makes."""
+
+    workflow: str
+    tasks: int
+    needs: list[str]
+    state: str
+
+
+class InputsWords(Struct):
+    """Files that were uploaded, by their names in the workflow; the owner's signatures of tasks."""
+
+    files: dict[FileName, FileWords] = {}
+    signatures: dict[str, Short] | None = None
+
+
+class MissingWords(Struct):
+    """Files that are still missing."""
+
+    missing: list[str]
+
+
+class RetryWords(Struct):
+    """Tasks to be tried again; none: all that failed."""
+
+    tasks: list[str] | None = None
+
+
+class CountWords(Struct):
+    """How many."""
+
+    count: int
+
+
+class FailureWords(Struct):
+    """A cause, how many tasks it set aside, and some of them."""
+
+    cause: str
+    count: int
+    tasks: list[str]
+
+
+class WorkflowWords(Struct):
+    """A workflow, and where it stands."""
+
+    workflow: str
+    name: str
+    owner: str
+    policy: str
+    state: str
+    made: float
+    tasks: int
+    counts: dict[str, int]
+    #: leases lost, tasks handed out again, bytes that did not travel
+    lost: int
+    repeated: int
+    saved: int
+    missing: list[str]
+    failures: list[FailureWords]
+
+
+class WorkflowsWords(Struct):
+    """All workflows."""
+
+    workflows: list[WorkflowWords]
+
+
+class StateWords(Struct):
+    """A task, and where it stands."""
+
+    task: str
+    state: str
+    attempts: int
+    clients: list[str]
+    failure: str | None = None
+
+
+class StatesWords(Struct):
+    """Some tasks of a workflow; `after` is where the rest begins, or None."""
+
+    tasks: list[StateWords]
+    after: int | None
+
+
+class ResultsWords(Struct):
+    """The files of a workflow that are there, by name."""
+
+    state: str
+    files: dict[str, FileWords]
+
+
+class AttemptWords(Struct):
+    """What came of one attempt at a task."""
+
+    task: str
+    attempt: int
+    client: str
+    began: float
+    ended: float
+    answer: str
+    failure: str | None
+    code: int | None
+    memory: int | None
+    tail: str | None
+
+
+class AttemptsWords(Struct):
+    """Attempts, those that ended last at the end; `after` is where the rest begins, or None."""
+
+    attempts: list[AttemptWords]
+    after: int | None
+
+
+class ClientWords(Struct):
+    """A client, and what is thought of it."""
+
+    client: str
+    name: str
+    cores: float
+    seen: float
+    approved: bool
+    holds: int
+    quota: float
+    done: int
+    failed: int
+    lost: int
+    paused: float
+    speed: float | None
+
+
+class ClientsWords(Struct):
+    """All clients."""
+
+    clients: list[ClientWords]
+
+
+class TokenAskWords(Struct):
+    """A token is wanted: what it is called, what it is good for, and for how many days."""
+
+    name: Short
+    scopes: list[str]
+    days: Annotated[float, Meta(gt=0, le=36500)] | None = None
+
+
+class TokenWords(Struct):
+    """A token, which is told only here."""
+
+    token: str
+
+
+class NameWords(Struct):
+    """A name."""
+
+    name: Short
+
+
+class DoneWords(Struct):
+    """It is done."""
+
+    done: bool = True
+
+
+class HealthWords(Struct):
+    """Whether the server serves; why not, where it does not."""
+
+    status: str
+    version: str
+    trouble: str | None = None
+
+
+class ErrorWords(Struct):
+    """Why something is not done, and the id of the request."""
+
+    error: str
+    request: str
+
+
+encode = msgspec.json.Encoder().encode

@@ -1,0 +1,144 @@
+"""Tokens: who is let in, for what, until when; and how a client without one gets it."""
+
+import hashlib
+
+import pytest
+
+from eligo.errors import InputError
+from eligo.server.refusing import RefusedError
+from eligo.server.tokens import MOST_WAITING, PATIENCE, Gate, Token, demand, hashed
+
+
+def header(token: str) -> bytes:
+    return f"Bearer {token}".encode()
+
+
+def refused(gate: Gate, token: str, now: float = 0.0) -> tuple[int, str]:
+    with pytest.raises(RefusedError) as caught:
+        gate.bearer(header(token), now)
+    return caught.value.status, caught.value.sentence
+
+
+def test_a_token_is_known_and_not_kept() -> None:
+    gate = Gate()
+    token, row = gate.make("host-1", ["work"], 5.0, client="c-1")
+    bearer = gate.bearer(header(token), 6.0)
+    assert (bearer.client, bearer.scopes, bearer.name) == ("c-1", frozenset({"work"}), "host-1")
+    assert row == Token(hashlib.sha256(token.encode()).hexdigest(), ("work",), "c-1", "host-1", 5.0)
+    assert token not in repr(gate.rows())
+    assert len(token) == 43
+    assert gate.make("host-1", ["work"], 5.0)[0] != token
+
+
+def test_rows_come_back_after_a_restart() -> None:
+    token, row = Gate().make("a", ["read"], 0.0)
+    assert Gate([row]).bearer(header(token), 1.0).name == "a"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, b"", b"Bearer", b"Bearer ", b"Basic abc", b"Bearer a b", b"Bearer \xff", b"Bearer " + b"x" * 200, b"x"],
+)
+def test_what_is_no_token_is_refused(given: bytes | None) -> None:
+    with pytest.raises(RefusedError, match="a token is needed") as caught:
+        Gate().bearer(given, 0.0)
+    assert caught.value.status == 401
+    assert caught.value.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_stolen_hashes_open_nothing() -> None:
+    gate = Gate()
+    _, row = gate.make("a", ["admin"], 0.0)
+    assert refused(gate, row.hash)[0] == 401
+    assert refused(gate, "guessed") == (401, "this token is not known here, or was revoked")
+
+
+def test_it_ends() -> None:
+    gate = Gate()
+    token, _ = gate.make("a", ["work"], 100.0, lasting=50.0)
+    assert gate.bearer(header(token), 149.9)
+    assert refused(gate, token, 150.0) == (401, "this token has expired")
+
+
+def test_revoked_is_revoked_at_once() -> None:
+    gate = Gate()
+    token, row = gate.make("a", ["work"], 0.0, client="c-1")
+    other, _ = gate.make("a", ["work"], 0.0, client="c-2")
+    changed = gate.revoke(7.0, client="c-1")
+    assert changed == [row._replace(revoked=7.0)]
+    assert refused(gate, token)[0] == 401
+    assert gate.bearer(header(other), 7.0)
+    assert gate.revoke(8.0, client="c-1") == []
+    assert len(gate.revoke(8.0, name="a")) == 1
+    elsewhere = Gate([row])  # another process learns of it by the row
+    elsewhere.load(changed)
+    assert refused(elsewhere, token)[0] == 401
+    with pytest.raises(InputError, match="say whose"):
+        gate.revoke(9.0)
+
+
+def test_scopes_are_demanded() -> None:
+    gate = Gate()
+    worker = gate.bearer(header(gate.make("a", ["work"], 0.0)[0]), 0.0)
+    admin = gate.bearer(header(gate.make("b", ["admin"], 0.0)[0]), 0.0)
+    demand(worker, "work")
+    demand(worker, "read", "work")
+    demand(admin, "submit")
+    with pytest.raises(RefusedError, match="needs the scope submit or read") as caught:
+        demand(worker, "submit", "read")
+    assert caught.value.status == 403
+    for wrong in (["root"], []):
+        with pytest.raises(InputError, match="there is no scope"):
+            gate.make("a", wrong, 0.0)
+
+
+def test_a_client_asks_and_is_approved() -> None:
+    gate = Gate()
+    token, row = gate.ask("host-1", "c-1", 0.0)
+    assert refused(gate, token) == (403, "this token waits for an operator's approval")
+    assert gate.state(header(token), 1.0) == "waiting"
+    assert gate.waiting(1.0) == [row]
+    (changed,) = gate.approve("c-1", 2.0)
+    assert gate.state(header(token), 3.0) == "approved"
+    assert gate.bearer(header(token), 3.0).client == "c-1"
+    assert Gate([changed]).bearer(header(token), 3.0).scopes == {"work"}
+    with pytest.raises(RefusedError, match="no client 'c-1' waits") as caught:
+        gate.approve("c-1", 4.0)
+    assert caught.value.status == 404
+
+
+def test_a_client_is_refused_or_waits_too_long() -> None:
+    gate = Gate()
+    token, _ = gate.ask("host-1", "c-1", 0.0)
+    gate.refuse("c-1", 1.0)
+    assert refused(gate, token)[0] == 401
+    assert gate.state(header(token), 1.0) == "refused"
+    gate.ask("host-2", "c-2", 0.0)
+    assert gate.waiting(PATIENCE) == []
+    with pytest.raises(RefusedError):
+        gate.approve("c-2", PATIENCE)
+
+
+def test_asking_has_its_bounds() -> None:
+    gate = Gate()
+    for number in range(MOST_WAITING):
+        gate.ask("host", f"c-{number}", 0.0)
+    with pytest.raises(RefusedError, match="too many clients wait") as caught:
+        gate.ask("host", "c", 0.0)
+    assert caught.value.status == 503
+    gate.ask("host", "c", PATIENCE)
+
+
+def test_what_is_worthless_for_long_is_forgotten() -> None:
+    gate = Gate()
+    for lasting in (10.0, None):
+        gate.make("a", ["work"], 0.0, lasting=lasting)
+    gate.revoke(5.0, hash=gate.make("b", ["work"], 0.0)[1].hash)
+    gate.ask("c", "c-1", 0.0)
+    assert gate.forget(12.0, 100.0) == []
+    assert len(gate.forget(5000.0, 100.0)) == 3
+    assert [row.name for row in gate.rows()] == ["a"]
+
+
+def test_the_hash_is_that_of_the_text() -> None:
+    assert hashed("abc") == hashlib.sha256(b"abc").hexdigest()
