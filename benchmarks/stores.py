@@ -16,7 +16,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from benchmarks.timing import heading, row, verdict
-from eligo.stores.serving import Changes, Lease, Moves, Outcome, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, ServiceStore, WorkflowRow
 from eligo.stores.serving_naming import service_store
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -39,7 +39,7 @@ def pairs() -> Iterator[Changes]:
             yield Changes(moves=moves, leases=[lease])
             continue
         before = lease._replace(number=number - OUT)
-        done = Outcome(*before[:6], 1.7e9, 1.7e9 + 60, "accepted", None, 0, 2**20, secret * 2, "", 0)
+        done = LeaseEnd(*before[:6], 1.7e9, 1.7e9 + 60, "accepted", None, 0, 2**20, secret * 2, "", 0)
         yield Changes(moves=moves, leases=[lease], ended=[(WORKFLOW, before.number)], outcomes=[done])
 
 

@@ -12,11 +12,11 @@ from eligo.stores.serving import (
     ClientRow,
     FileRow,
     Lease,
+    LeaseEnd,
     Moves,
-    Outcome,
     ServiceStore,
-    Tally,
     TokenRow,
+    Tried,
     WorkflowRow,
 )
 
@@ -28,7 +28,7 @@ class TwinStore:
     rows: dict[str, WorkflowRow] = field(default_factory=dict)
     journal: dict[str, list[int]] = field(default_factory=dict)
     out: dict[tuple[str, int], Lease] = field(default_factory=dict)
-    came: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+    came: dict[tuple[str, int], LeaseEnd] = field(default_factory=dict)
     there: dict[tuple[str, str], FileRow] = field(default_factory=dict)
     signed: dict[tuple[str, str], str] = field(default_factory=dict)
     known: dict[str, ClientRow] = field(default_factory=dict)
@@ -69,6 +69,7 @@ class TwinStore:
             "accepted": sorted((row.task, str(row.digest)) for row in came if row.answer == "accepted"),
             "outcomes": came,
             "outcome": [*came, None],
+            "outcomes_from": [row for row in came if row.number >= 2][:2],
             "files": sorted(row for row in self.there.values() if row.workflow == workflow),
             "signatures": {task: signature for (owner, task), signature in self.signed.items() if owner == workflow},
         }  # fmt: skip
@@ -84,9 +85,9 @@ class TwinStore:
         }
 
 
-def _tally(given: Iterable[str]) -> Tally:
+def _tally(given: Iterable[str]) -> Tried:
     answers = list(given)
-    return Tally(len(answers), answers.count("failed"), answers.count("expired"))
+    return Tried(len(answers), answers.count("failed"), answers.count("expired"))
 
 
 def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
@@ -103,6 +104,7 @@ def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
         "accepted": sorted((task, str(digest)) for task, digest in store.accepted(workflow)),
         "outcomes": came,
         "outcome": [store.outcome(workflow, number) for number in (*(row.number for row in came), unknown)],
+        "outcomes_from": store.outcomes_from(workflow, 2, 2),
         "files": store.files(workflow),
         "signatures": store.signatures(workflow),
     }
@@ -124,6 +126,7 @@ REAL = st.floats(allow_nan=False)
 BYTES = st.binary(max_size=12)
 ANSWER = st.sampled_from(["accepted", "failed", "expired", "voted", "returned"])
 MAYBE = st.one_of(st.none(), TEXTS)
+MAYBE_REAL = st.one_of(st.none(), REAL)
 MAYBE_NUMBER = st.one_of(st.none(), NUMBER)
 
 
@@ -161,12 +164,12 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
         return Changes(
             states=some(st.tuples(which, st.sampled_from(["running", "done"]))), plans=some(st.tuples(which, BYTES)),
             moves=placed, leases=leases, ended=ended,
-            outcomes=some(st.builds(Outcome, which, SMALL, SMALL, NUMBER, TEXTS, TEXTS, REAL, REAL, ANSWER, MAYBE,
+            outcomes=some(st.builds(LeaseEnd, which, SMALL, SMALL, NUMBER, TEXTS, TEXTS, REAL, REAL, ANSWER, MAYBE,
                                     MAYBE_NUMBER, MAYBE_NUMBER, MAYBE, MAYBE, NUMBER)),
             files=some(st.builds(FileRow, which, TEXTS, TEXTS, NUMBER)), signatures=some(st.tuples(which, TEXTS, TEXTS)),
             clients=some(st.builds(ClientRow, TEXTS, TEXTS, REAL, REAL, REAL, st.booleans(), REAL, *[NUMBER] * 2, REAL,
                                    *[NUMBER] * 4, REAL, REAL)),
-            tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, st.one_of(st.none(), REAL), st.booleans())),
+            tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS)),
             facts=some(st.tuples(TEXTS, TEXTS)),
         )  # fmt: skip
 
