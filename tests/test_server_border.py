@@ -50,6 +50,11 @@ async def slow(request: Request) -> Response:
     return JSONResponse({})
 
 
+async def long(request: Request) -> Response:
+    await asyncio.sleep(60)
+    return JSONResponse({})
+
+
 async def upload(request: Request) -> Response:
     size = 0
     async for part in request.stream():
@@ -70,7 +75,7 @@ def application(**options: Any) -> Guard:
         Route("/v1/deliver", deliver, methods=["GET", "POST", "DELETE"]), Route("/v1/workflows", deliver, methods=["POST"]),
         Route("/broken", broken), Route("/refusing", refusing), Route("/slow", slow, methods=["GET", "POST"]),
         Route("/v1/request", slow, methods=["POST"]), Route("/v1/files/a", upload, methods=["PUT"]),
-        Route("/v1/files/full", unread, methods=["PUT"]), Route("/endless", endless),
+        Route("/v1/files/full", unread, methods=["PUT"]), Route("/endless", endless), Route("/long", long),
     ]  # fmt: skip
     return Guard(Starlette(routes=routes, exception_handlers=HANDLERS), BOUNDS, **options)
 
@@ -388,6 +393,17 @@ def test_nothing_unexpected_is_told_but_written_down(address: Address, caplog: p
     assert "ZeroDivisionError: a secret" in caplog.text
 
 
+def test_whoever_waits_when_the_server_stops_is_told_so() -> None:
+    answers: list[bytes] = []
+    with live.served(application(), PATIENCE) as address:
+        waiting = threading.Thread(target=lambda: answers.append(said(address, get("/long"))))
+        waiting.start()
+        time.sleep(0.2)
+    waiting.join()
+    assert refusal(answers[0]) == (503, "the server stops; come again")
+    assert b"retry-after: 1" in answers[0]
+
+
 def test_what_is_not_there_is_told_as_everything_else(address: Address) -> None:
     assert refusal(said(address, get("/nothing"))) == (404, "there is nothing at this address")
     assert refusal(said(address, post("/broken"))) == (405, "this address does not take this method")
@@ -427,6 +443,16 @@ def test_a_hundred_malformed_requests_harm_nobody(address: Address, caplog: pyte
             connection.shutdown(1)
             assert status(live.rest(connection)) < 500
     assert status(said(address, good)) == 200
+    assert "Traceback" not in caplog.text
+
+
+def test_rubbish_after_requests_that_are_being_answered(address: Address, caplog: pytest.LogCaptureFixture) -> None:
+    slow = get("/slow").replace(b"close", b"keep-alive")
+    for requests in (slow + b"rubbish\r\n\r\n", slow + slow + b"rubbish\r\n\r\n"):
+        assert status(said(address, requests)) == 400
+    with live.connected(address) as connection:
+        connection.sendall(slow + slow)
+    time.sleep(1)
     assert "Traceback" not in caplog.text
 
 

@@ -250,6 +250,15 @@ def test_a_file_in_parts(address: Address, blobs: Blobs) -> None:
     assert there(blobs) == {HASH}
 
 
+def test_what_is_all_there_gets_its_name_by_sending_nothing_more(address: Address, blobs: Blobs) -> None:
+    incoming = blobs.begin(HASH, 0, len(TEXT))  # as a server leaves it that dies after the last byte
+    incoming.write(TEXT)
+    incoming.leave()
+    assert call(address, "HEAD", HASH)[1]["eligo-offset"] == "7000"
+    assert call(address, "PUT", HASH, b"", Content_Range="bytes 7000-6999/7000")[0] == 201
+    assert call(address, "GET", HASH)[2] == TEXT
+
+
 def test_the_wrong_hash_and_too_much_are_refused(address: Address, blobs: Blobs) -> None:
     assert call(address, "PUT", HASH, b"other")[0] == 422
     assert call(address, "PUT", HASH, b"x" * 5_000_001)[0] == 413

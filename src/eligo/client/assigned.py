@@ -1,5 +1,6 @@
 """What the server hands out, read with suspicion: whatever is not as it should be is refused in one sentence."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -81,13 +82,13 @@ def _details(words: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "command": _command(words),
         "timeout": timeout,
-        "cores": max(1, _typed(words, "cores", int, 1)),
+        "cores": max(1, math.ceil(_typed(words, "cores", (int, float), 1))),
         "memory": None if memory is None else int(memory),
         "inputs": {checked_name(name): None if file is None else parsed(file) for name, file in inputs.items()},
         "outputs": tuple(map(checked_name, _typed(words, "outputs", list, []))),
         "inside": tuple(map(checked_name, _typed(words, "inside", list, []))),
         "signature": _typed(words, "signature", str, None),
-        "signed": _signed(_typed(words, "signed", dict, {})),
+        "signed": _signed({} if words.get("signed") is None else _typed(words, "signed", dict)),
     }
 
 

@@ -123,6 +123,13 @@ class Blobs:
                     known.update(piece)
         return known
 
+    def named(self, part: Path, path: Path) -> bool:
+        """Give what has come its name; whether it was there already."""
+        with self._lock:
+            twice = path.exists()
+            part.rename(path)
+            return twice
+
     def forget(self, sha256: str, freed: int, shared: bool, seen: tuple[int, Any] | None = None) -> None:
         """A file is no longer being sent; so many of the bytes that it had claimed are free."""
         with self._lock:
@@ -198,8 +205,7 @@ class Incoming:
         os.fsync(self._file.fileno())
         self._file.close()
         path = self.blobs.path(self.sha256)
-        twice = path.exists()
-        self._path.rename(path)
+        twice = self.blobs.named(self._path, path)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -357,6 +363,8 @@ def _announced(request: Request) -> tuple[int, int, int]:
         return 0, int(length) - 1, int(length)
     found = re.fullmatch(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", told)
     first, last, total = map(int, found.groups()) if found else (1, 0, 0)
-    if not first <= last < total or last - first + 1 != int(length):
+    if not first - 1 <= last < total or last - first + 1 != int(
+        length
+    ):  # nothing at all: all is there, but has no name yet
         raise RefusedError(400, "Content-Range must be 'bytes FIRST-LAST/TOTAL' and agree with Content-Length")
     return first, last, total

@@ -8,12 +8,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eligo.errors import EligoError
 from eligo.server.clients import Client
 from eligo.server.limits import HANDLERS
+from eligo.server.openapi import Endpoint, openapi
 from eligo.server.refusing import RefusedError
 from eligo.server.words import DoneWords, encode
 
@@ -69,7 +70,7 @@ class Address:
     query: Mapping[str, str] | None = None
 
 
-class Endpoint:
+class Answering:
     """Answers the calls of one address, whatever comes."""
 
     def __init__(self, address: Address, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
@@ -123,14 +124,28 @@ class Endpoint:
             raise RefusedError(400, f"this is not what is taken here: {error}"[:300]) from None
 
 
+def described(addresses: list[Address]) -> bytes:
+    """The OpenAPI document of the API."""
+    return encode(openapi([_endpoint(address) for address in addresses]))
+
+
+def _endpoint(address: Address) -> Endpoint:
+    kinds = {"limit": int | None, "after": int | None}
+    query = {name: kinds.get(name, str | None) for name in address.query or ()}
+    gives = {address.status: dict if address.gives is dict else address.gives}
+    scopes = () if address.scope is None else (address.scope,)
+    refuses = (409, 422) if address.method == "POST" else ()
+    return Endpoint(address.method, address.path, address.says, address.takes, gives, query, refuses, scopes)
+
+
 def application(
-    addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[BaseRoute]
-) -> ASGIApp:
-    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router."""
-    found: list[BaseRoute] = []
-    quick: dict[tuple[str, str], Endpoint] = {}
+    addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route]
+) -> tuple[ASGIApp, list[Route]]:
+    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router; and all its routes."""
+    found: list[Route] = []
+    quick: dict[tuple[str, str], Answering] = {}
     for address in addresses:
-        endpoint = Endpoint(address, who)
+        endpoint = Answering(address, who)
         found.append(Route(address.path, endpoint, methods=[address.method]))
         if "{" not in address.path:
             quick[address.method, address.path] = endpoint
@@ -138,6 +153,8 @@ def application(
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = quick.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if endpoint is not None:
+            scope["endpoint"] = endpoint
         await (router if endpoint is None else endpoint)(scope, receive, send)
 
-    return app
+    return app, [*found, *routes]

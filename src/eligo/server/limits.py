@@ -104,6 +104,10 @@ class Guard:
             await answer.refuse(refused, scope, receive)
         except ClientDisconnect:
             pass
+        except asyncio.CancelledError:  # who stops the server waits no longer for what is under way
+            await answer.refuse(
+                RefusedError(503, "the server stops; come again", after=1, connection="close"), scope, receive
+            )
         except Exception:
             self.logger.exception('{"request":"%s","error":"unexpected"}', request)
             await answer.refuse(RefusedError(500, UNEXPECTED), scope, receive)
@@ -344,12 +348,13 @@ class _Answer:
             return
         body = told(refused.sentence, self.request)
         headers = _said(refused, body)
+        closing = "connection" in refused.headers
         unread = _bringing(dict(scope["headers"])) and "body" not in scope["state"]
-        if unread and "connection" not in refused.headers:
+        if unread and not closing:
             headers.append((b"connection", b"close"))
         await self({"type": "http.response.start", "status": refused.status, "headers": headers})
         await self({"type": "http.response.body", "body": body, "more_body": True})
-        if unread and refused.status != 408:
+        if unread and not closing:
             await _linger(receive)
         await self({"type": "http.response.body", "body": b"", "more_body": False})
 

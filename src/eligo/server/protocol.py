@@ -9,6 +9,7 @@ methods of its protocol are extended here; where a later uvicorn lacks one, `pro
 import asyncio
 import json
 import time
+from collections import deque
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -111,6 +112,7 @@ class _Patient:
     _since: float | None = None  # when the headers that are being read began
     _head = 0  # bytes of them so far
     _open = False  # whether a request is not read to its end
+    _asked: deque[Any]  # the requests that are not answered yet, in their order
     _look_again: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
@@ -125,7 +127,7 @@ class _Patient:
         self._address = address
         super().connection_made(transport)  # type: ignore[misc]
         self.timeout_keep_alive = self.door.patience.idle
-        self._since = self.loop.time()
+        self._since, self._asked = self.loop.time(), deque()
         self._look_again = self.loop.call_later(self.door.patience.head, self._look)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -137,6 +139,13 @@ class _Patient:
             if timer is not None:
                 timer.cancel()
         super().connection_lost(error)  # type: ignore[misc]
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Whoever still answers speaks to nobody; uvicorn tells only the last one, and the others would fail."""
+        for cycle in self._asked:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def _look(self) -> None:
         """Close what has waited for its headers too long; else look again when it may have."""
@@ -171,6 +180,7 @@ class _Patient:
         """All headers are there."""
         self._since, self._head = None, 0
         super().on_headers_complete()  # type: ignore[misc]
+        self._asked.append(self.cycle)
 
     def on_message_complete(self) -> None:
         """All of the body is there."""
@@ -184,16 +194,18 @@ class _Patient:
     def _refuse(self, status: int, sentence: str) -> None:
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        if not self._asked or not self._asked[0].response_started:  # else it would be in the midst of an answer
             body = json.dumps({"error": sentence, "request": f"connection-{time.time_ns():x}"}).encode()
             head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
             self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
         self.transport.close()
+        self._hang_up()
 
     # What goes out
 
     def on_response_complete(self) -> None:
         """The answer is sent; whoever still sends his body is not listened to for long."""
+        self._asked.popleft()
         super().on_response_complete()  # type: ignore[misc]
         if self._open and not self.transport.is_closing():
             self.loop.call_later(LINGER, self._give_up, self.cycle)
@@ -201,6 +213,7 @@ class _Patient:
     def _give_up(self, cycle: Any) -> None:
         if self._open and self.cycle is cycle:
             self.transport.close()
+            self._hang_up()
 
     def pause_writing(self) -> None:
         """What was sent is not taken off: wait, but not for ever."""

@@ -21,9 +21,10 @@ from eligo.errors import InputError
 from eligo.server.api import Api
 from eligo.server.entering import Entrance, as_token
 from eligo.server.files import Blobs, routes
-from eligo.server.http import application
+from eligo.server.http import application, described
 from eligo.server.keeping import Keeper
 from eligo.server.limits import FILES, Bounds, Guard
+from eligo.server.metrics import Census, Metrics
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
 from eligo.server.refusing import RefusedError
@@ -98,14 +99,20 @@ class Server:
         self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
         #: where each workflow stood when it was looked at last
         self.told: dict[str, WorkflowWords] = {}
-        self.keeper = Keeper(store, self._changes)
+        self.metrics = Metrics(census=self.census)
+        self.keeper = Keeper(store, self._changes, self.metrics.committed)
         self.desk = Desk(self.service, self.keeper, setup.gather)
         self.entrance = Entrance(self.service, self.gate, setup.approving)
-        self.api = Api(self.desk, store, self.entrance)
-        app = application(self.api.addresses(), self.entrance.who, list(routes(self.blobs)))
+        self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
+        addresses = self.api.addresses()
+        self.api.openapi = lambda: described(addresses)
+        app, known = application(addresses, self.entrance.who, routes(self.blobs))
+        self.metrics.know(known)
         #: the file with the token of the operator, where it was made just now
         self.admin = self._first_token()
-        self.app = Guard(app, Bounds(hosts=self._hosts(), file=setup.most_file), enter=self._enter)
+        self.app = Guard(
+            app, Bounds(hosts=self._hosts(), file=setup.most_file), enter=self._enter, seen=self.metrics.seen
+        )
 
     def _first_token(self) -> str | None:
         """Where nobody has a token yet, one for the operator, in a file that is his alone."""
@@ -116,11 +123,22 @@ class Server:
             file.write(self.entrance.make("operator", ["admin"]) + "\n")
         return path
 
+    def census(self) -> Census:
+        """How things stand."""
+        counts: Counter[str] = Counter()
+        served = self.service.served.values()
+        for one in served:
+            counts.update(one.counts())
+        leases = sum(len(one.leases) for one in served)
+        return Census(counts, len(served), leases, len(self.service.clients))
+
+    def _measured(self) -> bytes:
+        self.metrics.lost_leases, self.metrics.duplicates = self.service.books.expired, self.service.results.duplicates
+        return self.metrics.text()
+
     def line(self) -> str:
         """How it goes, in one line."""
-        counts: Counter[str] = Counter()
-        for served in self.service.served.values():
-            counts.update(served.counts())
+        counts = self.census().tasks
         told = ", ".join(f"{number:,} {state}" for state, number in counts.items() if number) or "nothing to do"
         recent = time.monotonic() - self.setup.terms.lease
         clients = sum(one.seen > recent for one in self.service.clients.values())

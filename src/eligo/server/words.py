@@ -306,11 +306,4 @@ class HealthWords(Struct):
     trouble: str | None = None
 
 
-class ErrorWords(Struct):
-    """Why something is not done, and the id of the request."""
-
-    error: str
-    request: str
-
-
 encode = msgspec.json.Encoder().encode

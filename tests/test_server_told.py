@@ -1,0 +1,138 @@
+"""What the server tells of itself: figures for Prometheus and the description of its API."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families as parsed
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from eligo.server.limits import HANDLERS, Guard
+from eligo.server.metrics import Census, Metrics, Spread
+from eligo.server.openapi import Endpoint, openapi
+
+
+def figures(metrics: Metrics) -> dict[str, float]:
+    """All samples, named with their labels."""
+    found = {}
+    for family in parsed(metrics.text().decode()):
+        for sample in family.samples:
+            found[" ".join([sample.name, *map(str, sample.labels.values())])] = sample.value
+    return found
+
+
+async def tasks(request: Request) -> Response:
+    return JSONResponse({})
+
+
+def test_requests_are_counted_by_route_and_status() -> None:
+    metrics = Metrics()
+    routes = [Route("/v1/workflows/{name}/tasks", tasks), metrics.route()]
+    metrics.know(routes)
+    guard = Guard(Starlette(routes=routes, exception_handlers=HANDLERS), seen=metrics.seen)
+    for path in ("/v1/workflows/a/tasks", "/v1/workflows/b/tasks", "/nothing", "/else", "/metrics"):
+        body = asyncio.run(got(guard, path))
+    assert b"eligo_requests_total" in body
+    found = figures(metrics)
+    assert found["eligo_requests_total GET /v1/workflows/{name}/tasks 200"] == 2
+    assert found["eligo_requests_total any other 404"] == 2
+    assert found["eligo_requests_total GET /metrics 200"] == 1
+    assert found["eligo_request_seconds_count /v1/workflows/{name}/tasks"] == 2
+    assert found["eligo_bytes_sent_total"] > 100
+
+
+async def got(guard: Guard, path: str) -> bytes:
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "scheme": "http", "root_path": ""}
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await guard({**scope, "headers": [(b"host", b"localhost")]}, receive, send)
+    return b"".join(message.get("body", b"") for message in sent)
+
+
+def test_how_things_stand_is_asked_when_it_is_wanted() -> None:
+    metrics = Metrics(census=lambda: Census({"eligible": 3, "executed": 4}, workflows=2, leases=5, clients=6))
+    metrics.lost_leases += 1
+    metrics.duplicates += 2
+    metrics.committed(0.003, 7)
+    metrics.committed(0.2, 1)
+    found = figures(metrics)
+    assert (found["eligo_tasks eligible"], found["eligo_tasks executed"]) == (3, 4)
+    assert (found["eligo_workflows"], found["eligo_leases"], found["eligo_clients"]) == (2, 5, 6)
+    assert (found["eligo_leases_lost_total"], found["eligo_duplicates_total"]) == (1, 2)
+    assert (found["eligo_commit_seconds_count"], found["eligo_commit_seconds_bucket 0.005"]) == (2, 1)
+    assert (found["eligo_commit_size_sum"], found["eligo_commit_size_bucket 1"]) == (8, 1)
+
+
+def test_two_servers_have_figures_of_their_own() -> None:
+    first, second = Metrics(), Metrics()
+    first.duplicates = 5
+    assert figures(second)["eligo_duplicates_total"] == 0
+
+
+def test_a_spread_counts_up_to_its_bounds() -> None:
+    spread = Spread((1, 2))
+    for value in (0.5, 1, 1.5, 9):
+        spread.add(value)
+    assert spread.buckets() == [("1", 2.0), ("2", 3.0), ("+Inf", 4.0)]
+    assert spread.total == 12
+
+
+class Wanted(msgspec.Struct):
+    count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
+    seconds: float | None = None
+
+
+class Piece(msgspec.Struct):
+    task: str
+    inputs: dict[str, int]
+
+
+class Given(msgspec.Struct):
+    pieces: list[Piece]
+
+
+#: as whoever writes the addresses would
+TABLE = [
+    Endpoint("POST", "/v1/request", "Ask for tasks", takes=Wanted, gives={200: Given}, scopes=["work"]),
+    Endpoint("GET", "/v1/workflows/{workflow}/tasks", "Look at tasks", gives={200: list[Piece]},
+             query={"state": str | None, "limit": int}, scopes=["read"]),
+    Endpoint("PUT", "/v1/files/{sha256}", "Send a file", takes=bytes, gives={200: None, 201: None, 202: None},
+             refuses=[409, 411]),
+    Endpoint("HEAD", "/v1/files/{sha256}", "Look for a file"),
+    Endpoint("GET", "/health", "Whether it lives", gives={200: dict[str, str]}),
+]  # fmt: skip
+
+
+def test_the_description_is_made_from_the_types() -> None:
+    document = json.loads(json.dumps(openapi(TABLE)))
+    ask = document["paths"]["/v1/request"]["post"]
+    assert ask["operationId"] == "post_request"
+    assert ask["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Wanted"}
+    assert [p["name"] for p in ask["parameters"]] == ["Idempotency-Key"]
+    assert {"200", "400", "401", "413", "415", "422", "503"} <= set(ask["responses"])
+    assert "Retry-After" in ask["responses"]["503"]["headers"]
+    look = document["paths"]["/v1/workflows/{workflow}/tasks"]["get"]["parameters"]
+    assert [(p["name"], p["in"], p["required"], p["schema"]["type"]) for p in look] == [
+        ("workflow", "path", True, "string"), ("state", "query", False, "string"), ("limit", "query", True, "integer"),
+    ]  # fmt: skip
+    assert set(document["components"]["schemas"]) == {"Wanted", "Given", "Piece", "Refusal"}
+    assert document["components"]["schemas"]["Wanted"]["properties"]["count"]["maximum"] == 1000
+    assert "content" not in document["paths"]["/v1/files/{sha256}"]["head"]["responses"]["404"]
+
+
+def test_all_that_it_refers_to_is_there() -> None:
+    document = openapi(TABLE)
+    names = {part.split('"')[0] for part in json.dumps(document).split("#/components/schemas/")[1:]}
+    assert names <= set(document["components"]["schemas"])
+    identities = [way["operationId"] for ways in document["paths"].values() for way in ways.values()]
+    assert len(set(identities)) == len(TABLE)
