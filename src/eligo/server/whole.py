@@ -102,7 +102,9 @@ class Server:
         #: where each workflow stood when it was looked at last
         self.told: dict[str, WorkflowWords] = {}
         self.metrics = Metrics(census=self.census)
-        self.keeper = Keeper(store, self._changes, self.metrics.committed)
+        #: why it cannot go on; it begins again from what is kept
+        self.broken: BaseException | None = None
+        self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break)
         self.desk = Desk(self.service, self.keeper, setup.gather)
         self.entrance = Entrance(self.service, self.gate, setup.approving)
         self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
@@ -164,6 +166,9 @@ class Server:
             raise RefusedError(403, "this token is not good for that: it needs the scope work or submit")
         if path == "/v1/workflows" and scope["method"] == "POST":
             self.entrance.who(headers)
+
+    def _break(self, error: BaseException) -> None:
+        self.broken = error
 
     def _changes(self) -> Changes | None:
         """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
@@ -247,17 +252,22 @@ async def serve(
     while not running.started and not task.done():
         await asyncio.sleep(0.005)
     ready(server, address)
-    if setup.until_done:
-        await _until_done(server, running, task)
+    watch = asyncio.create_task(_watched(server, running, task))
     await task
+    await watch
     await server.close()
+    if server.broken is not None:
+        raise InputError(f"the server cannot keep what it must, and ends: {server.broken}")
     return server
 
 
-async def _until_done(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
-    """End when all is done, and tell the clients so."""
-    while not task.done() and not server.over:
+async def _watched(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
+    """End when nothing can be kept any more, or, where that is wanted, when all is done, and tell the clients so."""
+    while not task.done() and server.broken is None and not (server.setup.until_done and server.over):
         await asyncio.sleep(0.05)
+    if server.broken is not None:
+        running.should_exit = True
+        return
     server.desk.drain(stop=True)
     end = time.monotonic() + PATIENT
     while server.guests() and time.monotonic() < end and not task.done():
