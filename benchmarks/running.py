@@ -107,7 +107,7 @@ def remote(name: str, n: int) -> dict[str, float]:
             [engine._client.submit(perform, works, None, pure=False) for _ in range(n)]
         ),
         "ray": lambda: engine._ray.get([engine._remote(1.0, 0.0).remote(works, None) for _ in range(n)]),
-        "parsl": lambda: [future.result() for future in [engine._app(works, None, "") for _ in range(n)]],
+        "parsl": lambda: [future.result() for future in [engine._app(works, None, "", "/nobody") for _ in range(n)]],
     }
 
     def ours() -> None:

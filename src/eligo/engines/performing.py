@@ -7,7 +7,7 @@ from typing import Any
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
 from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, run_command, said, unable
 
-__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Performed", "endings", "lost", "perform", "said", "unable"]
+__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Performed", "endings", "lost", "perform", "said", "unable", "withdrawn"]
 
 MARK = "ELIGO_JOB"  # in the environment of what a job starts
 
@@ -38,6 +38,12 @@ def lost(job: Job, why: str) -> Ending:
     """A job whose worker, or whose queue, is gone."""
     now = time.time()
     return Ending(job, 0, now, now, why, lost=True)
+
+
+def withdrawn() -> Performed:
+    """What a worker tells of a job that it did not begin, since nobody wants it any more."""
+    now = time.time()
+    return Performed(now, now, "stopped", lost=True)
 
 
 def _called(work: Function) -> Performed:

@@ -1,8 +1,9 @@
 """A Ray cluster: one of the run's own on this machine, or somebody's by its address ("auto": the one that runs here).
 
-What Ray does: it has no priorities, so it gets only what it can begin. Cores and memory are told to Ray, which keeps to them
-on each machine; they are counted here too. A worker that dies is replaced, and what it ran is lost. Cancelled commands are
-stopped, and functions are interrupted, wherever they run. Workers need the same versions of Python and Ray, and eligo.
+What Ray does: it has no priorities, so it gets only what it can begin, and one task more a slot while tasks are brief. Cores
+and memory are told to Ray, which keeps to them on each machine; they are counted here too. A worker that dies is replaced,
+and what it ran is lost. Cancelled commands are stopped, and functions are interrupted, wherever they run; what has not begun
+does not. Workers need the same versions of Python and Ray, and eligo.
 """
 
 import importlib
@@ -33,7 +34,7 @@ class RayEngine(FutureEngine):
         if not slots:
             self.free()
             raise InputError(f"the Ray cluster at {wanted.address} has no cores")
-        super().__init__(self._sent, slots, "ray", wanted.room(cores))
+        super().__init__(self._sent, slots, "ray", wanted.room(cores), ahead=slots)
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
 
     def _remote_for(self, cores: float, memory: float) -> Any:
@@ -51,6 +52,9 @@ class RayEngine(FutureEngine):
         errors = self._ray.exceptions
         own = isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError)
         return own or super().is_loss(error)
+
+    def withdraw(self, out: Out) -> None:
+        """Ray's own word is waited for: it cancels what waits, and says so."""
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
         """Those on other machines are interrupted by Ray, which ends their commands."""
