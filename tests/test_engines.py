@@ -263,6 +263,34 @@ def test_with_more_workers_no_better_task_waits(engine: Engine, tmp_path: Path) 
     assert most_overtaken(begun, order, BLUR) <= engine.slack + SLOTS - 1, (list(begun), order)
 
 
+def test_what_waits_in_a_queue_and_is_cancelled_never_begins(engine: Engine, tmp_path: Path) -> None:
+    """Brief tasks are handed over ahead, as far as the engine says; all that is cancelled is told of."""
+    runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
+    asks = engine.asks()
+    assert len(asks) == SLOTS + engine.slack
+    long = [Job(i, ask.client, (i,), (Command(("/bin/sleep", nap(3177)), "/"),)) for i, ask in enumerate(asks[:SLOTS])]
+    waiting = [
+        Job(SLOTS + i, ask.client, (i,), (sh('touch "$1"', str(tmp_path / str(i))),), -i)
+        for i, ask in enumerate(asks[SLOTS:])
+    ]
+    for job in (*long, *waiting):
+        engine.start(job)
+    deadline, ended = time.monotonic() + MOST_SECONDS, list[Ending]()
+    while len(sleepers(nap(3177))) < SLOTS:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    engine.cancel(waiting)
+    engine.cancel(long)
+    while len(ended) < SLOTS + engine.slack:
+        assert time.monotonic() < deadline
+        ended += engine.wait(0.1)
+    assert {ending.failure for ending in ended} == {"stopped"}
+    assert no_sleepers(nap(3177))
+    assert not list(tmp_path.iterdir())
+    runner(engine, {i: [] for i in range(5)}, lambda task, attempt: Command(("/bin/sleep", "0.1"), "/"))
+    assert len(engine.asks()) == SLOTS
+
+
 BLUR = 150_000_000  # nanoseconds: as much as two workers of a busy machine differ in how soon they begin
 Times = dict[Name, tuple[int, int, int]]
 

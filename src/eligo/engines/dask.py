@@ -19,7 +19,7 @@ from typing import Any
 from eligo.engines.futures import SOON, FutureEngine, Out
 from eligo.engines.jobs import Function, Job, Work
 from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import MARK, Performed, perform
+from eligo.engines.performing import MARK, Brought, Performed, perform
 from eligo.engines.strays import die_with_parent, signal_marked
 from eligo.errors import InputError
 
@@ -32,7 +32,7 @@ class DaskEngine(FutureEngine):
 
     def __init__(self, wanted: Wanted) -> None:
         self._distributed = _package()
-        self._own = None if wanted.address else _cluster(self._distributed, wanted.slots)
+        self._own: Any = None if wanted.address else _cluster(self._distributed, wanted.slots)
         self._client = _client(self._distributed, wanted.address or self._own)
         slots = wanted.workers or sum(self._client.nthreads().values())
         if not slots:
@@ -43,7 +43,7 @@ class DaskEngine(FutureEngine):
         #: where the scheduler is to be found
         self.address = str(self._client.scheduler.address)
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         work = self._queued(job, mark) if self._own is None else self._given(job, mark)
         return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.engines.jobs import ALIKE, Ending, Job
-from eligo.engines.performing import GRACE, MARK, Performed, endings, lost, perform
+from eligo.engines.performing import GRACE, MARK, Brought, brought, endings, lost, perform
 from eligo.engines.room import Room
 from eligo.engines.strays import signal_marked
 
@@ -21,7 +21,7 @@ SOON = 0.05  # seconds until it is looked again whether processes have ended
 BRIEF = 0.02  # seconds: jobs that take less wait longer for their turn than they run
 OLD = 0.8  # of what jobs usually take, the share that those before the last one have
 #: takes a job, and the mark that its processes get, and gives a future that brings what became of its tasks
-Submit = Callable[[Job, str], "Future[list[Performed]]"]
+Submit = Callable[[Job, str], "Future[Brought]"]
 
 
 class Out(NamedTuple):
@@ -29,7 +29,7 @@ class Out(NamedTuple):
 
     job: Job
     mark: str
-    future: "Future[list[Performed]]"
+    future: "Future[Brought]"
 
 
 class FutureEngine:
@@ -108,7 +108,7 @@ class FutureEngine:
         except CancelledError as cancelled:
             error = cancelled
         if error is None:
-            return endings(out.job, out.future.result())
+            return endings(out.job, brought(out.future.result()))
         gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
         if gone:
             self._doubtful.append(out.mark)
@@ -174,7 +174,7 @@ class OwnExecutor(FutureEngine):
         super().__init__(self._sent, slots, name, room)
         self._make, self._executor = make, make()
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         try:
             return self._executor.submit(perform, job.works, job.timeout, mark)
         except BrokenExecutor:

@@ -17,9 +17,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.jobs import Job, Work
+from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import Performed, perform, withdrawn
+from eligo.engines.performing import Brought, Sent, perform_sent, sent, withdrawn
 from eligo.engines.strays import POOL, end_marked
 
 LABEL = "eligo"
@@ -48,12 +48,10 @@ class ParslEngine(FutureEngine):
         self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
         super().__init__(self._sent, slots, "parsl", wanted.room(slots), ahead=slots)
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         place = {"priority": -job.priority}  # the smaller number goes first
         fence = os.path.join(self._fence, mark)
-        found: Future[list[Performed]] = self._app(
-            job.works, job.timeout, mark, fence, parsl_resource_specification=place
-        )
+        found: Future[Brought] = self._app(sent(job, mark), fence, parsl_resource_specification=place)
         return found
 
     def withdraw(self, out: Out) -> None:
@@ -71,11 +69,9 @@ class ParslEngine(FutureEngine):
         self._held.close()
 
 
-def perform_here(
-    works: tuple[Work, ...], timeout: float | None, mark: str, fence: str, parsl_resource_specification: object = None
-) -> list[Performed]:
+def perform_here(told: Sent, fence: str, parsl_resource_specification: object = None) -> Brought:
     """What a worker does, unless there is a file by the name of *fence*; Parsl hands over what its queue was told, too."""
-    return perform(works, timeout, mark) if not os.path.exists(fence) else [withdrawn()]
+    return perform_sent(told) if not os.path.exists(fence) else [withdrawn()]
 
 
 def _package() -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import Performed, perform
+from eligo.engines.performing import Brought, perform_sent, sent
 from eligo.errors import InputError
 
 
@@ -40,11 +40,11 @@ class RayEngine(FutureEngine):
     def _remote_for(self, cores: float, memory: float) -> Any:
         """The function that runs a job, for tasks that need so much."""
         room = {} if not memory else {"memory": int(memory)}
-        return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform)
+        return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform_sent)
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         remote = self._remote(*self.room.share(job.cores, job.memory))
-        found: Future[list[Performed]] = remote.remote(job.works, job.timeout, mark).future()
+        found: Future[Brought] = remote.remote(sent(job, mark)).future()
         return found
 
     def is_loss(self, error: BaseException) -> bool:
