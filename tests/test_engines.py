@@ -515,8 +515,8 @@ def test_tasks_share_the_cores(name: str, engine: Engine, tmp_path: Path) -> Non
 
 
 def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, tmp_path: Path) -> None:
-    if name not in {"dask", "parsl"}:
-        pytest.skip("it has no workers of its own, or, as Ray, leaves helpers that begin nothing")
+    if name not in PACKAGES:
+        pytest.skip("it has no workers of its own")
     psutil, mark = pytest.importorskip("psutil"), f"mark{os.getpid()}"
     script = (
         "import sys; from eligo.engines.naming import engine_on\n"
@@ -537,6 +537,7 @@ def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, t
     assert left
     subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=60)
     _, alive = psutil.wait_procs(left, timeout=5)
+    assert name == "dask" or not marked(POOL, [mark])
     assert [each.name() for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
 
 

@@ -18,6 +18,7 @@ from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
 from eligo.engines.performing import Brought, perform_sent, sent
+from eligo.engines.strays import POOL, end_marked, marking
 from eligo.errors import InputError
 
 
@@ -77,11 +78,14 @@ def _package() -> Any:
 
 def _begin(ray: Any, wanted: Wanted) -> None:
     """Join a cluster, or begin one here; what signals do is left as it was."""
+    if wanted.address is None:
+        end_marked(POOL, wanted.mark)  # Ray's processes outlive whoever began them
     own = {"num_cpus": wanted.slots, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     place = own if wanted.address is None else {"address": wanted.address}
     before = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(**place, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+        with marking(POOL, wanted.mark if wanted.address is None else ""):
+            ray.init(**place, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise InputError(f"no Ray cluster can be had at {wanted.address or 'this machine'}: {error}") from None
     finally:
