@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from eligo.allocating import Ask, allocator
+from eligo.cli import run as cli
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.futures import FutureEngine
@@ -715,6 +716,33 @@ def test_what_is_done_of_a_dagman_file_is_told_to_dagman(tmp_path: Path, capsys:
     flow.write_text(flow.read_text().replace("/bin/false", "/bin/true"))
     assert ran(flow) == 0
     assert not rescue.exists()
+
+
+def test_nodes_of_dagman_that_run_nothing_are_done_as_soon_as_they_are_ready(tmp_path: Path, capsys: Captured) -> None:
+    """Also in a row, and where the run goes on without its file."""
+    jobs = {name: ("touch", name) for name in "abe"} | dict.fromkeys("df", ("test", "-e a -a -e b"))
+    jobs["c"] = ("test", "-e go")
+    bodies = {name: f"executable = /usr/bin/{program}\n arguments = {words}" for name, (program, words) in jobs.items()}
+    text = "".join(f"JOB {name} {{\n {body}\n}}\n" for name, body in bodies.items())
+    arcs = "PARENT first CHILD a b e\nPARENT a b e CHILD c d f\nPARENT c CHILD last\nPARENT last CHILD end\n"
+    flow = tmp_path / "w.dag"
+    flow.write_text(text + "".join(f"JOB {name} none.sub NOOP\n" for name in ("first", "last", "end")) + arcs)
+    names = set(read(flow).dag.tasks)
+    assert ran(flow, "--retries", "0") == 1
+    (tmp_path / "go").touch()
+    flow.rename(tmp_path / "gone.dag")
+    state = tmp_path / "w.dag.run"
+    assert cli(["run", "--resume", str(state)]) == 0
+    assert set(completed(state)) == names
+    assert {each["name"] for each in attempts(state)} == set(jobs)
+    capsys.readouterr()
+
+
+def test_a_description_without_a_program_is_no_node_that_runs_nothing(tmp_path: Path, capsys: Captured) -> None:
+    flow = tmp_path / "w.dag"
+    flow.write_text("JOB a {\n request_cpus = 1\n}\nJOB b none.sub NOOP\n")
+    assert ran(flow) == 2
+    assert "what 'a' should run is not said in the file" in capsys.readouterr().err
 
 
 def test_the_state_of_a_run_can_be_read_while_it_goes_on(tmp_path: Path) -> None:

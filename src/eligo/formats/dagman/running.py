@@ -6,14 +6,14 @@ from dataclasses import replace
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.dagman.descriptions import facts_in
 from eligo.formats.shared.files import Beside
-from eligo.workflow import Task, Workflow
+from eligo.workflow import NOTHING, Task, Workflow
 
 LARGEST_DESCRIPTION = 2**20
 _QUEUE = re.compile(r"^\s*queue\b[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def runnable(flow: Workflow) -> Workflow:
-    """The workflow with a program for every node; submit files are read in the folder of the file that names them.
+    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; submit files are read beside the file.
 
     Refused are descriptions that a script cannot stand for: with macros, with several jobs, or that cannot be read.
     """
@@ -23,6 +23,8 @@ def runnable(flow: Workflow) -> Workflow:
 
 
 def _told(task: Task, beside: Beside) -> Task:
+    if task.command is None:
+        return replace(task, command=NOTHING)
     if isinstance(task.command, str):  # the name of a submit file
         text = _description(task, beside)
         facts = facts_in(text.splitlines())
