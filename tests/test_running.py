@@ -1,5 +1,6 @@
 """Runs: what is done, kept, gone on with and refused. Slow faults, such as fifty kills, are in tests/faults."""
 
+import json
 import os
 import shlex
 import signal
@@ -624,6 +625,27 @@ def test_a_run_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured
     (tmp_path / "past.csv").write_text("task,seconds\na,5\nb,6\n")
     assert ran(flow, "--retries", "0", "--history", str(tmp_path / "past.csv")) == 1
     assert f"{tmp_path / 'past.csv'}: 2 tasks by name" in capsys.readouterr().err
+
+
+def test_a_comparison_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured) -> None:
+    flow = written(tmp_path, [{"name": "a", "run": "true"}, {"name": "b", "run": "sleep 0.1", "after": ["a"]}])
+    assert ran(flow) == 0
+    words = ["compare", str(flow), "--json", "--runs", "3", "--workers", "1", "--schedulers", "finish,fifo"]
+    capsys.readouterr()
+    assert cli(words) == 0
+    told = capsys.readouterr()
+    assert f"run times are from an earlier run, {flow}.run: 2 tasks by name" in told.err
+    (found,) = json.loads(told.out)["best"].values()
+    assert found["seconds_from"] == f"{flow}.run"
+    assert list(found["steady"]) == ["1"]
+    (tmp_path / "past.csv").write_text("task,seconds\na,5\nb,6\n")
+    assert cli([*words, "--history", str(tmp_path / "past.csv")]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["best"].values()
+    assert found["seconds_from"] == str(tmp_path / "past.csv")
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text(f"dags: [{{file: {flow.name}}}]\nschedulers: [fifo]\ngames: {{pebble: {{}}}}\nruns: 2\n")
+    assert cli(["compare", str(experiment)]) == 0
+    assert "earlier run" not in capsys.readouterr().err
 
 
 def test_a_run_that_cannot_be_read_teaches_nothing(tmp_path: Path, capsys: Captured) -> None:
