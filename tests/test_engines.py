@@ -9,6 +9,7 @@ import math
 import multiprocessing
 import operator
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -384,6 +385,27 @@ def test_what_runs_is_stopped_and_may_go_on_later(engine: Engine) -> None:
     assert len(done.execution.eligible) == 5
     again = runner(engine, flow, lambda task, attempt: sh("exit 0"))
     assert len(again.execution.executed) == 5
+
+
+def test_a_worker_that_hangs_keeps_nobody_from_stopping(name: str) -> None:
+    if name != "dask":
+        pytest.skip("only there what is stopped is told by a worker that the test can find")
+    own = made(name, 1, Path())
+    assert isinstance(own, DaskEngine)
+    (worker,) = own._client.run(os.getpid).values()
+
+    def stop(running: Runner) -> None:
+        if sleepers(nap(3178)) and not running.stopping:
+            os.kill(worker, signal.SIGSTOP)
+            running.abort()
+
+    begin = time.monotonic()
+    done = runner(own, {"a": []}, lambda task, attempt: Command(("/bin/sleep", nap(3178)), "/"), watch=stop)
+    assert time.monotonic() - begin < 15.0
+    assert list(done.execution.eligible) == ["a"]
+    os.kill(worker, signal.SIGCONT)
+    own.close()
+    assert no_sleepers(nap(3178))
 
 
 # Several tasks at once
