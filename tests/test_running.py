@@ -24,7 +24,7 @@ from eligo.engines.local import LocalEngine
 from eligo.engines.performing import perform
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.formats import read
+from eligo.formats import read, write
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
@@ -758,6 +758,13 @@ def test_nodes_of_dagman_that_run_nothing_are_done_as_soon_as_they_are_ready(tmp
     assert set(completed(state)) == names
     assert {each["name"] for each in attempts(state)} == set(jobs)
     capsys.readouterr()
+
+
+def test_lines_for_a_shell_are_no_submit_files(tmp_path: Path) -> None:
+    flow = Workflow(Dag.from_arcs([], ["a"]), {"a": Task(name="a", command="echo x > made && test -s made")})
+    write(flow, tmp_path / "w.dag")
+    assert ran(tmp_path / "w.dag") == 0
+    assert (tmp_path / "made").read_text() == "x\n"
 
 
 def test_a_description_without_a_program_is_no_node_that_runs_nothing(tmp_path: Path, capsys: Captured) -> None:

@@ -25,8 +25,8 @@ def runnable(flow: Workflow) -> Workflow:
 def _told(task: Task, beside: Beside) -> Task:
     if task.command is None:
         return replace(task, command=NOTHING)
-    if isinstance(task.command, str):  # the name of a submit file
-        text = _description(task, beside)
+    text = _description(task, beside) if isinstance(task.command, str) else None
+    if text is not None:
         facts = facts_in(text.splitlines())
         task = replace(task, command=facts.command, cores=facts.cores, memory=facts.memory)
     words = (task.command,) if isinstance(task.command, str) else task.command or ()
@@ -36,11 +36,14 @@ def _told(task: Task, beside: Beside) -> Task:
     return task
 
 
-def _description(task: Task, beside: Beside) -> str:
+def _description(task: Task, beside: Beside) -> str | None:
+    """What is in the submit file of a node; None where it has none, but a line for a shell."""
     name = str(task.command)
     try:
         text = beside.load(beside.place(name))
     except InputError as error:
+        if len(name.split()) > 1:
+            return None
         raise FormatError(f"node {shorten(task.name)!r}: its submit file is needed, and {error}") from None
     jobs = [words for words in _QUEUE.findall(text) if words.strip() not in {"", "1"}]
     if jobs or len(_QUEUE.findall(text)) > 1:
