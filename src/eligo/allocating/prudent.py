@@ -181,6 +181,11 @@ class Prudent:
         """A client is here, and busy; one that asks is here anyway."""
         self._present.setdefault(client)
 
+    def has(self, client: Hashable, task: Name) -> None:
+        """A client has a task that was handed out before this began."""
+        self._present.setdefault(client)
+        self._handed.given([Grant(Ask(client), (task,), "")])
+
     def gone(self, client: Hashable) -> None:
         """A client is here no more, and has nothing."""
         self._present.pop(client, None)
