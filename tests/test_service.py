@@ -196,17 +196,17 @@ def test_a_late_result_of_what_was_set_aside_for_good_lets_the_workflow_go_on() 
 
 
 def test_a_workflow_fails_also_where_a_late_result_came_for_what_waited_to_be_tried_again(scene: Scene) -> None:
-    workflow = scene.submit(flow_of({"a": [], "b": []}), retries=1)
+    workflow = scene.submit(many(2), retries=1)
     ann, bob = scene.enrol(), scene.enrol("bob")
     late = scene.lease(ann)
     scene.later(100.0)
-    for _ in range(3):
-        for lease in scene.leases(bob, grants=2):
-            if lease.task != late.task or lease.attempt == 2:
-                scene.bring(lease, "failed")
-        scene.later(10.0, bob)
+    leases = {lease.task: lease for lease in scene.leases(bob, grants=2)}
+    scene.bring(leases[1 - late.task], "failed")
+    scene.later(10.0, bob)
+    scene.bring(scene.lease(bob), "failed")
+    scene.bring(leases[late.task], "failed")
     assert scene.bring(late) == "accepted"
-    scene.later(1000.0)
+    scene.later(10.0)
     scene.serve()
     assert scene.state(workflow) == "failed"
 
@@ -502,25 +502,32 @@ def test_what_only_waited_is_not_lost_to_a_task_however_often() -> None:
 
 
 def test_two_clients_may_use_the_same_key(scene: Scene) -> None:
-    scene.submit(flow_of({"a": [], "b": ["a"], "x": [], "y": ["x"]}))
-    ann, bob = scene.enrol(), scene.enrol("bob")
+    scene.submit(flow_of({"r": [], "x": ["r"], "y": ["x"], "a": [], "b": ["a"]}))
+    ann, bob, eve = (scene.enrol(name) for name in ("ann", "bob", "eve"))
+    root = next(lease for lease in scene.leases(eve, grants=2) if lease.task == 0)
+    scene.later(100.0, eve)
+    scene.bring(next(lease for lease in scene.held(eve) if lease is not root), "returned")
     first = scene.get(ann, key="1", size=2)[0].leases
-    scene.get(bob, key="1", size=2)
+    scene.bring(root)
+    second = scene.get(bob, key="1", size=2)[0].leases
+    assert (scene.tasks(first), scene.tasks(second)) == (["a", "b"], ["x", "y"])
     scene.bring(first[0], "failed")
     check(scene)
 
 
 def test_a_copy_that_comes_back_releases_what_waits_with_the_other_client(scene: Scene) -> None:
-    scene.submit(flow_of({"z": [], "a": [], "b": ["a"]}), copies=2)
+    scene.submit(flow_of({"z": [], "a": ["z"], "b": ["a"]}), copies=2)
     ann, bob = scene.enrol(), scene.enrol("bob")
     short = scene.lease(bob)
-    scene.leases(ann, size=2)
     scene.now += 1.0
     scene.bring(short, seconds=1.0)
+    assert scene.tasks(scene.leases(ann, size=2)) == ["a", "b"]
     scene.now += 5.0
     copy = scene.lease(bob)
+    assert scene.tasks([copy]) == ["a"]
     scene.bring(copy, "returned")
     check(scene)
+    assert scene.tasks(scene.held(ann)) == ["a"]
 
 
 INSIDE = {"a": ([], ["x"]), "b": (["x"], ["y"]), "c": (["y"], ["z"])}
@@ -759,3 +766,10 @@ def test_single_tasks_are_handed_out_as_the_allocator_alone_would(policy: str) -
         if workflow not in scene.service.served:
             break
     assert game.finished
+
+
+def test_nobody_gets_a_copy_of_what_it_gets_in_the_same_moment(scene: Scene) -> None:
+    scene.submit(many(2), copies=2)
+    ann = scene.enrol()
+    scene.bring(scene.lease(ann), seconds=0.0)
+    assert len(scene.leases(ann, grants=4)) == 1

@@ -163,11 +163,11 @@ class Prudent:
         grants = self._served(queue)
         if self.rules.copies > 1:
             self._handed.follow()  # what was handed out now began now
+            self._handed.given(grants)
             with all_or_none(self.execution, grants):
                 served = Counter(id(grant.ask) for grant in grants)
                 left = [ask for ask in queue if not _used(served, ask)]
                 grants += self._handed.made(left, self._is_slow, self.speeds)
-            self._handed.given(grants)
         return sorted(grants, key=_places(queue)) if len(grants) > 1 else grants
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
@@ -270,6 +270,7 @@ class Handed:
                 like = ask.client, id(ask.fits)
                 found = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
                 grants += found
+                self.given(found)
                 if not found:
                     barren.add(like)
         return grants
