@@ -33,7 +33,7 @@ class World:
     # Moves
 
     def submit(self, a: int, b: int, c: int) -> None:
-        if len(self.scene.store.rows) + len(self.scene.service.served) >= 2 * MOST_WORKFLOWS:
+        if len(self.scene.service.served) >= MOST_WORKFLOWS:
             return
         size = 1 + a % MOST_TASKS
         dag = {f"t{i}": [f"t{j}" for j in range(i) if (a * 31 + b * 17 + i * 7 + j * 5) % 3 == 0] for i in range(size)}
@@ -61,6 +61,12 @@ class World:
         else:
             self._learn(ticket)
 
+    def work(self, a: int, b: int, c: int) -> None:
+        """A client asks and hears at once what it got."""
+        self.ask(a, b, c)
+        self.serve(a, b, c)
+        self.keep(a, b, c)
+
     def serve(self, a: int, b: int, c: int) -> None:
         for ticket in self.scene.serve():
             self._learn(ticket)
@@ -87,14 +93,17 @@ class World:
         self.scene.service.renew(self.scene.now, self.scene.client(client), mine[b % 2 :: 1 + c % 2])
 
     def wait(self, a: int, b: int, c: int) -> None:
-        self.scene.now += (a % 100) / 10.0 if b % 4 else float(a % 100)
+        self.scene.now += (a % 100) / 10.0 if b % 3 else 75.0 + a % 30
+        if c % 2:
+            self.expire(a, b, c)
 
     def expire(self, a: int, b: int, c: int) -> None:
         self.scene.service.expire(self.scene.now)
 
     def stall(self, a: int, b: int, c: int) -> None:
-        self.scene.now += float(a)
-        self.scene.service.stalled(float(a))
+        if b % 8 == 0:
+            self.scene.now += float(a)
+            self.scene.service.stalled(float(a))
 
     def withdraw(self, a: int, b: int, c: int) -> None:
         if self._waiting:
@@ -102,7 +111,7 @@ class World:
 
     def cancel(self, a: int, b: int, c: int) -> None:
         known = list(self.scene.service.served)
-        if known and b % 4 == 0:
+        if known and b % 8 == 0:
             self.scene.service.cancel(self.scene.now, known[a % len(known)])
 
     def retry(self, a: int, b: int, c: int) -> None:
@@ -111,7 +120,7 @@ class World:
             self.scene.service.retry(self.scene.now, known[a % len(known)])
 
     def drain(self, a: int, b: int, c: int) -> None:
-        self.scene.service.requests.draining = "pause" if a % 3 == 0 else None
+        self.scene.service.requests.draining = "pause" if a % 9 == 0 else None
 
     def keep(self, a: int, b: int, c: int) -> None:
         """All that happened is kept, and those who wait for it are told."""
@@ -215,6 +224,18 @@ class World:
 
 #: the moves, the frequent ones more than once
 MOVES = [
-    *("submit", "enrol", "ask", "ask", "ask", "serve", "serve", "serve", "deliver", "deliver", "deliver", "finish"),
-    *("renew", "wait", "wait", "expire", "stall", "withdraw", "cancel", "retry", "drain", "keep", "keep", "crash"),
+    *(
+        "submit",
+        "enrol",
+        "ask",
+        "ask",
+        "serve",
+        "serve",
+        "keep",
+        "keep",
+        *["work"] * 6,
+        *["deliver"] * 6,
+        *["finish"] * 2,
+    ),
+    *("renew", "wait", "wait", "wait", "expire", "expire", "stall", "withdraw", "cancel", "retry", "drain", "crash"),
 ]
