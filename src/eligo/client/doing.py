@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from eligo.client.assigned import Assigned
@@ -130,25 +130,41 @@ class GrantRun:
         return [finished.result]
 
     def _settled(self, scratch: Scratch, broken: bool) -> list[Delivery]:
-        """The results that may be delivered: nobody waits for a file that is only here.
+        """The results that may be delivered together: nobody waits for a file that is only here.
 
         Where the grant is *broken*, such files are added to the outputs.
         """
-        ready, held = list[Delivery](), self._held
-        self._held = []
-        for finished in held:
-            waited_for = [name for name in finished.inside if not self._read_by_all(finished.task, name)]
-            if (waited_for or self._held) and not broken:  # in order: the server takes nothing before what it needs
-                self._held.append(finished)
-                continue
-            ready += self._told(self._opened(finished, waited_for, scratch))
+        whole = len(self._held) if broken else self._whole()
+        settled, self._held = self._held[:whole], self._held[whole:]
+        ready = list[Delivery]()
+        for finished in settled:
+            ready += self._told(self._opened(finished, self._waited_for(finished, self._held), scratch))
         return ready
 
-    def _read_by_all(self, task: Assigned, name: str) -> bool:
-        """Whether all that read a file are done: those that say so, or all later ones where none does."""
+    def _whole(self) -> int:
+        """How many results, from the first on, have their readers among them.
+
+        The server takes a task without a file that it made only together with whoever read that, and nothing before what
+        it needs.
+        """
+        whole: int = len(self._held)
+        short: int | None = 0
+        while short is not None:
+            rest = self._held[whole:]
+            short = next((i for i, one in enumerate(self._held[:whole]) if self._waited_for(one, rest)), None)
+            whole = whole if short is None else short
+        return whole
+
+    def _waited_for(self, finished: _Finished, kept: Sequence[_Finished]) -> list[str]:
+        """The inside files of a task that somebody reads whose result does not go with it."""
+        away = {other.task.lease for other in kept}
+        return [name for name in finished.inside if not self._read_by_all(finished.task, name, away)]
+
+    def _read_by_all(self, task: Assigned, name: str, away: set[str]) -> bool:
+        """Whether all that read a file are done and delivered: those that say so, or all later ones where none does."""
         later = self._tasks[self._tasks.index(task) + 1 :]
-        readers = [other for other in later if name in other.reads()] or later
-        return all(other.lease in self._done for other in readers)
+        readers = [other.lease for other in later if name in other.reads()] or [other.lease for other in later]
+        return all(one in self._done and one not in away and not self._means.leases.gone(one) for one in readers)
 
     def _opened(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
         """A result with some of its inside files among the outputs, if they are still what the task has made."""

@@ -76,25 +76,26 @@ class Deliveries:
             return past.answer
         return Lease(*past[:6], key="", part=0, since=past.began)
 
-    def _together(self, client: Client, deliveries: Sequence[Brought]) -> dict[Place, Brought]:
+    def _together(self, client: Client, deliveries: Sequence[Brought]) -> dict[Place, tuple[Lease, Brought]]:
         """The results of one call that count if all of them do, by workflow and task."""
-        found = dict[Place, Brought]()
+        found = dict[Place, tuple[Lease, Brought]]()
         for told in deliveries:
             lease = self._lease(told.lease, client.id)
             if told.outcome == "done" and isinstance(lease, Lease) and lease.workflow in self.books.served:
-                found[lease.workflow, lease.task] = told
-        while lacking := [place for place, told in found.items() if not self._counts(place, told, found)]:
+                found[lease.workflow, lease.task] = lease, told
+        while lacking := [place for place, (lease, told) in found.items() if not self._counts(lease, told, found)]:
             for place in lacking:
                 del found[place]
         return found
 
-    def _counts(self, place: Place, told: Brought, together: Collection[Place]) -> bool:
-        """Whether a result will be accepted if these others are."""
-        served, task = self.books.served[place[0]], place[1]
-        codes = served.execution.codes
-        parents = served.flow.dag.parents_of(task).tolist()
-        able = all(codes[u] == EXECUTED or (served.id, u) in together for u in parents)
-        return able and served.wishes.quorum == 1 and self._lacking(served, task, told, together) is None
+    def _counts(self, lease: Lease, told: Brought, others: dict[Place, tuple[Lease, Brought]]) -> bool:
+        """Whether a result will be accepted if these others are, those that it waits for before it."""
+        served = self.books.served[lease.workflow]
+        for u in served.flow.dag.parents_of(lease.task).tolist():
+            before = others.get((served.id, u))
+            if served.execution.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
+                return False
+        return served.wishes.quorum == 1 and self._lacking(served, lease.task, told, others) is None
 
     def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
         if lease.number in served.leases:
