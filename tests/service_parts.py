@@ -1,7 +1,7 @@
 """What the tests of the server's rules share: a store that is a few dictionaries, and a service with a clock to turn."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import count
 from pathlib import Path
@@ -22,7 +22,7 @@ from eligo.workflow import Task, Workflow
 class MemoryStore:
     """Keeps what a server must not forget in dictionaries; see `ServiceStore`."""
 
-    remark = None
+    remark: str | None = None
 
     def __init__(self) -> None:
         self.rows: dict[str, WorkflowRow] = {}
@@ -56,6 +56,12 @@ class MemoryStore:
         self.there.update((row[:2], row) for row in one.files)
         self.signed.update(((workflow, task), signature) for workflow, task, signature in one.signatures)
         self.known.update((row.id, row) for row in one.clients)
+
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        self.commit(changes)
+
+    def finish(self) -> None:
+        pass
 
     def hold(self, workflow: str) -> int | None:
         return 1
@@ -131,7 +137,9 @@ class MemoryStore:
         pass
 
 
-def flow_of(dag: dict[str, Iterable[str]], files: dict[str, tuple[list[str], list[str]]] | None = None) -> Workflow:
+def flow_of(
+    dag: Mapping[str, Iterable[str]], files: Mapping[str, tuple[list[str], list[str]]] | None = None
+) -> Workflow:
     """A workflow by the parents of its tasks; *files* are what tasks read and write."""
     known = {name: (files or {}).get(name, ([], [])) for name in dag}
     tasks = {

@@ -13,6 +13,7 @@ from eligo.server.terms import ServerTerms
 from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
 MOST_DIGITS = 19  # of the number of a lease: more fit no database
+SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
 MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept yet
 
 
@@ -38,6 +39,7 @@ class Books:
         self.changes = Changes()
         self._touched: set[str] = set()
         self._dirty: set[str] = set()
+        self._urgent, self._told = False, 0.0
         self._over: set[str] = set()  # workflows that have ended just now
         self.due: OrderedDict[tuple[str, int], float] = OrderedDict()  # when leases end, the soonest first
         self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
@@ -52,9 +54,10 @@ class Books:
             if moves:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
                 served.kept += len(moves)
-        for client in self._dirty:
-            self.changes.clients.append(self.clients[client].row(self.ahead))
-        self._touched, self._dirty = set(), set()
+        if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
+            self.changes.clients += [self.clients[client].row(self.ahead) for client in self._dirty]
+            self._dirty, self._urgent, self._told = set(), False, self.now
+        self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
             self.ended[workflow] = self.served.pop(workflow).row
         self._over = set()
@@ -67,10 +70,11 @@ class Books:
         """A workflow's execution has moved."""
         self._touched.add(served.id)
 
-    def note(self, client: str) -> None:
-        """What is thought of a client has changed."""
+    def note(self, client: str, urgent: bool = False) -> None:
+        """What is thought of a client has changed; that is kept now and then, or, where *urgent*, with the next changes."""
         if client in self.clients:
             self._dirty.add(client)
+            self._urgent |= urgent
 
     # Leases
 
@@ -107,7 +111,7 @@ class Books:
             self.set_aside(served, lease, "its clients were lost too often")
         else:
             served.come_back(lease.task)
-        self.after(served)
+        self.came_back(served)
 
     def end(
         self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
@@ -136,10 +140,14 @@ class Books:
         """The seconds that a client says a task took, as far as they can be true."""
         return min(told.seconds, max(0.0, self.wall - lease.since))
 
-    def after(self, served: Served) -> None:
-        """Tasks have moved: what waited for one that came back has ended too; something may be ready; all may be over."""
+    def came_back(self, served: Served) -> None:
+        """A task came back undone: what waited for it has ended too, whoever had that."""
         for orphan in served.orphans():
             self.end(served, orphan, "dropped", "what it waits for came back")
+        self.after(served)
+
+    def after(self, served: Served) -> None:
+        """Something may be ready now, or all may be over."""
         self.touch(served)
         self.awake = True
         self.settle(served)

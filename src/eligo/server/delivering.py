@@ -36,7 +36,9 @@ class Deliveries:
     def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
         self.books.now = client.seen = now
-        together = self._together(client, deliveries) if len(deliveries) > 1 else {}
+        if len(deliveries) == 1:
+            return [self._deliver(client, deliveries[0], ())]
+        together = self._together(client, deliveries)
         order = sorted(range(len(deliveries)), key=lambda i: parts_of(deliveries[i].lease)[1])  # as they were to be run
         answers = {i: self._deliver(client, deliveries[i], together) for i in order}
         return [answers[i] for i in range(len(deliveries))]
@@ -55,7 +57,7 @@ class Deliveries:
         if served.execution.codes[lease.task] in {HELD, WAITING}:
             return "refused"
         if told.outcome == "done":
-            lacking = self._lacking(served, lease.task, told, together)
+            lacking = None if served.files is None else self._lacking(served, lease.task, told, together)
             if lacking is None:
                 return self._done(client, served, lease, told)
             told = told._replace(failure=lacking)
@@ -95,14 +97,16 @@ class Deliveries:
             before = others.get((served.id, u))
             if served.execution.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
                 return False
-        return served.wishes.quorum == 1 and self._lacking(served, lease.task, told, others) is None
+        if served.files is None or served.wishes.quorum > 1:
+            return False
+        return self._lacking(served, lease.task, told, others) is None
 
     def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
         if lease.number in served.leases:
             self.books.end(served, lease, "returned", told.failure, told)
             served.tries[lease.task] -= 1
             served.come_back(lease.task)
-            self.books.after(served)
+            self.books.came_back(served)
         return "returned"
 
     def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
@@ -125,8 +129,6 @@ class Deliveries:
 
     def _lacking(self, served: Served, task: int, told: Brought, together: Collection[Place]) -> str | None:
         """Why a result is not whole: None where it is."""
-        if served.files is None:
-            return None
         made = served.flow.task(served.flow.dag.tasks[task]).outputs
         brought = {name for name, _, _ in told.outputs}
         for name, sha256, _ in told.outputs:
@@ -164,7 +166,7 @@ class Deliveries:
             self.books.set_aside(served, lease, "no two clients agree on its result")
         elif live:
             served.come_back(lease.task)
-        self.books.after(served)
+        self.books.came_back(served)
         return "voted"
 
     def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
@@ -183,23 +185,28 @@ class Deliveries:
         self.books.after(served)
 
     def _credit(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
-        for other, digest in served.votes.pop(lease.task, {}).items():
-            if digest != told.digest and other in self.books.clients:
-                self.books.clients[other].dissented(self.books.now, self.books.terms)
-            elif other in self.books.clients and other != client.id:
-                self.books.clients[other].succeeded(self.books.terms)
-            self.books.note(other)
+        if lease.task in served.votes:
+            self._judge(client, served.votes.pop(lease.task), told.digest)
         if served.digests is not None:
             served.digests[lease.task] = told.digest
-        for counts in (served.failures, served.losses, served.tries):
-            counts.pop(lease.task, None)
-        served.failed_with.pop(lease.task, None)
+        served.forget(lease.task)
         served.saved += told.saved
         took = self.books.took(lease, told)
         served.allocator.learn(client.id, served.flow.dag.tasks[lease.task], took)
         client.seconds += took
         client.succeeded(self.books.terms)
         self.books.note(client.id)
+
+    def _judge(self, client: Client, votes: dict[str, str], digest: str) -> None:
+        """Those who said the same were right, and those who did not were not."""
+        for other, said in votes.items():
+            if other in self.books.clients and other != client.id:
+                known = self.books.clients[other]
+                if said == digest:
+                    known.succeeded(self.books.terms)
+                else:
+                    known.dissented(self.books.now, self.books.terms)
+                self.books.note(other)
 
     def _failed(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         live = lease.number in served.leases
@@ -208,7 +215,7 @@ class Deliveries:
             self._blame(client, served, lease.task)
             served.failures[lease.task] += 1
             self.books.set_aside(served, lease, told.failure or "it failed")
-            self.books.after(served)
+            self.books.came_back(served)
         return "failed"
 
     def _blame(self, client: Client, served: Served, task: int) -> None:

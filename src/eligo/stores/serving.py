@@ -193,8 +193,19 @@ class ServiceStore(Protocol):
         """
         ...
 
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        """The first half of `commit`: what is done without much waiting."""
+        ...
+
+    def finish(self) -> None:
+        """The second half: wait until what was prepared is on the disk."""
+        ...
+
     def hold(self, workflow: str) -> int | None:
-        """Take a workflow for `HELD` seconds if nobody holds it; how often it changed hands, or None if another has it."""
+        """Take a workflow for `HELD` seconds if nobody holds it; how often it changed hands, or None if another has it.
+
+        A server that is at the address of the one that holds it comes after that one, and takes it at once.
+        """
         ...
 
     def keep_holding(self, seconds: float) -> set[str]:
