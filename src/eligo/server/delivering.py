@@ -79,16 +79,21 @@ class Deliveries:
         return Lease(*past[:6], key="", part=0, since=past.began)
 
     def _together(self, client: Client, deliveries: Sequence[Brought]) -> dict[Place, tuple[Lease, Brought]]:
-        """The results of one call that count if all of them do, by workflow and task."""
+        """The results of one call that count if all of them do, by workflow and task, where files travel."""
         found = dict[Place, tuple[Lease, Brought]]()
         for told in deliveries:
             lease = self._lease(told.lease, client.id)
-            if told.outcome == "done" and isinstance(lease, Lease) and lease.workflow in self.books.served:
+            if told.outcome == "done" and isinstance(lease, Lease) and self._travels(lease.workflow):
                 found[lease.workflow, lease.task] = lease, told
         while lacking := [place for place, (lease, told) in found.items() if not self._counts(lease, told, found)]:
             for place in lacking:
                 del found[place]
         return found
+
+    def _travels(self, workflow: str) -> bool:
+        """Whether results of a workflow have files, and count by themselves."""
+        served = self.books.served.get(workflow)
+        return served is not None and served.files is not None and served.wishes.quorum == 1
 
     def _counts(self, lease: Lease, told: Brought, others: dict[Place, tuple[Lease, Brought]]) -> bool:
         """Whether a result will be accepted if these others are, those that it waits for before it."""
@@ -97,8 +102,6 @@ class Deliveries:
             before = others.get((served.id, u))
             if served.execution.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
                 return False
-        if served.files is None or served.wishes.quorum > 1:
-            return False
         return self._lacking(served, lease.task, told, others) is None
 
     def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
