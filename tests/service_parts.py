@@ -15,7 +15,17 @@ from eligo.server.preparing import Wishes, prepared
 from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.terms import ServerTerms
-from eligo.stores.serving import Changes, ClientRow, FileRow, Lease, LeaseEnd, TokenRow, Tried, WorkflowRow
+from eligo.stores.serving import (
+    Changes,
+    ClientRow,
+    FileRow,
+    Lease,
+    LeaseEnd,
+    ServiceStore,
+    TokenRow,
+    Tried,
+    WorkflowRow,
+)
 from eligo.workflow import Task, Workflow
 
 
@@ -161,6 +171,7 @@ class Scene:
         self.terms = ServerTerms(**terms)
         self.store, self.now, self.ahead, self.keeping = MemoryStore(), 0.0, 1e9, keeping
         self.uploaded: set[str] | None = None  # None: every file is there
+        self.twins: list[ServiceStore] = []  # that keep the same
         self.keys = map(str, count())
         self.service = self._begun()
 
@@ -178,7 +189,8 @@ class Scene:
     def keep(self) -> None:
         changes = self.service.take_changes()
         if changes is not None:
-            self.store.commit([changes])
+            for store in (self.store, *self.twins):
+                store.commit([changes])
 
     def kept(self) -> None:
         if self.keeping:

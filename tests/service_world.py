@@ -6,7 +6,8 @@ from eligo.execution import EXECUTED, Execution
 from eligo.running.retrying import Retries
 from eligo.server.asking import Brought, Ticket
 from eligo.server.packing import unpacked_flow
-from eligo.stores.serving import Lease
+from eligo.server.served import Served
+from eligo.stores.serving import Lease, ServiceStore
 from service_parts import Scene, check, flow_of
 
 MOST_TASKS, MOST_CLIENTS, MOST_WORKFLOWS = 7, 6, 4
@@ -16,10 +17,11 @@ FINAL = {"accepted", "duplicate", "conflict", "voted", "failed"}  # what is told
 class World:
     """A server and all that its clients were told. A move has three numbers, from 0 to 999, to make of what it likes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *twins: ServiceStore) -> None:
         self.scene = Scene(
             keeping=False, retries=Retries(most=1, lost=2, first=1.0, longest=4.0), trusted=4, most_disputes=2
         )
+        self.scene.twins += twins
         self.scene.enrol("first")
         self.known: list[Lease] = []  # what clients were told that they have
         self.told: dict[str, str] = {}  # what they were told of their results
@@ -197,8 +199,17 @@ class World:
         for served in service.served.values():
             again = Execution.replay(unpacked_flow(store.document(served.id)), store.moves(served.id))
             assert bytes(again.codes) == bytes(served.execution.codes)
+            self._check_tries(served)
             done = {end.task for end in store.ends.values() if end.workflow == served.id and end.answer == "accepted"}
             assert done == {v for v, code in enumerate(again.codes) if code == EXECUTED}
+
+    def _check_tries(self, served: Served) -> None:
+        """A task is handed out once, and once more for each time that it came back or was copied."""
+        ends = [end for end in self.scene.store.ends.values() if end.workflow == served.id]
+        for v in range(len(served.flow.dag)):
+            back = sum(end.task == v and end.answer != "accepted" for end in ends)
+            tries = sum(end.task == v for end in ends) + len(served.holding.get(v, ()))
+            assert tries <= back + (1 if served.execution.codes[v] == EXECUTED else served.wishes.copies)
 
     def finish_all(self) -> None:
         """Nothing goes wrong any more: then everything that was not cancelled is done, soon."""

@@ -582,6 +582,14 @@ def test_late_results_of_a_whole_grant_count_together(scene: Scene) -> None:
     assert scene.tell(ann, done(a), done(b), done(c, "z")) == ["accepted"] * 3
 
 
+def test_a_reader_that_is_refused_does_not_stand_for_its_file(scene: Scene) -> None:
+    """It was handed out before its parent was, and is therefore looked at before that."""
+    ann, (_, reader, _) = inside(scene)
+    scene.later(100.0)
+    maker = scene.lease(ann)
+    assert scene.tell(ann, done(maker), done(reader, "y")) == ["failed", "refused"]
+
+
 def test_results_differ_by_files_that_both_brought(scene: Scene) -> None:
     ann, (a, b, c) = inside(scene)
     scene.later(100.0)

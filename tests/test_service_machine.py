@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from eligo.stores.serving import ServiceStore
+from eligo.stores.serving_sqlite import SqliteServiceStore
 from service_world import MOVES, World
 
 #: how many moves, for those who have time
-STEPS = int(os.environ.get("ELIGO_MACHINE_STEPS", "6000"))
+STEPS = int(os.environ.get("ELIGO_MACHINE_STEPS", "12000"))
 EPISODE = 200
 number = st.integers(0, 999)
 
@@ -44,7 +47,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
 
 TestService = ServiceMachine.TestCase
-TestService.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestService.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 
 
 @pytest.mark.parametrize("seed", range(max(1, STEPS // EPISODE // 100)))
@@ -54,14 +57,29 @@ def test_long_stories(seed: int) -> None:
         play(100 * seed + story)
 
 
-def play(story: int) -> None:
+@pytest.mark.parametrize("story", range(3))
+def test_a_file_keeps_what_dictionaries_keep(tmp_path: Path, story: int) -> None:
+    file = SqliteServiceStore(tmp_path / "server.db")
+    store = play(story, file).scene.store
+    for workflow in store.rows:
+        for ask in ("leases", "last_number", "tallies", "votes", "moves"):
+            assert getattr(file, ask)(workflow) == getattr(store, ask)(workflow), ask
+        assert list(file.outcomes(workflow)) == list(store.outcomes(workflow))
+        assert sorted(file.accepted(workflow)) == sorted(store.accepted(workflow))
+        assert sorted(file.files(workflow)) == sorted(store.files(workflow))
+    assert set(file.clients()) == set(store.clients())
+    file.close()
+
+
+def play(story: int, *twins: ServiceStore) -> World:
     """One story; its number tells it again."""
-    random, world = Random(story), World()
+    random, world = Random(story), World(*twins)
     try:
         for _ in range(EPISODE):
             getattr(world, random.choice(MOVES))(*(random.randrange(1000) for _ in range(3)))
             world.check()
         world.finish_all()
+        return world
     except Exception as error:
         error.add_note(f"story {story}")
         raise
