@@ -15,7 +15,7 @@ from eligo.stores.serving_sqlite import SqliteServiceStore
 from service_world import MOVES, World
 
 #: how many moves, for those who have time
-STEPS = int(os.environ.get("ELIGO_MACHINE_STEPS", "12000"))
+STEPS = int(os.environ.get("ELIGO_MACHINE_STEPS", "6000"))
 EPISODE = 200
 number = st.integers(0, 999)
 
@@ -47,7 +47,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
 
 TestService = ServiceMachine.TestCase
-TestService.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestService.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 
 
 @pytest.mark.parametrize("seed", range(max(1, STEPS // EPISODE // 100)))

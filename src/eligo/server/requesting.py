@@ -1,7 +1,7 @@
 """Requests: who asks is answered as soon as something is ready for it."""
 
 import secrets
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Literal
 
@@ -73,11 +73,11 @@ class Requests:
 
     def _queue(self, ticket: Ticket) -> None:
         """A request waits; one that waits under the same key gets nothing: its client would get twice as much."""
-        older = self._asked.get((ticket.client.id, ticket.key))
-        if older is not None:
+        older = self._asked.setdefault((ticket.client.id, ticket.key), ticket)
+        if older is not ticket:
             self.withdraw(older)
             self._replaced.append(older)
-        self._asked[ticket.client.id, ticket.key] = ticket
+            self._asked[ticket.client.id, ticket.key] = ticket
         self._fresh[ticket] = None
 
     def pending(self, ticket: Ticket) -> bool:
@@ -88,8 +88,9 @@ class Requests:
         """Whoever asked is gone, or has its answer."""
         self._fresh.pop(ticket, None)
         self.waiting.pop(ticket, None)
-        if self._asked.get((ticket.client.id, ticket.key)) is ticket:
-            del self._asked[ticket.client.id, ticket.key]
+        newest = self._asked.pop((ticket.client.id, ticket.key), ticket)
+        if newest is not ticket:
+            self._asked[ticket.client.id, ticket.key] = newest
 
     def serve(self, now: float) -> list[Ticket]:
         """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
@@ -146,12 +147,14 @@ class Requests:
         """Whatever a workflow has for these, all together."""
         asks: dict[int, Ticket] = {}
         queue = list[Ask]()
-        promised = Counter[str]()  # tasks, to clients with several requests
+        promised: dict[str, int] = {}  # tasks, to clients with several requests
         for ticket in tickets:
-            for ask in self._asks(served, ticket, promised[ticket.client.id]):
+            wanted = self._asks(served, ticket, promised.get(ticket.client.id, 0))
+            for ask in wanted:
                 asks[id(ask)] = ticket
-                queue.append(ask)
-                promised[ticket.client.id] += ask.size
+            queue += wanted
+            if len(tickets) > 1:
+                promised[ticket.client.id] = promised.get(ticket.client.id, 0) + sum(ask.size for ask in wanted)
         for grant in served.hand_out(queue):
             ticket = asks[id(grant.ask)]
             terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), self.books.wall)
