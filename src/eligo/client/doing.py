@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from eligo.client.assigned import Assigned
@@ -130,41 +130,36 @@ class GrantRun:
         return [finished.result]
 
     def _settled(self, scratch: Scratch, broken: bool) -> list[Delivery]:
-        """The results that may be delivered together: nobody waits for a file that is only here.
+        """The results that may be delivered: whoever reads a file that is only here is delivered with whoever made it.
 
-        Where the grant is *broken*, such files are added to the outputs.
+        They go in order: the server takes nothing before what it needs. Where the grant is *broken*, files that somebody
+        waits for are added to the outputs.
         """
-        whole = len(self._held) if broken else self._whole()
-        settled, self._held = self._held[:whole], self._held[whole:]
+        together = len(self._held) if broken else self._together()
+        held, self._held = self._held[:together], self._held[together:]
         ready = list[Delivery]()
-        for finished in settled:
-            ready += self._told(self._opened(finished, self._waited_for(finished, self._held), scratch))
+        ours = {
+            lease for lease in self._done if not self._means.leases.gone(lease)
+        }  # what is another's is not delivered
+        for finished in held:
+            waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
+            ready += self._told(self._opened(finished, waited_for, scratch))
         return ready
 
-    def _whole(self) -> int:
-        """How many results, from the first on, have their readers among them.
+    def _together(self) -> int:
+        """How many of the results that are held can be delivered at once, the first first."""
+        place = {finished.task.lease: i for i, finished in enumerate(self._held)}
+        found = last = 0
+        for i, finished in enumerate(self._held):
+            readers = set().union(*(self._readers(finished.task, name) for name in finished.inside))
+            last = max([last, i, *(place.get(lease, len(self._tasks)) for lease in readers)])
+            found = i + 1 if last == i else found
+        return found
 
-        The server takes a task without a file that it made only together with whoever read that, and nothing before what
-        it needs.
-        """
-        whole: int = len(self._held)
-        short: int | None = 0
-        while short is not None:
-            rest = self._held[whole:]
-            short = next((i for i, one in enumerate(self._held[:whole]) if self._waited_for(one, rest)), None)
-            whole = whole if short is None else short
-        return whole
-
-    def _waited_for(self, finished: _Finished, kept: Sequence[_Finished]) -> list[str]:
-        """The inside files of a task that somebody reads whose result does not go with it."""
-        away = {other.task.lease for other in kept}
-        return [name for name in finished.inside if not self._read_by_all(finished.task, name, away)]
-
-    def _read_by_all(self, task: Assigned, name: str, away: set[str]) -> bool:
-        """Whether all that read a file are done and delivered: those that say so, or all later ones where none does."""
+    def _readers(self, task: Assigned, name: str) -> set[str]:
+        """The leases of those who read a file: those that say so, or all later ones where none does."""
         later = self._tasks[self._tasks.index(task) + 1 :]
-        readers = [other.lease for other in later if name in other.reads()] or [other.lease for other in later]
-        return all(one in self._done and one not in away and not self._means.leases.gone(one) for one in readers)
+        return {other.lease for other in [other for other in later if name in other.reads()] or later}
 
     def _opened(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
         """A result with some of its inside files among the outputs, if they are still what the task has made."""
