@@ -1,0 +1,51 @@
+"""Faults of every kind on a server, in short; tests/faults/test_server_kills.py has the long forms. `-s` prints the table."""
+
+from pathlib import Path
+
+import fault_scenarios as play
+from fault_scenarios import Size
+from server_faults import tell
+
+
+def test_kills(tmp_path: Path) -> None:
+    tell(play.kills(tmp_path, Size(tasks=400, clients=20, wide=40, nap=0.15, kills=4, workers=1), (0.1, 0.8)))
+
+
+def test_kills_while_it_comes_back(tmp_path: Path) -> None:
+    tell(play.kills(tmp_path, Size(tasks=60, clients=6, wide=20, nap=0.1, kills=1, seed=2), (0.1, 0.3), nested=3))
+
+
+def test_lost_calls(tmp_path: Path) -> None:
+    tell(play.losses(tmp_path, Size(tasks=200, clients=10, wide=40), 0.25))
+
+
+def test_dying_clients(tmp_path: Path) -> None:
+    tell(play.deaths(tmp_path, Size(tasks=60, clients=6, wide=30), 0.2))
+
+
+def test_sleeping_clients(tmp_path: Path) -> None:
+    tell(play.sleepers(tmp_path, 8))
+
+
+def test_a_client_that_hangs(tmp_path: Path) -> None:
+    tell(play.hanging(tmp_path))
+
+
+def test_half_a_fat_task(tmp_path: Path) -> None:
+    tell(play.half_way(tmp_path))
+
+
+def test_a_black_hole(tmp_path: Path) -> None:
+    tell(play.black_hole(tmp_path, 150))
+
+
+def test_a_poisonous_task(tmp_path: Path) -> None:
+    tell(play.poison(tmp_path))
+
+
+def test_liars(tmp_path: Path) -> None:
+    tell(play.liars(tmp_path, 120))
+
+
+def test_duplicates_and_conflicts(tmp_path: Path) -> None:
+    tell(play.duplicates(tmp_path))
