@@ -273,12 +273,12 @@ def half_way(folder: Path) -> Line:
 
     def does(task: str) -> Mapping[str, Any] | None:
         done["tasks"] += 1
-        return {} if done["tasks"] <= 4 else None
+        return {} if done["tasks"] <= 6 else None
 
     async def play(server: ServerProcess, over: asyncio.Event) -> None:
         (first,) = light(1, server.address, ledger, size=8, does=does)
         await first.enrol()
-        await first.work(over.is_set)  # quota 4 at first: two grants
+        await first.work(over.is_set)  # a grant of four tasks, then one of eight
         assert await working(light(2, server.address, ledger, seed=2), over, 60)
 
     with ServerProcess(folder, "--lease", "0.5", "-q") as server:

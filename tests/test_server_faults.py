@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import fault_scenarios as play
+import hardship_scenarios as hard
 from fault_scenarios import Size
 from server_faults import tell
 
@@ -49,3 +50,31 @@ def test_liars(tmp_path: Path) -> None:
 
 def test_duplicates_and_conflicts(tmp_path: Path) -> None:
     tell(play.duplicates(tmp_path))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    tell(hard.full_disk(tmp_path, Size(tasks=300, clients=8, wide=50, nap=0.05), 0.5))
+
+
+def test_a_locked_store(tmp_path: Path) -> None:
+    tell(hard.locked_store(tmp_path, Size(tasks=200, clients=8, wide=50, nap=0.05), 1.0))
+
+
+def test_a_torn_store(tmp_path: Path) -> None:
+    tell(hard.torn_store(tmp_path, Size(tasks=100, clients=8, wide=50), 30))
+
+
+def test_a_second_server(tmp_path: Path) -> None:
+    tell(hard.second_server(tmp_path))
+
+
+def test_clocks(tmp_path: Path) -> None:
+    tell(hard.clocks(tmp_path, Size(tasks=200, clients=8, wide=50, nap=0.1)))
+
+
+def test_a_herd(tmp_path: Path) -> None:
+    tell(hard.herd(tmp_path, 200))
+
+
+def test_drains(tmp_path: Path) -> None:
+    tell(hard.drains(tmp_path))
