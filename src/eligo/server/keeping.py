@@ -19,15 +19,20 @@ Waiter = asyncio.Future[None]
 
 
 class Keeper:
-    """Keeps changes in groups. *take* gives what is to be kept now; *seen* is told how long a group of how many took."""
+    """Keeps changes in groups.
+
+    *take* gives what is to be kept now; *seen* is told how long a group of how many took; *broken* that something can never
+    be kept: the server must end, and begin again from what is kept.
+    """
 
     def __init__(
         self,
         store: ServiceStore,
         take: Callable[[], Changes | None],
         seen: Callable[[float, int], None] = lambda seconds, size: None,
+        broken: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
-        self.store, self._take, self._seen = store, take, seen
+        self.store, self._take, self._seen, self._broken = store, take, seen, broken
         #: why nothing can be kept just now
         self.trouble: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -54,11 +59,17 @@ class Keeper:
         self._planned = False
         if self._writing:
             return
+        if self._stuck is not None:
+            self._write(self._stuck, [])
+            return
         waiters, self._waiters = self._waiters, []
-        changes = self._stuck if self._stuck is not None else self._take()
+        changes = self._take()
         if changes is None:
             _wake(waiters)
             return
+        self._write(changes, waiters)
+
+    def _write(self, changes: Changes, waiters: list[Waiter]) -> None:
         self._writing = True
         began = perf_counter()
         writing = self._loop.run_in_executor(self._thread, self.store.commit, [changes])
@@ -73,7 +84,7 @@ class Keeper:
             self._stuck = self.trouble = None
             self._seen(perf_counter() - began, len(waiters))
             _wake(waiters)
-            if self._waiters or self.trouble is not None:
+            if self._waiters:
                 self._begin()
             return
         self._fail(error, changes, waiters)
@@ -88,7 +99,10 @@ class Keeper:
                 waiter.set_exception(
                     RefusedError(503, "what the server must not forget cannot be written now", after=AGAIN)
                 )
-        self._loop.call_later(AGAIN, self._begin)
+        if isinstance(error, OSError):
+            self._loop.call_later(AGAIN, self._begin)
+        else:
+            self._broken(error)
 
     async def close(self) -> None:
         """Keep what is left, as far as that can be done."""
