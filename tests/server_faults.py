@@ -92,7 +92,7 @@ class ServerProcess:
         """Start, without waiting until it serves."""
         command = [*self.before, *COMMAND, "serve", "--store", str(self.store), "--port", str(self.port), *self.options]
         with open(self.folder / "server.log", "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment, cwd=self.folder)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
 
     def start(self) -> float:
         """Start; the seconds until it answers."""
@@ -267,7 +267,7 @@ def worker(server: ServerProcess, folder: Path, *options: str) -> Iterator["subp
     folder.mkdir(exist_ok=True)
     command = [*COMMAND, "work", server.url, "--folder", str(folder), "--cores", "1", *options]
     with open(folder.with_suffix(".log"), "ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+        process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         yield process
     finally:
