@@ -184,7 +184,7 @@ def clocks(folder: Path, size: Size) -> Line:
                 await asyncio.to_thread(server.start)
         assert await doing, "somebody waits for a clock"
 
-    faked = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(hand), "FAKETIME_NO_CACHE": "1",
+    faked = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(hand), "FAKETIME_CACHE_DURATION": "1",
              "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
     with ServerProcess(folder, "--lease", "10", "-q", environment=faked) as server:
         workflow = server.submit(layered(size.tasks, size.wide))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import abuse_scenarios as abuse
 import fault_scenarios as play
 import hardship_scenarios as hard
 from fault_scenarios import Size
@@ -69,7 +70,7 @@ def test_a_second_server(tmp_path: Path) -> None:
 
 
 def test_clocks(tmp_path: Path) -> None:
-    tell(hard.clocks(tmp_path, Size(tasks=200, clients=8, wide=50, nap=0.1)))
+    tell(hard.clocks(tmp_path, Size(tasks=40, clients=4, wide=20, nap=0.1)))
 
 
 def test_a_herd(tmp_path: Path) -> None:
@@ -78,3 +79,27 @@ def test_a_herd(tmp_path: Path) -> None:
 
 def test_drains(tmp_path: Path) -> None:
     tell(hard.drains(tmp_path))
+
+
+def test_drips(tmp_path: Path) -> None:
+    tell(abuse.drips(tmp_path, 200, 1.0, wait=False))
+
+
+def test_bodies(tmp_path: Path) -> None:
+    tell(abuse.bodies(tmp_path))
+
+
+def test_malformed_requests(tmp_path: Path) -> None:
+    tell(abuse.malformed(tmp_path, 1500))
+
+
+def test_strict_json(tmp_path: Path) -> None:
+    tell(abuse.strict_json(tmp_path))
+
+
+def test_bombs(tmp_path: Path) -> None:
+    tell(abuse.bombs(tmp_path))
+
+
+def test_hostile_names(tmp_path: Path) -> None:
+    tell(abuse.names(tmp_path))
