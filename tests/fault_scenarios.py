@@ -63,7 +63,7 @@ def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 
     began, ledger, rng = time.monotonic(), Ledger(), random.Random(size.seed)
     server = ServerProcess(folder, "--lease", "30", "-q")
     with server, ExitStack() as real:
-        workflow = server.submit(layered(size.tasks, size.wide))
+        workflow = server.submit(layered(size.tasks, size.wide, run=f"sleep {size.nap}"))
         for i in range(size.workers):
             real.enter_context(worker(server, folder / f"w{i}"))
         asyncio.run(_killing(server, workflow, (size, between, nested), ledger, rng))

@@ -93,7 +93,7 @@ class Books:
         number, _, secret = rest.partition(".")
         served = self.served.get(workflow)
         lease = served.leases.get(int(number)) if served is not None and number.isdecimal() else None
-        if lease is None or lease.client != client or not hmac.compare_digest(lease.secret, secret):
+        if lease is None or lease.client != client or not hmac.compare_digest(lease.secret.encode(), secret.encode()):
             return None
         return lease
 

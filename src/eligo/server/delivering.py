@@ -71,7 +71,7 @@ class Deliveries:
         ):
             return None
         past = self.books.recent.get((workflow, int(number))) or self.recall(workflow, int(number))
-        if past is None or past.client != client or not hmac.compare_digest(past.secret, secret):
+        if past is None or past.client != client or not hmac.compare_digest(past.secret.encode(), secret.encode()):
             return None
         return past
 
