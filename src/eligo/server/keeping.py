@@ -72,7 +72,13 @@ class Keeper:
     def _write(self, changes: Changes, waiters: list[Waiter]) -> None:
         self._writing = True
         began = perf_counter()
-        writing = self._loop.run_in_executor(self._thread, self.store.commit, [changes])
+        try:
+            self.store.prepare([changes])
+        except Exception as error:  # whatever it is: those who wait must hear of it
+            self._writing = False
+            self._fail(error, changes, waiters)
+            return
+        writing = self._loop.run_in_executor(self._thread, self.store.finish)
         writing.add_done_callback(lambda done: self._end(done, changes, waiters, began))
 
     def _end(self, done: asyncio.Future[None], changes: Changes, waiters: list[Waiter], began: float) -> None:
