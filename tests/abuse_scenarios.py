@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from fault_scenarios import ended
 from light_clients import Ledger, percentile, read_message, working
-from server_faults import Line, Reply, ServerProcess, layered, light, watching
+from server_faults import Line, Reply, ServerProcess, layered, light, line, watching
 
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 MEGABYTE = 2**20
@@ -71,7 +70,8 @@ def drips(folder: Path, number: int, seconds: float, wait: bool) -> Line:
     one, two = percentile(before.took), percentile(during.took)
     said = f"99 % of honest calls within {one * 1000:.0f} ms before, {two * 1000:.0f} ms during"
     said += f"; all closed within {closed:.0f} s" if wait else ""
-    return Line("13", "connections that bring a byte a second", f"{number:,} connections", 0, 0, time.monotonic() - began, said)
+    what = ("13", "connections that bring a byte a second", f"{number:,} connections")
+    return line(what, began, said)
 
 
 async def _drip(address: tuple[str, int], head: bool) -> None:
@@ -99,7 +99,10 @@ def bodies(folder: Path, size: int = 2**30) -> Line:
         before = server.memory()
         for path in ("/v1/deliver", "/v1/workflows", "/v1/clients"):
             told = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\n"
-            for rest, chunked in ((f"Content-Length: {size}\r\n\r\n", False), ("Transfer-Encoding: chunked\r\n\r\n", True)):
+            for rest, chunked in (
+                (f"Content-Length: {size}\r\n\r\n", False),
+                ("Transfer-Encoding: chunked\r\n\r\n", True),
+            ):
                 code, bytes_sent = asyncio.run(_pour(server.address, (told + rest).encode(), size, chunked))
                 codes[code] += 1
                 sent = max(sent, bytes_sent)
@@ -110,8 +113,8 @@ def bodies(folder: Path, size: int = 2**30) -> Line:
         assert server.answers()
     assert set(codes) <= {413, 415}, codes
     said = f"413 (415 where compressed), at most {sent / MEGABYTE:.0f} MiB taken, memory grew by {grown / MEGABYTE:.0f} MiB"
-    return Line("14", "bodies that are too large, endless, compressed", f"{size / MEGABYTE:,.0f} MiB each", 0, 0,
-                time.monotonic() - began, said)  # fmt: skip
+    what = ("14", "bodies that are too large, endless, compressed", f"{size / MEGABYTE:,.0f} MiB each")
+    return line(what, began, said)
 
 
 async def _pour(address: tuple[str, int], head: bytes, size: int, chunked: bool) -> tuple[int, int]:
@@ -161,14 +164,23 @@ def malformed(folder: Path, number: int, seed: int = 1) -> Line:
         asyncio.run(play(server, workflow))
         refused_soundly(server, codes + ledger.codes)
         assert server.answers()
-    told = ", ".join(f"{count:,} × {code or 'closed'}" for code, count in sorted(codes.items()) if count > number // 200)
-    return Line("15", f"mutated requests over plain sockets, seed {seed}", f"{number:,} requests", 0, 0,
-                time.monotonic() - began, f"no 5xx, no hang; {told}")  # fmt: skip
+    told = ", ".join(
+        f"{count:,} × {code or 'closed'}" for code, count in sorted(codes.items()) if count > number // 200
+    )
+    what = ("15", f"mutated requests over plain sockets, seed {seed}", f"{number:,} requests")
+    return line(what, began, f"no 5xx, no hang; {told}")
 
 
 def _requests(client: str, workflow: str, lease: str) -> list[bytes]:
     """One good request of each kind."""
-    result = {"lease": lease, "outcome": "done", "seconds": 1.5, "code": 0, "tail": "é\n", "outputs": {"a": {"sha256": "0" * 64, "size": 3}}}
+    result = {
+        "lease": lease,
+        "outcome": "done",
+        "seconds": 1.5,
+        "code": 0,
+        "tail": "é\n",
+        "outputs": {"a": {"sha256": "0" * 64, "size": 3}},
+    }
     posts = {
         "/v1/clients": {"name": "x", "cores": 4, "version": "1"}, "/v1/request": {"count": 1, "size": 2, "wait": 0.0},
         "/v1/renew": {"leases": [lease, "w-1.2.3"]}, "/v1/deliver": {"results": [result], "ask": {"count": 1}},
@@ -183,14 +195,16 @@ def _requests(client: str, workflow: str, lease: str) -> list[bytes]:
     found = [f"GET {path} HTTP/1.1\r\n{common}\r\n".encode() for path in gets]
     for path, words in posts.items():
         body = json.dumps(words, ensure_ascii=False).encode()
-        head = f"POST {path} HTTP/1.1\r\n{common}Idempotency-Key: {secrets.token_hex(4)}\r\nContent-Length: {len(body)}\r\n\r\n"
+        key = f"Idempotency-Key: {secrets.token_hex(4)}\r\n"
+        head = f"POST {path} HTTP/1.1\r\n{common}{key}Content-Length: {len(body)}\r\n\r\n"
         found.append(head.encode() + body)
     put = f"PUT /v1/files/{'0' * 64} HTTP/1.1\r\n{common}Content-Range: bytes 0-2/3\r\nContent-Length: 3\r\n\r\nabc"
     return [*found, put.encode()]
 
 
-PIECES = (b"\r\n", b"\x00", b"\xff\xfe", b"-1", b"9" * 400, b"1e999", b"NaN", b"[" * 500, b"{" * 500, b'"', b"%00", b"../" * 5,
-          b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n", "٣".encode(), b"null", b"\\ud800", b"\\u0000", "é".encode() * 3)  # fmt: skip
+PIECES = (b"\r\n", b"\x00", b"\xff\xfe", b"-1", b"9" * 400, b"1e999", b"NaN", b"[" * 500, b"{" * 500, b'"', b"%00",
+          b"../" * 5, b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n", "٣".encode(),
+          b"null", b"\\ud800", b"\\u0000", "é".encode() * 3)  # fmt: skip
 
 
 def mutated(request: bytes, rng: random.Random) -> bytes:
@@ -235,12 +249,15 @@ def described(folder: Path, examples: int, seconds: float) -> Line:
     """Schemathesis plays what the API's own description allows, and what it forbids."""
     found = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
     if found is None:
-        pytest.skip('THE DESCRIPTION OF THE API WAS NOT PLAYED: there is no schemathesis here: pip install "schemathesis>=4"')
+        pytest.skip(
+            'THE DESCRIPTION OF THE API WAS NOT PLAYED: there is no schemathesis here: pip install "schemathesis>=4"'
+        )
     began = time.monotonic()
     with ServerProcess(folder, "-q") as server:
         server.submit(layered(1000, 100))
         client = server.call("POST", "/v1/clients", {"name": "st"}).words["client"]
-        command = [found, "run", f"{server.url}/v1/openapi.json", "-H", f"Eligo-Client: {client}", "--max-examples", str(examples),
+        command = [found, "run", f"{server.url}/v1/openapi.json", "-H", f"Eligo-Client: {client}",
+                   "--max-examples", str(examples),
                    "--checks", "not_a_server_error", "--seed", "1", "--request-timeout", "65", "--workers", "4",
                    "--phases", "examples,coverage,fuzzing", "--no-color"]  # fmt: skip
         try:
@@ -252,8 +269,8 @@ def described(folder: Path, examples: int, seconds: float) -> Line:
         refused_soundly(server, Counter())
         assert server.answers()
     cases = re.search(r"([\d,]+) generated", out)
-    return Line("15", "schemathesis on /v1/openapi.json", f"{cases[1] if cases else 'some'} cases", 0, 0,
-                time.monotonic() - began, "no server error, no traceback")  # fmt: skip
+    what = ("15", "schemathesis on /v1/openapi.json", f"{cases[1] if cases else 'some'} cases")
+    return line(what, began, "no server error, no traceback")
 
 
 def strict_json(folder: Path) -> Line:
@@ -273,11 +290,12 @@ def strict_json(folder: Path) -> Line:
     }  # fmt: skip
     with ServerProcess(folder, "-q") as server:
         who = {"Eligo-Client": server.call("POST", "/v1/clients", {"name": "x"}).words["client"]}
-        for what, body in bad.items():
-            answers[what] = server.call("POST", "/v1/deliver", body, who).status
+        for case, body in bad.items():
+            answers[case] = server.call("POST", "/v1/deliver", body, who).status
         refused_soundly(server, Counter(answers.values()))
-    assert {what: code for what, code in answers.items() if code != 400} == {}
-    return Line("16", "JSON: " + ", ".join(bad), f"{len(bad)} bodies", 0, 0, time.monotonic() - began, "each refused with 400")
+    assert {case: code for case, code in answers.items() if code != 400} == {}
+    what = ("16", "JSON: " + ", ".join(bad), f"{len(bad)} bodies")
+    return line(what, began, "each refused with 400")
 
 
 # Workflows of strangers
@@ -287,11 +305,16 @@ def bombs(folder: Path) -> Line:
     """Workflows that grow when they are read, or make no sense."""
     began = time.monotonic()
     lol = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
-    alias = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 10))
+    alias = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 10)
+    )
     cycle = {"tasks": [{"name": "a", "run": "x", "after": ["b"]}, {"name": "b", "run": "x", "after": ["a"]}]}
     flows = {
         "XML bomb": ("dax", f'<!DOCTYPE adag [<!ENTITY l0 "lol">{lol}]><adag><job id="a" name="&l9;"/></adag>'),
-        "XML from a file": ("dax", '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><adag><job id="a" name="&x;"/></adag>'),
+        "XML from a file": (
+            "dax",
+            '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><adag><job id="a" name="&x;"/></adag>',
+        ),
         "YAML bomb": ("yaml", alias + "tasks: *a9\n"),
         "YAML object": ("yaml", "tasks: !!python/object/apply:os.system ['true']\n"),
         "JSON depth": ("json", '{"tasks": ' + "[" * 100_000 + "]" * 100_000 + "}"),
@@ -302,22 +325,23 @@ def bombs(folder: Path) -> Line:
     slowest, sentences = 0.0, dict[str, str]()
     with ServerProcess(folder, "-q") as server:
         before = server.memory()
-        for what, (format, text) in flows.items():
+        for case, (format, text) in flows.items():
             sent = time.monotonic()
             reply = server.call("POST", f"/v1/workflows?format={format}", text.encode())
             slowest = max(slowest, time.monotonic() - sent)
-            assert reply.status in {400, 422}, (what, reply)
-            sentences[what] = reply.words["error"]
+            assert reply.status in {400, 422}, (case, reply)
+            sentences[case] = reply.words["error"]
         grown = server.memory() - before
         refused_soundly(server, Counter())
     assert slowest < 2.0
     assert grown < 100 * MEGABYTE
     assert "a" in sentences["cycle"]
-    return Line("24, 27", f"workflows submitted: {', '.join(flows)}", f"{len(flows)} files", 0, 0, time.monotonic() - began,
-                f"each refused, at most {slowest:.2f} s, memory grew by {grown / MEGABYTE:.0f} MiB")  # fmt: skip
+    what = ("24, 27", f"workflows submitted: {', '.join(flows)}", f"{len(flows)} files")
+    return line(what, began, f"each refused, at most {slowest:.2f} s, memory grew by {grown / MEGABYTE:.0f} MiB")
 
 
-HOSTILE = ("../../evil", "/tmp/eligo-evil", "a/../../evil", "evil\x00x", "CON", "x" * 4096, "\u202eevil", "~/evil", "a\nb", "-rf",
+HOSTILE = ("../../evil", "/tmp/eligo-evil", "a/../../evil", "evil\x00x", "CON", "x" * 4096, "\u202eevil", "~/evil", "a\nb",
+           "-rf",
            ".", "..", "", "$(touch evil)", "`touch evil`", "a;touch evil", "a\\..\\..\\evil", "é" * 200)  # fmt: skip
 
 
@@ -328,7 +352,8 @@ def names(folder: Path, work: Sequence[str] = ("--idle-exit", "1")) -> Line:
     began, replies = time.monotonic(), dict[str, Reply]()
     with ServerProcess(folder, "-q") as server:
         for i, name in enumerate(HOSTILE):
-            for place, task in enumerate(({"name": name, "run": "true"}, {"name": "a", "run": "echo x > out", "outputs": [name]},
+            for place, task in enumerate(({"name": name, "run": "true"},
+                                          {"name": "a", "run": "echo x > out", "outputs": [name]},
                                           {"name": "a", "run": "true", "inputs": [name]})):  # fmt: skip
                 reply = server.call("POST", f"/v1/workflows?format=json&name=n{i}-{place}&retries=0", {"tasks": [task]})
                 assert reply.status in {201, 400, 422}, (name, reply)
@@ -338,11 +363,13 @@ def names(folder: Path, work: Sequence[str] = ("--idle-exit", "1")) -> Line:
         with worker(server, folder / "w", *work) as client:
             assert client.wait(60) == 0, (folder / "w.log").read_text()
         refused_soundly(server, Counter(one.status for one in replies.values()))
-    outside = [path for path in (*folder.rglob("*evil*"), *Path("/tmp").glob("*eligo-evil*")) if "scratch" not in path.parts]
+    outside = [
+        path for path in (*folder.rglob("*evil*"), *Path("/tmp").glob("*eligo-evil*")) if "scratch" not in path.parts
+    ]
     assert outside == []
     taken = sum(reply.status == 201 for reply in replies.values())
-    return Line("25, 26", "hostile names of tasks, inputs and outputs, with a real client", f"{len(replies)} workflows", 0, 0,
-                time.monotonic() - began, f"{taken} served, {len(replies) - taken} refused; nothing outside the client's folder")  # fmt: skip
+    what = ("25, 26", "hostile names of tasks, inputs and outputs, with a real client", f"{len(replies)} workflows")
+    return line(what, began, f"{taken} served, {len(replies) - taken} refused; nothing outside the client's folder")
 
 
 def _provide(server: ServerProcess, words: dict[str, object], name: str) -> None:
@@ -351,5 +378,7 @@ def _provide(server: ServerProcess, words: dict[str, object], name: str) -> None
 
     hash = sha256(b"evil").hexdigest()
     assert server.call("PUT", f"/v1/files/{hash}", b"evil").status in {200, 201}
-    told = server.call("POST", f"/v1/workflows/{words['workflow']}/inputs", {"files": {name: {"sha256": hash, "size": 4}}})
+    told = server.call(
+        "POST", f"/v1/workflows/{words['workflow']}/inputs", {"files": {name: {"sha256": hash, "size": 4}}}
+    )
     assert told.status in {200, 400, 422}, told

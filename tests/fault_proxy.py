@@ -54,18 +54,21 @@ class FaultProxy:
         """Pass one request and its answer on; False where one of them is lost."""
         request = await read_message(reader)
         self.seen["requests"] += 1
-        if self.cut or self.chance.random() < self.lost:
+        if self._fails():
             self.seen["requests lost"] += 1
             return False
         await asyncio.sleep(self.chance.uniform(0, self.delay))
         answer = await self._forwarded(request, reader)
-        if self.cut or self.chance.random() < self.lost:
+        if self._fails():
             self.seen["answers lost"] += 1
             return False
         await asyncio.sleep(self.chance.uniform(0, self.delay))
         writer.write(answer)
         await writer.drain()
         return True
+
+    def _fails(self) -> bool:
+        return self.cut or self.chance.random() < self.lost
 
     async def _forwarded(self, request: tuple[Head, bytes], caller: asyncio.StreamReader) -> bytes:
         """The server's answer, over a connection of its own, which ends when the caller does."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from fault_proxy import FaultProxy
 from light_clients import Ledger, LightClient, percentile, working
-from server_faults import BACK, Line, ServerProcess, Verdict, judged, kept, layered, light, watching, worker
+from server_faults import BACK, Line, ServerProcess, Verdict, judged, kept, layered, light, line, watching, worker
 
 T = TypeVar("T")
 SECONDS = 300.0  # that a scenario may take beyond what its faults take
@@ -70,9 +70,11 @@ def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 
         verdict = ended(server, workflow, _with_real(ledger, server, workflow, size.workers))
     slow = sorted(server.starts[1:])
     late = sum(one > BACK for one in slow)
-    said = f"{server.kills - 1} kills; back in {percentile(slow, 0.5):.2f} s, at most {slow[-1]:.2f} s ({late} over {BACK:g} s)"
-    what = f"kill -9 while it comes back, {nested} nested" if nested else "kill -9 of the server at random"
-    return Line("2" if nested else "1", what, str(size), verdict.lost, verdict.repeated, time.monotonic() - began, said)
+    said = f"{server.kills - 1} kills; back in {percentile(slow, 0.5):.2f} s, at most {slow[-1]:.2f} s"
+    said += f" ({late} over {BACK:g} s)"
+    tried = f"kill -9 while it comes back, {nested} nested" if nested else "kill -9 of the server at random"
+    what = ("2" if nested else "1", tried, str(size))
+    return line(what, began, said, verdict)
 
 
 async def _killing(
@@ -116,9 +118,15 @@ def losses(folder: Path, size: Size, lost: float, cuts: int = 0, delay: float = 
         workflow = server.submit(layered(size.tasks, size.wide))
         proxy = asyncio.run(_losing(server, workflow, (size, lost, cuts, delay), ledger))
         verdict = ended(server, workflow, ledger)
-    said = f"{proxy.seen['requests']:,} calls, {proxy.seen['requests lost']:,} requests and {proxy.seen['answers lost']:,} answers lost"
-    what = f"requests and answers lost, p = {lost:g}" if lost else f"cut off {cuts} times, calls held back up to {delay:g} s"
-    return Line("7" if lost else "11", what, str(size), verdict.lost, verdict.repeated, time.monotonic() - began, said)
+    seen = proxy.seen
+    said = f"{seen['requests']:,} calls, {seen['requests lost']:,} requests and {seen['answers lost']:,} answers lost"
+    tried = (
+        f"requests and answers lost, p = {lost:g}"
+        if lost
+        else f"cut off {cuts} times, calls held back up to {delay:g} s"
+    )
+    what = ("7" if lost else "11", tried, str(size))
+    return line(what, began, said, verdict)
 
 
 async def _losing(
@@ -150,13 +158,11 @@ def deaths(folder: Path, size: Size, share: float) -> Line:
         died = asyncio.run(_dying(server, workflow, size, (share, rng, ledger)))
         verdict = ended(server, workflow, ledger)
     said = f"{died} died with a task; all came back after its lease"
-    return Line("3", f"clients die with {share:.0%} of what they get", str(size), verdict.lost, verdict.repeated,
-                time.monotonic() - began, said)  # fmt: skip
+    what = ("3", f"clients die with {share:.0%} of what they get", str(size))
+    return line(what, began, said, verdict)
 
 
-async def _dying(
-    server: ServerProcess, workflow: str, size: Size, how: tuple[float, random.Random, Ledger]
-) -> int:
+async def _dying(server: ServerProcess, workflow: str, size: Size, how: tuple[float, random.Random, Ledger]) -> int:
     share, rng, ledger = how
     died = 0
 
@@ -199,9 +205,9 @@ def real_deaths(folder: Path, tasks: int, rounds: int) -> Line:
         told = server.finish(workflow, 120)
         verdict = ended(server, workflow, _with_real(Ledger(), server, workflow, 1))
     assert told["counts"]["done"] == tasks
-    said = f"{rounds // 2} killed, {rounds - rounds // 2} stopped beyond their lease and continued; {told['lost']} leases lost"
-    return Line("3, 5", "`eligo work` killed, and stopped (SIGSTOP)", f"{tasks} tasks, 5 real clients", verdict.lost,
-                verdict.repeated, time.monotonic() - began, said)  # fmt: skip
+    said = f"{rounds // 2} killed, {rounds - rounds // 2} stopped and continued; {told['lost']} leases lost"
+    what = ("3, 5", "`eligo work` killed, and stopped (SIGSTOP)", f"{tasks} tasks, 5 real clients")
+    return line(what, began, said, verdict)
 
 
 def sleepers(folder: Path, tasks: int) -> Line:
@@ -215,8 +221,8 @@ def sleepers(folder: Path, tasks: int) -> Line:
     assert found["accepted"] == tasks
     assert found["duplicate"] > 0
     said = f"{found['accepted']} late results accepted or others' kept, {found['duplicate']} duplicates"
-    return Line("5", "clients asleep beyond their lease deliver late", f"{tasks} tasks, 8 clients", verdict.lost,
-                verdict.repeated, time.monotonic() - began, said)  # fmt: skip
+    what = ("5", "clients asleep beyond their lease deliver late", f"{tasks} tasks, 8 clients")
+    return line(what, began, said, verdict)
 
 
 async def _sleeping(server: ServerProcess, workflow: str, tasks: int, ledger: Ledger) -> None:
@@ -245,8 +251,8 @@ def hanging(folder: Path) -> Line:
         workflow = server.submit(layered(40, 40), "copies=2&files=false&policy=fifo")
         asyncio.run(_hanging(server, workflow, ledger))
         verdict = ended(server, workflow, ledger, spare=1)
-    return Line("4", "a client that hangs but renews", "40 tasks, 5 clients", verdict.lost, verdict.repeated,
-                time.monotonic() - began, "its task was copied to another client")  # fmt: skip
+    what = ("4", "a client that hangs but renews", "40 tasks, 5 clients")
+    return line(what, began, "its task was copied to another client", verdict)
 
 
 async def _hanging(server: ServerProcess, workflow: str, ledger: Ledger) -> None:
@@ -287,8 +293,8 @@ def half_way(folder: Path) -> Line:
         asyncio.run(watched(server, workflow, play))
         verdict = ended(server, workflow, ledger)
     assert verdict.repeated <= 1
-    return Line("34", "a client dies half way through a fat task", "20 tasks in a chain, 3 clients", verdict.lost,
-                verdict.repeated, time.monotonic() - began, "members delivered stay done, the rest came back")  # fmt: skip
+    what = ("34", "a client dies half way through a fat task", "20 tasks in a chain, 3 clients")
+    return line(what, began, "members delivered stay done, the rest came back", verdict)
 
 
 # Clients fail or lie
@@ -310,19 +316,21 @@ def black_hole(folder: Path, tasks: int) -> Line:
         failures = asyncio.run(watched(server, workflow, play))
         verdict = ended(server, workflow, ledger)
     assert failures <= 5
-    return Line("29", "a client that fails everything at once", f"{tasks} tasks, 9 clients", verdict.lost,
-                verdict.repeated, time.monotonic() - began, f"{failures} tasks failed with it, then it was paused")  # fmt: skip
+    what = ("29", "a client that fails everything at once", f"{tasks} tasks, 9 clients")
+    return line(what, began, f"{failures} tasks failed with it, then it was paused", verdict)
 
 
 def poison(folder: Path) -> Line:
     """A task with which every client vanishes is set aside, its descendants are futile, all else is done."""
     began, ledger = time.monotonic(), Ledger()
 
+    def deadly(task: str) -> Mapping[str, Any] | None:
+        return None if task == "t5" else {}
+
     async def play(server: ServerProcess, over: asyncio.Event) -> None:
         async def place(number: int) -> None:
             while not over.is_set():
-                does = {"t5": None}
-                client = LightClient(server.address, ledger, random.Random(number), does=lambda t: does.get(t, {}))
+                client = LightClient(server.address, ledger, random.Random(number), does=deadly)
                 await client.work(over.is_set)
 
         async with asyncio.timeout(90):
@@ -333,10 +341,15 @@ def poison(folder: Path) -> Line:
         workflow = server.submit(tasks)
         asyncio.run(watched(server, workflow, play))
         told = server.state(workflow)
-    assert (told["state"], told["counts"]["done"], told["counts"]["failed"], told["counts"]["futile"]) == ("failed", 15, 1, 4)
+    assert (told["state"], told["counts"]["done"], told["counts"]["failed"], told["counts"]["futile"]) == (
+        "failed",
+        15,
+        1,
+        4,
+    )
     why = told["failures"][0]["cause"]
-    return Line("28", "a task that kills each of its clients", "20 tasks, 2 clients at a time", 0,
-                ledger.executed["t5"] - 1, time.monotonic() - began, f"set aside: {why}; 4 futile, 15 done")  # fmt: skip
+    what = ("28", "a task that kills each of its clients", "20 tasks, 2 clients at a time")
+    return line(what, began, f"set aside: {why}; 4 futile, 15 done", Verdict(0, ledger.executed["t5"] - 1, 0))
 
 
 def liars(folder: Path, tasks: int) -> Line:
@@ -357,8 +370,8 @@ def liars(folder: Path, tasks: int) -> Line:
         verdict = ended(server, workflow, ledger)
     wrong = sum(one["answer"] == "accepted" and one["tail"] != "right" for one in attempts)
     assert wrong == 0
-    return Line("9", "2 of 20 clients bring wrong results, quorum 2", f"{tasks} tasks, 20 clients", verdict.lost,
-                verdict.repeated, time.monotonic() - began, "0 wrong results accepted")  # fmt: skip
+    what = ("9", "2 of 20 clients bring wrong results, quorum 2", f"{tasks} tasks, 20 clients")
+    return line(what, began, "0 wrong results accepted", verdict)
 
 
 def duplicates(folder: Path, times: int = 100) -> Line:
@@ -388,5 +401,5 @@ def duplicates(folder: Path, times: int = 100) -> Line:
         verdict = ended(server, workflow, ledger)
     assert answers == {"accepted": times}
     assert other == "conflict"
-    return Line("8", f"one result delivered {times} times, and another for the same task", "1 task, 2 clients",
-                verdict.lost, verdict.repeated, time.monotonic() - began, "accepted once, the other flagged as a conflict")  # fmt: skip
+    what = ("8", f"one result delivered {times} times, and another for the same task", "1 task, 2 clients")
+    return line(what, began, "accepted once, the other flagged as a conflict", verdict)

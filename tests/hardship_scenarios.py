@@ -20,9 +20,12 @@ from eligo.execution import COMPLETE, unpacked
 from fault_scenarios import Size, ended, watched
 from light_clients import Ledger, LightClient, percentile, working
 from running_cases import COMMAND
-from server_faults import Line, ServerProcess, kept, layered, light, worker
+from server_faults import Line, ServerProcess, kept, layered, light, line, worker
 
-FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
+FAKETIME = (
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+)
 DAY = 86_400
 
 
@@ -33,7 +36,9 @@ DAY = 86_400
 def small_disk(place: Path, size: str) -> Iterator[Path]:
     """A disk of few bytes; only the administrator can make one."""
     place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], check=False, capture_output=True)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], check=False, capture_output=True
+    )
     if made.returncode:
         pytest.skip(f"A FULL DISK WAS NOT TESTED: no disk can be made here: {made.stderr.decode().strip()}")
     try:
@@ -70,8 +75,8 @@ def full_disk(folder: Path, size: Size, seconds: float) -> Line:
             assert "the store can be written again" in server.log()
             verdict = ended(server, workflow, ledger)
     assert ledger.codes[503] > 0
-    return Line("19", "the store's disk is full", str(size), verdict.lost, verdict.repeated, time.monotonic() - began,
-                f"{ledger.codes[503]:,} calls told 503; went on by itself when there was room")  # fmt: skip
+    what = ("19", "the store's disk is full", str(size))
+    return line(what, began, f"{ledger.codes[503]:,} calls told 503; went on by itself when there was room", verdict)
 
 
 def locked_store(folder: Path, size: Size, seconds: float) -> Line:
@@ -93,8 +98,8 @@ def locked_store(folder: Path, size: Size, seconds: float) -> Line:
         workflow = server.submit(layered(size.tasks, size.wide))
         asyncio.run(watched(server, workflow, play))
         verdict = ended(server, workflow, ledger)
-    return Line("20", f"the store's file is locked for {seconds:g} s", str(size), verdict.lost, verdict.repeated,
-                time.monotonic() - began, f"{ledger.codes[503]:,} calls told 503, the others waited; went on by itself")  # fmt: skip
+    what = ("20", f"the store's file is locked for {seconds:g} s", str(size))
+    return line(what, began, f"{ledger.codes[503]:,} calls told 503, the others waited; went on by itself", verdict)
 
 
 def torn_store(folder: Path, size: Size, cuts: int) -> Line:
@@ -108,19 +113,19 @@ def torn_store(folder: Path, size: Size, cuts: int) -> Line:
         server.kill()
         over.set()
         doing.cancel()
+        await asyncio.gather(doing, return_exceptions=True)
 
     with ServerProcess(folder, "-q") as server:
         workflow = server.submit(layered(size.tasks, size.wide))
-        with suppress(asyncio.CancelledError):
-            asyncio.run(watched(server, workflow, play))
+        asyncio.run(watched(server, workflow, play))
     length = Path(f"{server.store}-wal").stat().st_size
     whole = _torn(server.store, length)
     assert len(whole) >= len(ledger.accepted), "acknowledged results were lost"
     for _ in range(cuts):
         found = _torn(server.store, rng.randrange(length))
         assert whole[: len(found)] == found
-    return Line("22", "the store's log cut at a random byte", f"{cuts} cuts, {length:,} bytes", 0, 0,
-                time.monotonic() - began, "each opened whole, as of an earlier moment")  # fmt: skip
+    what = ("22", "the store's log cut at a random byte", f"{cuts} cuts, {length:,} bytes")
+    return line(what, began, "each opened whole, as of an earlier moment")
 
 
 def _torn(store: Path, length: int) -> list[int]:
@@ -156,7 +161,8 @@ def second_server(folder: Path) -> Line:
         assert server.answers()
     assert second.returncode == 2
     assert "another server is at this file already" in second.stderr
-    return Line("21", "a second server on one SQLite file", "2 servers", 0, 0, time.monotonic() - began, "refused in clear words")
+    what = ("21", "a second server on one SQLite file", "2 servers")
+    return line(what, began, "refused in clear words")
 
 
 # Clocks
@@ -191,8 +197,8 @@ def clocks(folder: Path, size: Size) -> Line:
         asyncio.run(watched(server, workflow, play))
         verdict = ended(server, workflow, ledger)
     assert verdict.late == 0, "a lease was lost by a clock"
-    return Line("10", "the server's clock jumps by a day forth and back (faketime), clients tell absurd times", str(size),
-                verdict.lost, verdict.repeated, time.monotonic() - began, "no lease lost, nobody stuck")  # fmt: skip
+    what = ("10", "the server's clock jumps by a day forth and back (faketime), clients tell absurd times", str(size))
+    return line(what, began, "no lease lost, nobody stuck", verdict)
 
 
 # Many at once
@@ -232,9 +238,10 @@ def herd(folder: Path, clients: int) -> Line:
         took = asyncio.run(watched(server, workflow, play))
         verdict = ended(server, workflow, ledger)
     refused = ledger.codes[429] + ledger.codes[503]
-    said = f"all served; half within {percentile(took, 0.5):.2f} s of its return, 99 % within {percentile(took):.2f} s; {refused} told to come again"
-    return Line("12", "all clients at once after a restart", f"{clients:,} clients", verdict.lost, verdict.repeated,
-                time.monotonic() - began, said)  # fmt: skip
+    said = f"all served; half within {percentile(took, 0.5):.2f} s of its return, 99 % within {percentile(took):.2f} s"
+    said += f"; {refused} told to come again"
+    what = ("12", "all clients at once after a restart", f"{clients:,} clients")
+    return line(what, began, said, verdict)
 
 
 # Ends that are asked for
@@ -262,7 +269,8 @@ def drains(folder: Path) -> Line:
     assert answers == {"returned": 1}
     assert max(gone, back) < 10
     said = f"client gone in {gone:.1f} s, its task back; server gone in {waiting:.1f} s, who waited was answered"
-    return Line("33", "SIGTERM of `eligo work` and of the server", "2 tasks", 0, 0, time.monotonic() - began, said)
+    what = ("33", "SIGTERM of `eligo work` and of the server", "2 tasks")
+    return line(what, began, said)
 
 
 async def _drained(server: ServerProcess) -> float:

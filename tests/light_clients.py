@@ -95,7 +95,9 @@ class LightClient:
             self._writer.close()
         self._reader = self._writer = None
 
-    async def call(self, path: str, words: Mapping[str, Any], lost: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    async def call(
+        self, path: str, words: Mapping[str, Any], lost: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
         """What is answered to a POST, tried again under the same key until somebody answers."""
         body, key = json.dumps(words).encode(), secrets.token_urlsafe(16)
         while True:
@@ -167,9 +169,13 @@ class LightClient:
         self, tasks: list[dict[str, Any]], fields: Mapping[str, Any], ask: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Deliver until it is answered, and note what was."""
-        results = [{"lease": task["lease"], "outcome": "done", "seconds": self.nap, "code": 0, **fields} for task in tasks]
+        results = [
+            {"lease": task["lease"], "outcome": "done", "seconds": self.nap, "code": 0, **fields} for task in tasks
+        ]
         names = [task["task"] for task in tasks]
-        reply = await self.call("/v1/deliver", {"results": results, "ask": ask}, lambda: self.ledger.unsure.update(names))
+        reply = await self.call(
+            "/v1/deliver", {"results": results, "ask": ask}, lambda: self.ledger.unsure.update(names)
+        )
         for task, answer in zip(tasks, reply["answers"], strict=True):
             self.ledger.answered(task["lease"], answer)
         return reply

@@ -224,6 +224,14 @@ def judged(found: Kept, ledger: Ledger, spare: int = 0) -> Verdict:
     return Verdict(len(lost), sum(n - 1 for n in ledger.executed.values()), again.total())
 
 
+NOTHING = Verdict(0, 0, 0)
+
+
+def line(what: tuple[str, str, str], began: float, result: str, verdict: Verdict = NOTHING) -> Line:
+    """The line of a scenario, with its number, what is tried and its size, that began then and has ended now."""
+    return Line(*what, verdict.lost, verdict.repeated, time.monotonic() - began, result)
+
+
 def layered(tasks: int, wide: int, seed: int = 7, run: str = "true") -> list[dict[str, Any]]:
     """Tasks in layers, each below one or two of the layer above."""
     rng = random.Random(seed)

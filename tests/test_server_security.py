@@ -51,8 +51,9 @@ def ask(server: ServerProcess, who: Mapping[str, str], key: str = "") -> Reply:
 
 def test_without_a_token(server: ServerProcess) -> None:
     for method, path in (("GET", "/v1/workflows"), ("GET", "/metrics"), ("POST", "/v1/request"), ("POST", "/v1/workflows"),
-                         ("GET", f"/v1/files/{'0' * 64}"), ("PUT", f"/v1/files/{'0' * 64}"), ("HEAD", f"/v1/files/{'0' * 64}"),
-                         ("POST", "/v1/tokens"), ("POST", "/v1/clients/c-1/approve")):  # fmt: skip
+                         ("GET", f"/v1/files/{'0' * 64}"), ("PUT", f"/v1/files/{'0' * 64}"),
+                         ("HEAD", f"/v1/files/{'0' * 64}"), ("POST", "/v1/tokens"),
+                         ("POST", "/v1/clients/c-1/approve")):  # fmt: skip
         assert server.call(method, path, b"" if method != "GET" else None).status == 401, path
     for wrong in ("Bearer nonsense", "Basic YTpi", "Bearer", "Bearer " + "x" * 5000, "bearer \xff"):
         assert server.get("/v1/workflows", Authorization=wrong).status == 401
@@ -129,8 +130,8 @@ def test_a_replayed_request(server: ServerProcess, admin: dict[str, str]) -> Non
 
 
 def test_pages_of_other_sites(server: ServerProcess, admin: dict[str, str]) -> None:
-    for method, path in (("POST", "/v1/workflows"), ("GET", "/v1/workflows"), ("DELETE", "/v1/workflows"), ("PUT", "/v1/files/x"),
-                         ("OPTIONS", "/v1/workflows"), ("GET", "/health")):  # fmt: skip
+    for method, path in (("POST", "/v1/workflows"), ("GET", "/v1/workflows"), ("DELETE", "/v1/workflows"),
+                         ("PUT", "/v1/files/x"), ("OPTIONS", "/v1/workflows"), ("GET", "/health")):  # fmt: skip
         for page in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
             reply = server.call(method, path, b"", {**admin, **page})
             assert reply.status == 403, (method, path, page)
@@ -140,7 +141,14 @@ def test_pages_of_other_sites(server: ServerProcess, admin: dict[str, str]) -> N
 
 def test_another_name_for_the_server(server: ServerProcess, admin: dict[str, str]) -> None:
     """As by a name of a stranger's that points here."""
-    for host in ("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost@evil"):
+    for host in (
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost@evil",
+    ):
         assert server.call("GET", "/v1/workflows", headers={**admin, "Host": host}).status in {400, 421}, host
     assert server.get("/v1/workflows", **admin, Host=f"LOCALHOST:{server.port}").status == 200
 
@@ -163,8 +171,8 @@ def test_enrolling_waits_for_approval(server: ServerProcess, admin: dict[str, st
 
 def test_file_names_that_lead_elsewhere(server: ServerProcess, admin: dict[str, str]) -> None:
     (server.folder / "secret").write_text("secret")
-    for name in ("../secret", "..%2fsecret", "%2e%2e/secret", "/etc/passwd", "%2fetc%2fpasswd", "served.db", "0" * 63, "Z" * 64,
-                 f"{'0' * 64}/../../../secret", "..\\secret", "%00", "A" * 64):  # fmt: skip
+    for name in ("../secret", "..%2fsecret", "%2e%2e/secret", "/etc/passwd", "%2fetc%2fpasswd", "served.db", "0" * 63,
+                 "Z" * 64, f"{'0' * 64}/../../../secret", "..\\secret", "%00", "A" * 64):  # fmt: skip
         for method in ("GET", "HEAD", "PUT"):
             reply = server.call(method, f"/v1/files/{name}", b"x" if method == "PUT" else None, admin)
             assert 400 <= reply.status < 500, (method, name, reply.status)
@@ -198,7 +206,9 @@ def test_a_clients_trust(tmp_path: Path) -> None:
             assert process.wait(60) == 0
         told = {one["name"][:2]: one for one in server.get("/v1/workflows").words["workflows"]}
     assert {name: one["state"] for name, one in told.items()} == {"n0": "failed", "n1": "failed", "n2": "done"}
-    assert {one["failures"][0]["cause"] for one in told.values() if one["failures"]} == {"not signed by anybody trusted here"}
+    assert {one["failures"][0]["cause"] for one in told.values() if one["failures"]} == {
+        "not signed by anybody trusted here"
+    }
     assert (tmp_path / "ran").read_text() == "ran\n"
 
 

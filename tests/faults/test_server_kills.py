@@ -1,4 +1,4 @@
-"""Faults of every kind on a server, at length: `make test-faults SECONDS=n` bounds the kills. Each prints its line of the table.
+"""Faults of every kind on a server, at length; `make test-faults SECONDS=n` bounds the kills. Each prints a line of a table.
 
 ELIGO_FAULT_TASKS, ELIGO_FAULT_CLIENTS and ELIGO_FAULT_KILLS say how large the first one is, ELIGO_FAULT_REQUESTS how many
 mutated requests are sent.
@@ -29,7 +29,11 @@ def test_many_kills(tmp_path: Path) -> None:
     """Tasks take as long as makes the work last over all kills, which come as often as the time allows."""
     nap = 1.2 * CLIENTS * SECONDS / TASKS
     most = max(0.3, 2 * SECONDS / KILLS - 1.5)
-    tell(play.kills(tmp_path, Size(tasks=TASKS, clients=CLIENTS, wide=500, nap=nap, kills=KILLS, workers=2), (0.05, most)))
+    tell(
+        play.kills(
+            tmp_path, Size(tasks=TASKS, clients=CLIENTS, wide=500, nap=nap, kills=KILLS, workers=2), (0.05, most)
+        )
+    )
 
 
 def test_kills_while_it_comes_back(tmp_path: Path) -> None:

@@ -25,7 +25,13 @@ from eligo.errors import EligoError
 
 TAIL = 2000  # characters
 SHAKEN = 1.0  # seconds until a client whose machine failed it goes on
-UNFIT = {errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ENOTDIR, errno.EISDIR}  # names that no other machine likes
+UNFIT = {
+    errno.ENAMETOOLONG,
+    errno.EILSEQ,
+    errno.EINVAL,
+    errno.ENOTDIR,
+    errno.EISDIR,
+}  # names that no other machine likes
 ALLOWED = ("PATH", "LANG", "TZ")  # of the client's own environment; and what begins with LC_
 USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
