@@ -58,21 +58,24 @@ async def watched(
 # The server dies
 
 
-def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 0) -> Line:
+def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 0, store: str | None = None) -> Line:
     """Kill -9 the server again and again; *nested*: each time so often while it comes back."""
     began, ledger, rng = time.monotonic(), Ledger(), random.Random(size.seed)
     server = ServerProcess(folder, "--lease", "30", "-q")
+    server.store = store or server.store
     with server, ExitStack() as real:
         workflow = server.submit(layered(size.tasks, size.wide, run=f"sleep {size.nap}"))
         for i in range(size.workers):
             real.enter_context(worker(server, folder / f"w{i}"))
         asyncio.run(_killing(server, workflow, (size, between, nested), ledger, rng))
+        server.kill()
         verdict = ended(server, workflow, _with_real(ledger, server, workflow, size.workers))
     slow = sorted(server.starts[1:])
     late = sum(one > BACK for one in slow)
     said = f"{server.kills - 1} kills; back in {percentile(slow, 0.5):.2f} s, at most {slow[-1]:.2f} s"
     said += f" ({late} over {BACK:g} s)"
     tried = f"kill -9 while it comes back, {nested} nested" if nested else "kill -9 of the server at random"
+    tried += ", on PostgreSQL" if store else ""
     what = ("2" if nested else "1", tried, str(size))
     return line(what, began, said, verdict)
 
@@ -203,6 +206,7 @@ def real_deaths(folder: Path, tasks: int, rounds: int) -> Line:
                 working[place].send_signal(signal.SIGCONT)
             time.sleep(0.3)
         told = server.finish(workflow, 120)
+        server.kill()
         verdict = ended(server, workflow, _with_real(Ledger(), server, workflow, 1))
     assert told["counts"]["done"] == tasks
     said = f"{rounds // 2} killed, {rounds - rounds // 2} stopped and continued; {told['lost']} leases lost"

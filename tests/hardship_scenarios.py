@@ -54,7 +54,7 @@ def full_disk(folder: Path, size: Size, seconds: float) -> Line:
     async def play(server: ServerProcess, over: asyncio.Event) -> None:
         doing = asyncio.ensure_future(working(light(size.clients, server.address, ledger, nap=size.nap), over, 120))
         await asyncio.sleep(1.0)
-        with suppress(OSError), open(server.store.parent / "fill", "wb", buffering=0) as file:
+        with suppress(OSError), open(Path(server.store).parent / "fill", "wb", buffering=0) as file:
             while file.write(bytes(4096)):
                 pass
         until = time.monotonic() + 20
@@ -63,7 +63,7 @@ def full_disk(folder: Path, size: Size, seconds: float) -> Line:
             await asyncio.sleep(0.1)
         await asyncio.sleep(seconds)
         assert server.state(workflow)["state"] == "running"  # it can be looked at
-        (server.store.parent / "fill").unlink()
+        (Path(server.store).parent / "fill").unlink()
         assert await doing, "it did not heal"
 
     with small_disk(folder / "small", "8m") as disk:
@@ -119,10 +119,10 @@ def torn_store(folder: Path, size: Size, cuts: int) -> Line:
         workflow = server.submit(layered(size.tasks, size.wide))
         asyncio.run(watched(server, workflow, play))
     length = Path(f"{server.store}-wal").stat().st_size
-    whole = _torn(server.store, length)
+    whole = _torn(Path(server.store), length)
     assert len(whole) >= len(ledger.accepted), "acknowledged results were lost"
     for _ in range(cuts):
-        found = _torn(server.store, rng.randrange(length))
+        found = _torn(Path(server.store), rng.randrange(length))
         assert whole[: len(found)] == found
     what = ("22", "the store's log cut at a random byte", f"{cuts} cuts, {length:,} bytes")
     return line(what, began, "each opened whole, as of an earlier moment")

@@ -13,7 +13,6 @@ import socket
 import sqlite3
 import subprocess
 import time
-from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple, Self
 
 from eligo.execution import COMPLETE, unpacked
 from eligo.server.packing import unpacked_flow
+from eligo.stores.serving_naming import service_store
 from light_clients import Ledger, LightClient
 from running_cases import COMMAND
 
@@ -65,7 +65,7 @@ class ServerProcess:
     def __init__(self, folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self.folder, self.options = folder, options
         self.environment = {**os.environ, **(environment or {})}
-        self.store = folder / "served.db"
+        self.store: str | Path = folder / "served.db"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = int(free.getsockname()[1])
         self.before: tuple[str, ...] = ()
@@ -182,21 +182,16 @@ class Kept(NamedTuple):
         return Counter(task for task, answer in self.ends.values() if answer in wanted)
 
 
-def kept(store: Path, workflow: str) -> Kept:
-    """What is kept of a workflow; the file is whole."""
-    with closing(sqlite3.connect(store)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        (document,) = database.execute("SELECT document FROM workflow WHERE id = ?", (workflow,)).fetchone()
-        names = [str(name) for name in unpacked_flow(document).dag.tasks]
-        ends = {
-            f"{workflow}.{number}.{secret}": (names[task], answer)
-            for number, secret, task, answer in database.execute(
-                "SELECT number, secret, task, answer FROM outcome WHERE workflow = ?", (workflow,)
-            )
-        }
-        moves = array("q")
-        for (packed,) in database.execute("SELECT moves FROM journal WHERE workflow = ? ORDER BY first", (workflow,)):
-            moves.frombytes(packed)
+def kept(store: str | Path, workflow: str) -> Kept:
+    """What is kept of a workflow by a server that is gone; the file is whole."""
+    if isinstance(store, Path):
+        with closing(sqlite3.connect(store)) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with closing(service_store(str(store))) as opened:
+        names = [str(name) for name in unpacked_flow(opened.document(workflow)).dag.tasks]
+        outcomes = opened.outcomes(workflow)
+        ends = {f"{workflow}.{one.number}.{one.secret}": (names[one.task], one.answer) for one in outcomes}
+        moves = opened.moves(workflow)
     return Kept(names, ends, Counter(names[v] for kind, v in unpacked(moves) if kind == COMPLETE))
 
 
