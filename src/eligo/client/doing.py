@@ -1,5 +1,6 @@
 """The tasks of one grant, one after another in one scratch folder, and what is told of each of them."""
 
+import errno
 import os
 import threading
 import time
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from eligo.client.assigned import Assigned
-from eligo.client.calling import ServerAwayError
+from eligo.client.calling import ServerAwayError, pause
 from eligo.client.delivering import Courier, Delivery
 from eligo.client.grouping import Cgroups
 from eligo.client.holding import Cores, HeldLeases
@@ -23,6 +24,14 @@ from eligo.engines.worker import Performed, run_command
 from eligo.errors import EligoError
 
 TAIL = 2000  # characters
+SHAKEN = 1.0  # seconds until a client whose machine failed it goes on
+UNFIT = {
+    errno.ENAMETOOLONG,
+    errno.EILSEQ,
+    errno.EINVAL,
+    errno.ENOTDIR,
+    errno.EISDIR,
+}  # names that no other machine likes
 ALLOWED = ("PATH", "LANG", "TZ")  # of the client's own environment; and what begins with LC_
 USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -197,7 +206,9 @@ class TaskRun:
             return self._ended("returned")
         except EligoError as error:
             return self._ended("failed", failure=str(error))
-        except OSError as error:  # of this machine, such as a full disk
+        except OSError as error:
+            if error.errno in UNFIT:
+                return self._ended("failed", failure=f"an input cannot be put in its place: {error.strerror}")
             return self._machine_fails(error)
         with self._means.cores.taken(task.cores, self._stopped) as mine:
             return self._performed() if mine else self._ended("returned")
@@ -289,7 +300,9 @@ class TaskRun:
         return ""
 
     def _machine_fails(self, error: OSError) -> _Finished:
+        """Such as by a full disk: somebody else may have it, and we do not ask for it again at once."""
         self._means.say(f"{self._task.task} is returned: {error.strerror or error}")
+        pause(SHAKEN, self._stopped)
         return self._ended("returned")
 
     def _ended(self, outcome: str, **facts: object) -> _Finished:

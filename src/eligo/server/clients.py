@@ -102,12 +102,18 @@ class Client:
         )  # fmt: skip
 
 
-def remembered(row: ClientRow, ahead: float, now: float, terms: ServerTerms) -> Client:
-    """A client as it was kept; nobody is left out for longer because the clock on the wall was set meanwhile."""
+def remembered(row: ClientRow, ahead: float, now: float) -> Client:
+    """A client as it was kept; whatever was done to the clock on the wall, it is paused for no longer than it was then.
+
+    >>> row = Client("c-1", "ann", seen=500.0).row(ahead=1000.0)
+    >>> remembered(row, -80_000.0, 600.0).room(600.0)
+    4
+    """
     known = row._asdict()
+    left = min(row.paused - row.seen, row.paused - ahead - now)
     known |= {
-        "seen": min(now, row.seen - ahead),
-        "paused": min(now + terms.longest_pause, row.paused - ahead),
+        "seen": min(row.seen - ahead, now),
+        "paused": now + max(0.0, left),
         "failures": row.failed,
         "approved": bool(row.approved),
     }

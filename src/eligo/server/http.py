@@ -1,5 +1,6 @@
 """The API: one table of addresses, each with what it takes, what it gives, and who may call it."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -119,9 +120,18 @@ class Answering:
         if self._decode is None:
             return None
         try:
-            return self._decode(body or b"{}")
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            words = self._decode(body or b"{}")
+            if body.count(b":") > 1:
+                json.loads(body, object_pairs_hook=_once_each)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RefusedError(400, f"this is not what is taken here: {error}"[:300]) from None
+        return words
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object that says two things of one name: whoever reads the other of them reads something else."""
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name is given twice in one object")
 
 
 def described(addresses: list[Address]) -> bytes:

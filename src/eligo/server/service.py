@@ -61,9 +61,7 @@ class Service:
     def restore(self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None) -> None:
         """Go on with what was kept; whoever had a task has it for a whole lease more."""
         self.books.now = now
-        self.clients.update(
-            (row.id, remembered(row, self.books.ahead, now, self.books.terms)) for row in store.clients()
-        )
+        self.clients.update((row.id, remembered(row, self.books.ahead, now)) for row in store.clients())
         for row in store.workflows() if workflows is None else workflows:
             self._submitted[row.key] = row.id
             if row.state in FINAL:

@@ -1,0 +1,105 @@
+"""Faults of every kind on a server, in short; tests/faults/test_server_kills.py has the long forms. `-s` prints the table."""
+
+from pathlib import Path
+
+import abuse_scenarios as abuse
+import fault_scenarios as play
+import hardship_scenarios as hard
+from fault_scenarios import Size
+from server_faults import tell
+
+
+def test_kills(tmp_path: Path) -> None:
+    tell(play.kills(tmp_path, Size(tasks=400, clients=20, wide=40, nap=0.15, kills=4, workers=1), (0.1, 0.8)))
+
+
+def test_kills_while_it_comes_back(tmp_path: Path) -> None:
+    tell(play.kills(tmp_path, Size(tasks=60, clients=6, wide=20, nap=0.1, kills=1, seed=2), (0.1, 0.3), nested=3))
+
+
+def test_lost_calls(tmp_path: Path) -> None:
+    tell(play.losses(tmp_path, Size(tasks=200, clients=10, wide=40), 0.25))
+
+
+def test_dying_clients(tmp_path: Path) -> None:
+    tell(play.deaths(tmp_path, Size(tasks=60, clients=6, wide=30), 0.2))
+
+
+def test_sleeping_clients(tmp_path: Path) -> None:
+    tell(play.sleepers(tmp_path, 8))
+
+
+def test_a_client_that_hangs(tmp_path: Path) -> None:
+    tell(play.hanging(tmp_path))
+
+
+def test_half_a_fat_task(tmp_path: Path) -> None:
+    tell(play.half_way(tmp_path))
+
+
+def test_a_black_hole(tmp_path: Path) -> None:
+    tell(play.black_hole(tmp_path, 150))
+
+
+def test_a_poisonous_task(tmp_path: Path) -> None:
+    tell(play.poison(tmp_path))
+
+
+def test_liars(tmp_path: Path) -> None:
+    tell(play.liars(tmp_path, 120))
+
+
+def test_duplicates_and_conflicts(tmp_path: Path) -> None:
+    tell(play.duplicates(tmp_path))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    tell(hard.full_disk(tmp_path, Size(tasks=300, clients=8, wide=50, nap=0.05), 0.5))
+
+
+def test_a_locked_store(tmp_path: Path) -> None:
+    tell(hard.locked_store(tmp_path, Size(tasks=200, clients=8, wide=50, nap=0.05), 1.0))
+
+
+def test_a_torn_store(tmp_path: Path) -> None:
+    tell(hard.torn_store(tmp_path, Size(tasks=100, clients=8, wide=50), 30))
+
+
+def test_a_second_server(tmp_path: Path) -> None:
+    tell(hard.second_server(tmp_path))
+
+
+def test_clocks(tmp_path: Path) -> None:
+    tell(hard.clocks(tmp_path, Size(tasks=40, clients=4, wide=20, nap=0.1)))
+
+
+def test_a_herd(tmp_path: Path) -> None:
+    tell(hard.herd(tmp_path, 200))
+
+
+def test_drains(tmp_path: Path) -> None:
+    tell(hard.drains(tmp_path))
+
+
+def test_drips(tmp_path: Path) -> None:
+    tell(abuse.drips(tmp_path, 200, 1.0, wait=False))
+
+
+def test_bodies(tmp_path: Path) -> None:
+    tell(abuse.bodies(tmp_path))
+
+
+def test_malformed_requests(tmp_path: Path) -> None:
+    tell(abuse.malformed(tmp_path, 1500))
+
+
+def test_strict_json(tmp_path: Path) -> None:
+    tell(abuse.strict_json(tmp_path))
+
+
+def test_bombs(tmp_path: Path) -> None:
+    tell(abuse.bombs(tmp_path))
+
+
+def test_hostile_names(tmp_path: Path) -> None:
+    tell(abuse.names(tmp_path))

@@ -1,0 +1,233 @@
+"""Who is refused, by a real server with tokens: thieves, strangers, pages of other sites; and what a real client refuses."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from running_cases import COMMAND
+from server_faults import Reply, ServerProcess, layered, worker
+
+ONE = {"tasks": [{"name": "a", "run": "echo ran >> ran.txt"}]}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """One with tokens, where new clients may ask for approval."""
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--approve", "-q") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admin(server: ServerProcess) -> dict[str, str]:
+    return bearer((server.folder / "served.token").read_text().strip())
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def token(server: ServerProcess, admin: Mapping[str, str], *scopes: str, **more: Any) -> dict[str, str]:
+    reply = server.call("POST", "/v1/tokens", {"name": more.pop("name", "x"), "scopes": list(scopes), **more}, admin)
+    assert reply.status == 201, reply
+    return bearer(reply.words["token"])
+
+
+def client(server: ServerProcess, admin: Mapping[str, str]) -> dict[str, str]:
+    """The token of a new client that is let in."""
+    told = server.call("POST", "/v1/clients", {"name": "one"}, token(server, admin, "work")).words
+    assert told["approved"]
+    return bearer(told["token"])
+
+
+def ask(server: ServerProcess, who: Mapping[str, str], key: str = "") -> Reply:
+    return server.call("POST", "/v1/request", {"count": 1}, {**who, **({"Idempotency-Key": key} if key else {})})
+
+
+def test_without_a_token(server: ServerProcess) -> None:
+    for method, path in (("GET", "/v1/workflows"), ("GET", "/metrics"), ("POST", "/v1/request"), ("POST", "/v1/workflows"),
+                         ("GET", f"/v1/files/{'0' * 64}"), ("PUT", f"/v1/files/{'0' * 64}"),
+                         ("HEAD", f"/v1/files/{'0' * 64}"), ("POST", "/v1/tokens"),
+                         ("POST", "/v1/clients/c-1/approve")):  # fmt: skip
+        assert server.call(method, path, b"" if method != "GET" else None).status == 401, path
+    for wrong in ("Bearer nonsense", "Basic YTpi", "Bearer", "Bearer " + "x" * 5000, "bearer \xff"):
+        assert server.get("/v1/workflows", Authorization=wrong).status == 401
+    assert server.get("/health").status == 200
+
+
+def test_a_stolen_token_is_worthless_once_it_is_revoked(server: ServerProcess, admin: dict[str, str]) -> None:
+    stolen = token(server, admin, "read", name="stolen")
+    assert server.get("/v1/workflows", **stolen).status == 200
+    began = time.monotonic()
+    assert server.call("POST", "/v1/tokens/revoke", {"name": "stolen"}, admin).words == {"count": 1}
+    assert server.get("/v1/workflows", **stolen).status == 401
+    assert time.monotonic() - began < 1.0
+    server.kill()
+    server.start()
+    assert server.get("/v1/workflows", **stolen).status == 401
+    assert server.get("/v1/workflows", **admin).status == 200
+
+
+def test_a_token_that_has_expired(server: ServerProcess, admin: dict[str, str]) -> None:
+    brief = token(server, admin, "read", days=1.0 / 86_400)
+    assert server.get("/v1/workflows", **brief).status == 200
+    time.sleep(1.1)
+    reply = server.get("/v1/workflows", **brief)
+    assert reply.status == 401
+    assert "expired" in reply.words["error"]
+
+
+def test_a_token_of_the_wrong_scope(server: ServerProcess, admin: dict[str, str]) -> None:
+    read, work = token(server, admin, "read"), client(server, admin)
+    assert server.call("POST", "/v1/workflows", ONE, read).status == 403
+    assert server.call("POST", "/v1/workflows", ONE, work).status == 403
+    assert server.call("POST", "/v1/tokens", {"name": "x", "scopes": ["admin"]}, work).status == 403
+    assert server.call("POST", "/v1/tokens/revoke", {"name": "operator"}, read).status == 403
+    assert ask(server, read).status == 403
+    assert server.call("PUT", f"/v1/files/{sha256(b'x').hexdigest()}", b"x", read).status == 403
+    assert server.get(f"/v1/files/{'0' * 64}", **read).status == 403
+
+
+def test_another_clients_lease(server: ServerProcess, admin: dict[str, str]) -> None:
+    """It cannot be renewed, delivered or returned by anybody else, even by one who knows it."""
+    one, two = client(server, admin), client(server, admin)
+    assert server.call("POST", "/v1/workflows?files=false&format=json", ONE, admin).status == 201
+    task = ask(server, one).words["grants"][0]["tasks"][0]
+    lease = task["lease"]
+    for outcome in ("done", "failed", "returned"):
+        words = {"results": [{"lease": lease, "outcome": outcome}]}
+        assert server.call("POST", "/v1/deliver", words, two).words["answers"] == ["refused"]
+    assert server.call("POST", "/v1/renew", {"leases": [lease]}, two).words == {"gone": [lease]}
+    guessed = [f"{lease.rpartition('.')[0]}.{secret}" for secret in ("", "0" * 16, "é" * 16, "\u0663")]
+    results = [{"lease": wrong, "outcome": "done"} for wrong in guessed]
+    assert server.call("POST", "/v1/deliver", {"results": results}, one).words["answers"] == ["refused"] * 4
+    assert server.call("POST", "/v1/renew", {"leases": guessed}, one).words == {"gone": guessed}
+    done = {"results": [{"lease": lease, "outcome": "done"}]}
+    assert server.call("POST", "/v1/deliver", done, one).words["answers"] == ["accepted"]
+    assert server.call("POST", "/v1/deliver", {"results": results}, one).words["answers"] == ["refused"] * 4
+
+
+def test_a_replayed_request(server: ServerProcess, admin: dict[str, str]) -> None:
+    """The same POST again has one effect; somebody else's key is no key to it."""
+    one, two = client(server, admin), client(server, admin)
+    flow = json.dumps({"tasks": layered(4, 4)}).encode()
+    submits = [server.call("POST", "/v1/workflows?files=false&format=json", flow, {**admin, "Idempotency-Key": "s-1"})
+               for _ in range(3)]  # fmt: skip
+    assert len({reply.words["workflow"] for reply in submits}) == 1
+    mine = [ask(server, one, "r-1").words["grants"][0]["tasks"] for _ in range(3)]
+    assert mine[0] == mine[1] == mine[2]
+    assert ask(server, two, "r-1").words["grants"][0]["tasks"] != mine[0]
+    assert server.call("POST", "/v1/request", {"count": 1}, {**one, "Idempotency-Key": "a b"}).status == 400
+    workflow = submits[0].words["workflow"]
+    counts = server.get(f"/v1/workflows/{workflow}", **admin).words["counts"]
+    assert (counts["running"], counts["ready"]) == (2, 2)
+    assert server.call("POST", f"/v1/workflows/{workflow}/cancel", {}, admin).status == 200
+
+
+def test_pages_of_other_sites(server: ServerProcess, admin: dict[str, str]) -> None:
+    for method, path in (("POST", "/v1/workflows"), ("GET", "/v1/workflows"), ("DELETE", "/v1/workflows"),
+                         ("PUT", "/v1/files/x"), ("OPTIONS", "/v1/workflows"), ("GET", "/health")):  # fmt: skip
+        for page in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+            reply = server.call(method, path, b"", {**admin, **page})
+            assert reply.status == 403, (method, path, page)
+            assert "access-control-allow-origin" not in reply.headers
+    assert server.get("/v1/workflows", **admin, Origin=server.url).status == 200
+
+
+def test_another_name_for_the_server(server: ServerProcess, admin: dict[str, str]) -> None:
+    """As by a name of a stranger's that points here."""
+    for host in (
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost@evil",
+    ):
+        assert server.call("GET", "/v1/workflows", headers={**admin, "Host": host}).status in {400, 421}, host
+    assert server.get("/v1/workflows", **admin, Host=f"LOCALHOST:{server.port}").status == 200
+
+
+def test_enrolling_waits_for_approval(server: ServerProcess, admin: dict[str, str]) -> None:
+    told = server.call("POST", "/v1/clients", {"name": "new"}).words
+    waiting = bearer(told["token"])
+    assert told["approved"] is False
+    assert ask(server, waiting).status == 403
+    assert server.call("POST", f"/v1/clients/{told['client']}/approve", {}, waiting).status == 403
+    assert server.call("POST", f"/v1/clients/{told['client']}/approve", {}, admin).status == 200
+    assert ask(server, waiting).status == 200
+    assert server.get("/v1/workflows", **waiting).status == 403
+    assert server.call("POST", f"/v1/clients/{told['client']}/revoke", {}, admin).status == 200
+    assert ask(server, waiting).status == 401
+    refused = server.call("POST", "/v1/clients", {"name": "bad"}).words
+    assert server.call("POST", f"/v1/clients/{refused['client']}/revoke", {}, admin).status == 200
+    assert ask(server, bearer(refused["token"])).status == 401
+
+
+def test_file_names_that_lead_elsewhere(server: ServerProcess, admin: dict[str, str]) -> None:
+    (server.folder / "secret").write_text("secret")
+    for name in ("../secret", "..%2fsecret", "%2e%2e/secret", "/etc/passwd", "%2fetc%2fpasswd", "served.db", "0" * 63,
+                 "Z" * 64, f"{'0' * 64}/../../../secret", "..\\secret", "%00", "A" * 64):  # fmt: skip
+        for method in ("GET", "HEAD", "PUT"):
+            reply = server.call(method, f"/v1/files/{name}", b"x" if method == "PUT" else None, admin)
+            assert 400 <= reply.status < 500, (method, name, reply.status)
+            assert b"secret" not in reply.body.replace(name.encode(), b"")
+    wrong = server.call("PUT", f"/v1/files/{'0' * 64}", b"not that", admin)
+    assert wrong.status == 422
+    assert server.get(f"/v1/files/{'0' * 64}", **admin).status == 404
+
+
+def test_nothing_secret_is_kept_or_told(server: ServerProcess, admin: dict[str, str]) -> None:
+    known = admin["Authorization"].split()[1].encode()
+    assert (server.folder / "served.token").stat().st_mode & 0o077 == 0
+    server.stop()
+    assert all(known not in path.read_bytes() for path in server.folder.glob("served.db*"))
+    assert known.decode() not in server.log()
+    server.start()
+
+
+def test_a_clients_trust(tmp_path: Path) -> None:
+    """A client that was told whom to trust runs what was signed by them, and nothing else."""
+    for name in ("owner", "stranger"):
+        subprocess.run([*COMMAND, "key", str(tmp_path / name)], check=True, capture_output=True, timeout=60)
+    flow = tmp_path / "flow.json"
+    flow.write_text(json.dumps({"tasks": [{"name": "a", "run": f"echo ran >> {tmp_path}/ran"}]}))
+    with ServerProcess(tmp_path, "-q") as server:
+        for number, sign in enumerate(([], ["--sign", "stranger"], ["--sign", "owner"])):
+            key = [*sign[:1], *(str(tmp_path / name) for name in sign[1:])]
+            command = [*COMMAND, "submit", server.url, str(flow), "--name", f"n{number}", "--retries", "0", *key]
+            subprocess.run(command, check=True, capture_output=True, timeout=60)
+        with worker(server, tmp_path / "w", "--trust", str(tmp_path / "owner.pub"), "--idle-exit", "1") as process:
+            assert process.wait(60) == 0
+        told = {one["name"][:2]: one for one in server.get("/v1/workflows").words["workflows"]}
+    assert {name: one["state"] for name, one in told.items()} == {"n0": "failed", "n1": "failed", "n2": "done"}
+    assert {one["failures"][0]["cause"] for one in told.values() if one["failures"]} == {
+        "not signed by anybody trusted here"
+    }
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_a_taken_server_cannot_change_a_signed_command(tmp_path: Path) -> None:
+    """Whoever has the server's store changes what was signed: the client does not run it."""
+    import sqlite3
+    from contextlib import closing
+
+    subprocess.run([*COMMAND, "key", str(tmp_path / "owner")], check=True, capture_output=True, timeout=60)
+    flow = tmp_path / "flow.json"
+    flow.write_text(json.dumps({"tasks": [{"name": name, "run": f"echo {name} >> {tmp_path}/ran"} for name in "ab"]}))
+    with ServerProcess(tmp_path, "-q") as server:
+        command = [*COMMAND, "submit", server.url, str(flow), "--retries", "0", "--sign", str(tmp_path / "owner")]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        server.kill()
+        with closing(sqlite3.connect(server.store)) as database:  # b gets the signature of a
+            database.execute("UPDATE signature SET signature = (SELECT signature FROM signature WHERE task = 'a')")
+            database.commit()
+        server.start()
+        with worker(server, tmp_path / "w", "--trust", str(tmp_path / "owner.pub"), "--idle-exit", "1") as process:
+            assert process.wait(60) == 0
+    assert (tmp_path / "ran").read_text() == "a\n"
