@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-engines test-slurm test-htcondor test-faults test-corpus fuzz check bench docs format clean
+.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -27,9 +27,9 @@ demo: setup
 test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2
 
-# Slurm and HTCondor for real, each in a network of its own, at the same time; where one cannot be had, that is said aloud.
+# Slurm, HTCondor and PostgreSQL for real, two at the same time; where one cannot be had, that is said aloud.
 test-engines: .venv/tools
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-slurm test-htcondor
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-slurm test-htcondor test-postgres
 
 test-slurm: .venv/tools
 	@echo "eligo: tests against a real Slurm cluster; the first run fetches it, in some seconds ..."
@@ -38,6 +38,10 @@ test-slurm: .venv/tools
 test-htcondor: .venv/tools
 	@echo "eligo: tests against a real HTCondor pool; the first run builds it, in one or two minutes ..."
 	timeout 900 $(BIN)/python -m pytest -q tests/htcondor
+
+test-postgres: .venv/tools
+	@echo "eligo: tests against a real PostgreSQL; it takes a minute or two ..."
+	timeout 900 $(BIN)/python -m pytest -q tests/postgres
 
 FOLDER ?= .
 

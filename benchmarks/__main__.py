@@ -5,7 +5,18 @@ from importlib import import_module
 
 from eligo.cli.versions import version_line
 
-EVERY = ("foundation", "planner", "formats", "batches", "clusters", "live", "finishing", "policies", "running")
+EVERY = (
+    "foundation",
+    "planner",
+    "formats",
+    "batches",
+    "clusters",
+    "live",
+    "finishing",
+    "policies",
+    "running",
+    "stores",
+)
 
 print(version_line().strip())
 for name in sys.argv[1:] or EVERY:

@@ -10,10 +10,10 @@ from hypothesis import settings
 
 from eligo.dag import Dag
 
-#: `make test-engines`, which starts real pools; `make test-faults`, which takes minutes
-collect_ignore = ["htcondor", "slurm", "faults"]
+#: `make test-engines`, which starts real pools and a database; `make test-faults`, which takes minutes
+collect_ignore = ["htcondor", "postgres", "slurm", "faults"]
 
-pytest.register_assert_rewrite("engine_contract")
+pytest.register_assert_rewrite("engine_contract", "store_contract", "store_twin", "store_writing")
 
 settings.register_profile("eligo", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("eligo")

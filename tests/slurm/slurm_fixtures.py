@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from slurm_pool import Cluster, UnavailableError, running_cluster
+from slurm_pool import Cluster, running_cluster
+
+from unpacking import UnavailableError
 
 REASON = pytest.StashKey[str]()
 

@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slurm_root import APART, UnavailableError, cache_folder, check_machine, prepared_root
+from slurm_root import APART, cache_folder, check_machine, prepared_root
+
+from unpacking import UnavailableError
 
 HERE = Path(__file__).parent
 INIT = HERE.parent / "pool_init.py"

@@ -190,7 +190,10 @@ class ServiceStore(Protocol):
         ...
 
     def hold(self, workflow: str) -> int | None:
-        """Take a workflow for `HELD` seconds if nobody holds it; how often it changed hands, or None if another has it."""
+        """Take a workflow for `HELD` seconds if nobody holds it; how often it changed hands, or None if another has it.
+
+        A server that is at the address of the one that holds it comes after that one, and takes it at once.
+        """
         ...
 
     def keep_holding(self, seconds: float) -> set[str]:

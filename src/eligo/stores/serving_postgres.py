@@ -40,6 +40,7 @@ HOLD = """INSERT INTO holding VALUES (%s, %s, %s, 1, now() + make_interval(secs 
     ON CONFLICT (workflow) DO UPDATE SET holder = excluded.holder, address = excluded.address, until = excluded.until,
         epoch = holding.epoch + CASE WHEN holding.holder = excluded.holder THEN 0 ELSE 1 END
     WHERE holding.holder = excluded.holder OR holding.until < now()
+        OR (holding.address = excluded.address AND excluded.address <> '')
     RETURNING epoch"""
 HOLD_NEW = """INSERT INTO holding SELECT id, %s, %s, 1, now() + make_interval(secs => %s) FROM unnest(%s::text[]) AS new (id)
     ON CONFLICT DO NOTHING"""
@@ -59,18 +60,23 @@ class PostgresServiceStore(SqlStore):
         self._where, self.path = _reached(where)
         self._held: dict[str, int] = {}
         self._number, self._doubted = 0, tuple[Changes, ...]()
+        self._writing, self._reading = _Line(self._where), _Line(self._where, looking=True)
         try:
-            self._writing = _Line(self._where, autocommit=False)
-            _bring_up_to_date(self._writing.database(), self.path)
-            self._statements = _statements(self._writing.database())
-            with self._using(self._writing) as database:
-                database.execute("INSERT INTO writer VALUES (%s, 0)", (self.holder,))
-                found = database.execute("SELECT current_setting('fsync')").fetchone()
-        except (psycopg.Error, OSError) as error:
+            self.remark = self._begin(self._writing.database())
+        except BaseException as error:
+            self._writing.close()
+            if not isinstance(error, psycopg.Error | OSError):
+                raise
             raise InputError(f"{self.path}: a server cannot keep its state here: {_first_line(error)}") from None
-        self._reading = _Line(self._where, autocommit=True)
-        lasts = found == ("on",)
-        self.remark = None if lasts else f"{self.path}: fsync is off there: a power cut loses what was acknowledged"
+
+    def _begin(self, database: "psycopg.Connection[Any]") -> str | None:
+        """Bring the database up to date, and enter this server; gives what is to be remarked."""
+        _bring_up_to_date(database, self.path)
+        self._statements = _statements(database)
+        database.execute("INSERT INTO writer VALUES (%s, 0)", (self.holder,))
+        lasts = database.execute("SELECT current_setting('fsync')").fetchone() == ("on",)
+        database.commit()
+        return None if lasts else f"{self.path}: fsync is off there: a power cut loses what was acknowledged"
 
     # Writing
 
@@ -85,7 +91,7 @@ class PostgresServiceStore(SqlStore):
                 held = self._send(database, left, epochs)
             except REFUSED as error:
                 database.rollback()
-                self._check_held(epochs, self._still_held(database, epochs))
+                self._check_held(self._held.keys() & epochs.keys(), self._still_held(database, epochs))
                 raise InputError(f"{self.path}: this cannot be kept: {_first_line(error)}") from None
             self._check_held(epochs, held)
             self._doubted = tuple(left)
@@ -121,14 +127,15 @@ class PostgresServiceStore(SqlStore):
         """Write all but the end of it, in one round trip; gives which of the workflows are held still."""
         written = [(self._statements[kind], _columns(rows)) for kind, rows in to_keep(changes)]
         new = [row.id for one in changes for row in one.workflows]
-        with database.pipeline(), database.cursor() as asked:
+        asked = database.cursor()
+        with database.pipeline():
             database.execute("UPDATE writer SET number = %s WHERE id = %s", (self._number + 1, self.holder))
             if new:
                 database.execute(HOLD_NEW, (self.holder, self.address, HELD, new))
             asked.execute(STILL_HELD, (list(epochs), list(epochs.values()), self.holder))
             for statement, columns in written:
                 database.execute(statement, columns)
-            return {workflow for (workflow,) in asked.fetchall()}
+        return {workflow for (workflow,) in asked.fetchall()}
 
     def _still_held(self, database: "psycopg.Connection[Any]", epochs: dict[str, int]) -> set[str]:
         found = database.execute(STILL_HELD, (list(epochs), list(epochs.values()), self.holder)).fetchall()
@@ -211,11 +218,11 @@ class PostgresServiceStore(SqlStore):
 
 
 class _Line:
-    """A connection that is made anew where it was lost."""
+    """A connection that is made anew where it was lost, to write or only to look."""
 
-    def __init__(self, where: str, *, autocommit: bool) -> None:
+    def __init__(self, where: str, *, looking: bool = False) -> None:
         self.lock = threading.Lock()
-        self._where, self._autocommit = where, autocommit
+        self._where, self._looking = where, looking
         self._database: psycopg.Connection[Any] | None = None
 
     def database(self) -> "psycopg.Connection[Any]":
@@ -223,7 +230,7 @@ class _Line:
         if self._database is None or self._database.closed:
             self._database = psycopg.connect(self._where, autocommit=True)
             self._database.execute(SETTINGS)
-            self._database.autocommit = self._autocommit
+            self._database.autocommit, self._database.read_only = self._looking, self._looking
         return self._database
 
     def undo(self) -> None:
@@ -314,7 +321,15 @@ def _statement(keeping: Keeping, types: Mapping[tuple[str, str], str]) -> str:
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[str]:
     """Rows as one array a column, each written as PostgreSQL reads it."""
-    return [f"{{{','.join(map(_literal, column))}}}" for column in zip(*rows, strict=True)]
+    return [f"{{{_listed(column)}}}" for column in zip(*rows, strict=True)]
+
+
+def _listed(column: tuple[Any, ...]) -> str:
+    """The values of an array: mostly they are of one kind, and then written together."""
+    kinds = set(map(type, column))
+    if kinds == {str}:  # no text has a NUL in it
+        return '","'.join(_literal("\0".join(column)).split("\0"))
+    return ",".join(map(str if kinds <= {int, float} else _literal, column))
 
 
 def _literal(value: Any) -> str:

@@ -199,10 +199,24 @@ def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any
 def _told(kind: str, rows: list[Any]) -> list[Any]:
     """The values of rows in the order of their columns."""
     if kind == "moves":
-        return [(row.workflow, row.first, row.moves.tobytes()) for row in rows]
+        return _joined(rows)
     if kind in {"states", "plans"}:
         return [(value, workflow) for workflow, value in rows]
     return rows
+
+
+def _joined(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
+    """Moves that follow one another in one row."""
+    last: dict[str, tuple[int, array[int]]] = {}
+    done = []
+    for workflow, first, moves in rows:
+        begun, together = last.get(workflow, (first, array("q")))
+        if begun + len(together) != first:
+            done.append((workflow, begun, together.tobytes()))
+            begun, together = first, array("q")
+        together.extend(moves)
+        last[workflow] = begun, together
+    return done + [(workflow, begun, together.tobytes()) for workflow, (begun, together) in last.items() if together]
 
 
 def _check_texts(rows: list[Sequence[Any]]) -> None:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -53,8 +53,9 @@ class SqliteServiceStore(SqlStore):
         except sqlite3.Error as error:
             raise OSError(f"{self.path}: cannot be written: {error}") from error
         finally:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
+            with suppress(sqlite3.Error):
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
 
     def hold(self, workflow: str) -> int | None:
         """See `ServiceStore`."""

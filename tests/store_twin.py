@@ -1,0 +1,177 @@
+"""A server's store as slow and plain as can be, in memory; and changes at random, for it and a real one to keep."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from eligo.stores.serving import (
+    Changes,
+    ClientRow,
+    FileRow,
+    Lease,
+    LeaseEnd,
+    Moves,
+    ServiceStore,
+    TokenRow,
+    Tried,
+    WorkflowRow,
+)
+
+
+@dataclass
+class TwinStore:
+    """What a store must tell, from all that it was given one after another."""
+
+    rows: dict[str, WorkflowRow] = field(default_factory=dict)
+    journal: dict[str, list[int]] = field(default_factory=dict)
+    out: dict[tuple[str, int], Lease] = field(default_factory=dict)
+    came: dict[tuple[str, int], LeaseEnd] = field(default_factory=dict)
+    there: dict[tuple[str, str], FileRow] = field(default_factory=dict)
+    signed: dict[tuple[str, str], str] = field(default_factory=dict)
+    known: dict[str, ClientRow] = field(default_factory=dict)
+    given: dict[str, TokenRow] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+
+    def commit(self, changes: Sequence[Changes]) -> None:
+        for one in changes:
+            self.rows |= {row.id: row for row in one.workflows}
+            for workflow, state in one.states:
+                self.rows[workflow] = self.rows[workflow]._replace(state=state)
+            for workflow, plan in one.plans:
+                self.rows[workflow] = self.rows[workflow]._replace(plan=plan)
+            for moves in one.moves:
+                self.journal.setdefault(moves.workflow, []).extend(moves.moves)
+            self.out |= {(row.workflow, row.number): row for row in one.leases}
+            for ended in one.ended:
+                self.out.pop(ended, None)
+            self.came |= {(row.workflow, row.number): row for row in one.outcomes}
+            self.there |= {(row.workflow, row.name): row for row in one.files}
+            self.signed |= {(workflow, task): signature for workflow, task, signature in one.signatures}
+            self.known |= {row.id: row for row in one.clients}
+            self.given |= {row.hash: row for row in one.tokens}
+            self.said |= dict(one.facts)
+
+    def told(self, workflow: str) -> dict[str, Any]:
+        """All that a store is asked of a workflow."""
+        came = sorted((row for row in self.came.values() if row.workflow == workflow), key=lambda row: row.number)
+        out = sorted((row for row in self.out.values() if row.workflow == workflow), key=lambda row: row.number)
+        other = [row for row in came if row.answer != "accepted"]
+        return {
+            "document": self.rows[workflow].document if workflow in self.rows else b"",
+            "moves": array("q", self.journal.get(workflow, [])),
+            "leases": out,
+            "last_number": max([0, *(row.number for row in came), *(row.number for row in out)]),
+            "tallies": {row.task: _tally(same.answer for same in other if same.task == row.task) for row in other},
+            "votes": [(row.task, row.client, row.digest or "") for row in came if row.answer == "voted"],
+            "accepted": sorted((row.task, str(row.digest)) for row in came if row.answer == "accepted"),
+            "outcomes": came,
+            "outcome": [*came, None],
+            "outcomes_from": [row for row in came if row.number >= 2][:2],
+            "files": sorted(row for row in self.there.values() if row.workflow == workflow),
+            "signatures": {task: signature for (owner, task), signature in self.signed.items() if owner == workflow},
+        }  # fmt: skip
+
+    def told_of_all(self) -> dict[str, Any]:
+        """All else that a store is asked."""
+        rows = [r if r.state in {"running", "paused"} else r._replace(document=b"") for r in self.rows.values()]
+        return {
+            "workflows": sorted(rows, key=lambda row: (row.made, row.id)),
+            "clients": sorted(self.known.values(), key=lambda row: (row.made, row.id)),
+            "tokens": sorted(self.given.values(), key=lambda row: (row.made, row.hash)),
+            "facts": self.said,
+        }
+
+
+def _tally(given: Iterable[str]) -> Tried:
+    answers = list(given)
+    return Tried(len(answers), answers.count("failed"), answers.count("expired"))
+
+
+def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
+    """What a store tells of a workflow."""
+    came = list(store.outcomes(workflow))
+    unknown = max((row.number for row in came), default=0) + 1
+    return {
+        "document": store.document(workflow),
+        "moves": store.moves(workflow),
+        "leases": store.leases(workflow),
+        "last_number": store.last_number(workflow),
+        "tallies": store.tallies(workflow),
+        "votes": store.votes(workflow),
+        "accepted": sorted((task, str(digest)) for task, digest in store.accepted(workflow)),
+        "outcomes": came,
+        "outcome": [store.outcome(workflow, number) for number in (*(row.number for row in came), unknown)],
+        "outcomes_from": store.outcomes_from(workflow, 2, 2),
+        "files": store.files(workflow),
+        "signatures": store.signatures(workflow),
+    }
+
+
+def check_same(store: ServiceStore, twin: TwinStore) -> None:
+    """A store tells what its twin tells."""
+    for name, told in twin.told_of_all().items():
+        assert getattr(store, name)() == told, name
+    for workflow in twin.rows:
+        assert told_by(store, workflow) == twin.told(workflow)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+TEXTS = st.one_of(TEXT, st.sampled_from(['"', "\\", "NULL", "{}", ",", "?", "%s", "'", " ", "\\x00", "é\U0001f600"]))
+NUMBER = st.integers(-(2**63), 2**63 - 1)
+SMALL = st.integers(0, 5)
+REAL = st.floats(allow_nan=False)
+BYTES = st.binary(max_size=12)
+ANSWER = st.sampled_from(["accepted", "failed", "expired", "voted", "returned"])
+MAYBE = st.one_of(st.none(), TEXTS)
+MAYBE_REAL = st.one_of(st.none(), REAL)
+MAYBE_NUMBER = st.one_of(st.none(), NUMBER)
+
+
+def workflow_rows(ids: Sequence[str]) -> st.SearchStrategy[list[WorkflowRow]]:
+    """A row for every workflow."""
+    state = st.sampled_from(["running", "paused", "done", "cancelled"])
+    plan = st.one_of(st.none(), BYTES)
+    return st.tuples(*(
+        st.builds(WorkflowRow, st.just(id), st.just(f"key {id}"), TEXTS, TEXTS, REAL, TEXTS, TEXTS, state, REAL, BYTES, plan)
+        for id in ids
+    )).map(list)  # fmt: skip
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> list[list[Changes]]:
+    """Groups of changes as a server makes them: workflows first, leases under new numbers, moves one after another."""
+    ids = draw(st.lists(TEXTS, min_size=1, max_size=3, unique=True))
+    which = st.sampled_from(ids)
+    first, number, out = dict.fromkeys(ids, 0), iter(range(1, 10_000)), list[tuple[str, int]]()
+
+    def some(row: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(row, max_size=2))
+
+    def one() -> Changes:
+        moves = [Moves(w, 0, array("q", found)) for w, found in some(st.tuples(which, st.lists(NUMBER, min_size=1)))]
+        placed = []
+        for row in moves:
+            placed.append(row._replace(first=first[row.workflow]))
+            first[row.workflow] += len(row.moves)
+        ended = [out.pop() for _ in range(min(len(out), draw(st.integers(0, 2))))]
+        leases = some(
+            st.builds(Lease, which, st.builds(lambda: next(number)), SMALL, NUMBER, TEXTS, TEXTS, TEXTS, NUMBER, REAL)
+        )
+        out.extend((row.workflow, row.number) for row in leases)
+        return Changes(
+            states=some(st.tuples(which, st.sampled_from(["running", "done"]))), plans=some(st.tuples(which, BYTES)),
+            moves=placed, leases=leases, ended=ended,
+            outcomes=some(st.builds(LeaseEnd, which, SMALL, SMALL, NUMBER, TEXTS, TEXTS, REAL, REAL, ANSWER, MAYBE,
+                                    MAYBE_NUMBER, MAYBE_NUMBER, MAYBE, MAYBE, NUMBER)),
+            files=some(st.builds(FileRow, which, TEXTS, TEXTS, NUMBER)), signatures=some(st.tuples(which, TEXTS, TEXTS)),
+            clients=some(st.builds(ClientRow, TEXTS, TEXTS, REAL, REAL, REAL, st.booleans(), REAL, *[NUMBER] * 2, REAL,
+                                   *[NUMBER] * 4, REAL, REAL)),
+            tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS)),
+            facts=some(st.tuples(TEXTS, TEXTS)),
+        )  # fmt: skip
+
+    begun = [[Changes(workflows=draw(workflow_rows(ids)))]]
+    return begun + [[one() for _ in range(draw(st.integers(1, 3)))] for _ in range(draw(st.integers(0, 3)))]

@@ -1,0 +1,95 @@
+"""A server's store in SQLite, and stores by name."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from eligo.errors import InputError
+from eligo.stores.serving_naming import service_store
+from eligo.stores.serving_sqlite import SqliteServiceStore, back_up
+from sqlite_place import SqlitePlace
+from store_contract import StoreContract
+from store_writing import WORKFLOW, commit_of, commits_in, submitted
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> SqlitePlace:
+    return SqlitePlace(tmp_path)
+
+
+class TestSqlite(StoreContract):
+    """The contract."""
+
+
+def test_a_second_server_is_refused_and_may_come_once_the_first_is_gone(place: SqlitePlace) -> None:
+    with closing(place.open()):
+        opening = "import sys; from eligo.stores.serving_sqlite import SqliteServiceStore as S; S(sys.argv[1])"
+        done = subprocess.run([sys.executable, "-c", opening, place.where], check=False, capture_output=True, text=True)
+        assert "server.db: another server is at this file already" in done.stderr
+    place.open().close()
+
+
+def test_a_file_that_is_no_store_is_refused_in_clear_words(place: SqlitePlace) -> None:
+    Path(place.where).write_bytes(b"no database" * 100)
+    for _ in range(2):
+        with pytest.raises(InputError, match="a server cannot keep its state here: file is not a database"):
+            place.open()
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a server cannot keep its state here"):
+        service_store(str(tmp_path / "no" / "server.db"))
+
+
+def test_only_the_writer_moves_the_log_into_the_file(place: SqlitePlace) -> None:
+    with closing(place.open()) as store:
+        assert store._writing.execute("PRAGMA wal_autocheckpoint").fetchone() == (1000,)
+        assert store._writing.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert store._reading.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
+        store.commit([submitted()])
+        with pytest.raises(OSError, match="readonly"):
+            list(store._rows("DELETE FROM fact"))
+
+
+def test_a_backup_of_a_server_that_was_killed_has_all(place: SqlitePlace, tmp_path: Path) -> None:
+    with closing(place.open()) as store:
+        store.commit([submitted()])
+        for number in range(1, 20):
+            store.commit(commit_of(number))
+        for suffix in ("", "-wal"):
+            (tmp_path / f"dead.db{suffix}").write_bytes(Path(place.where + suffix).read_bytes())
+    back_up(tmp_path / "dead.db", tmp_path / "copy.db")
+    with closing(SqliteServiceStore(tmp_path / "copy.db")) as copy:
+        assert commits_in(copy) == 19
+    with pytest.raises(InputError, match="there is no server's file here"):
+        back_up(tmp_path / "none.db", tmp_path / "other.db")
+
+
+def test_a_backup_that_cannot_be_made_leaves_nothing(place: SqlitePlace, tmp_path: Path) -> None:
+    with closing(place.open()) as store, pytest.raises(InputError, match="the copy cannot be made"):
+        store.backup(tmp_path / "no" / "copy.db")
+
+
+def test_stores_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(service_store(str(tmp_path / "a.db"), "http://b")) as store:
+        store.commit([submitted()])
+        assert store.holders() == {WORKFLOW: "http://b"}
+    for wrong in ("a.txt", "mysql://a.db", "a"):
+        with pytest.raises(InputError, match=r"keeps its state in FILE\.db or in postgresql://"):
+            service_store(wrong)
+    monkeypatch.setitem(sys.modules, "eligo.stores.serving_postgres", None)
+    with pytest.raises(InputError, match=r'PostgreSQL needs psycopg: pip install "eligo\[postgres\]"'):
+        service_store("postgresql://somewhere/eligo")
+
+
+@pytest.mark.parametrize(("version", "old"), [((3, 51, 2), True), ((3, 51, 3), False), ((4, 0, 0), False)])
+def test_an_sqlite_with_a_fault_is_remarked(
+    place: SqlitePlace, monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int], old: bool
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
+    with closing(place.open()) as store:
+        assert (store.remark is not None) == old
