@@ -27,7 +27,6 @@ class Holding:
         self.holders: dict[str, str] = {}
         #: whether other servers hold something that goes on, or nobody does
         self.elsewhere = True
-        self._held = set(self._served)  # what the store said that this server holds
         self._sure, self._renew = began + SURE, 0.0
         self._looking = asyncio.get_running_loop().create_task(self._look_on())
 
@@ -75,14 +74,15 @@ class Holding:
         return set(self.holders.values()) - {self.store.address, ""}
 
     async def _hold_on(self, began: float) -> None:
-        held = await self.desk.keeper.run(partial(self.store.keep_holding, HELD))
+        keeper, books = self.desk.keeper, self.desk.service.books
+        kept = self._served - keeper.new - {row.id for row in books.changes.workflows}
+        held = await keeper.run(partial(self.store.keep_holding, HELD))
         self._sure, self._renew = began + SURE, began + RENEW
-        lost = (self._held & self._served) - held
+        lost = (kept & self._served) - held
         if lost:
             logging.getLogger("eligo.server").warning("other servers hold what this one held: %s", ", ".join(lost))
-            self.desk.keeper.drop(lost)
-        self._held = held
-        for workflow in held - self._served - self.desk.service.books.ended.keys():
+            keeper.drop(lost)
+        for workflow in held - self._served - books.ended.keys():
             await self._adopt(workflow)
 
     async def _take(self, workflow: str) -> None:
@@ -102,7 +102,6 @@ class Holding:
         for client in await asyncio.to_thread(_clients, self.store, {one.client for one in served.leases.values()}):
             service.learn(client)
         service.adopt(time.monotonic(), served)
-        self._held.add(workflow)
         logging.getLogger("eligo.server").info("%s is served here now", workflow)
         await self.desk.settle()
 

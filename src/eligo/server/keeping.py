@@ -47,6 +47,8 @@ class Keeper:
         self._stuck: Changes | None = None
         #: workflows that were lost while something of them may still be on its way to the store
         self.tainted: set[str] = set()
+        #: workflows that were submitted and are still on their way to the store
+        self.new: set[str] = set()
 
     def check(self) -> None:
         """Refuse where nothing can be kept now."""
@@ -72,6 +74,7 @@ class Keeper:
             _wake(waiters)
             return
         self._writing = True
+        self.new = {row.id for row in changes.workflows}
         began = perf_counter()
         writing = self._loop.run_in_executor(self._thread, self.store.commit, [changes])
         writing.add_done_callback(lambda done: self._end(done, changes, waiters, began))
@@ -84,6 +87,7 @@ class Keeper:
                 logging.getLogger("eligo.server").warning("the store can be written again")
             self._stuck = self.trouble = None
             self.tainted.clear()
+            self.new = set()
             self._seen(perf_counter() - began, len(waiters))
             _wake(waiters)
             if self._waiters or self.trouble is not None:

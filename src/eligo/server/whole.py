@@ -255,6 +255,7 @@ class _Uvicorn(uvicorn.Server):
         """A signal to end."""
         asyncio.get_running_loop().call_soon_threadsafe(self._ending)
         super().handle_exit(sig, frame)
+        self._captured_signals.clear()  # raised again, they would end the process before it has let go of everything
 
 
 async def serve(
@@ -265,6 +266,7 @@ async def serve(
     listener = listening(setup)
     address = f"{'https' if setup.certificate else 'http'}://{_shown(setup.host)}:{listener.getsockname()[1]}"
     server = Server(setup, service_store(setup.store, setup.address or address))
+    await server.desk.settle()
     for flow, wishes, folder in flows:
         await server.submit(flow, wishes, folder)
     running = _Uvicorn(_config(setup, server), server.desk.drain)
