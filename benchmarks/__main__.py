@@ -15,7 +15,7 @@ EVERY = (
     "finishing",
     "policies",
     "running",
-    "stores",
+    "serving",
 )
 
 print(version_line().strip())

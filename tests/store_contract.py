@@ -213,9 +213,11 @@ class KilledContract:
         rng, acknowledged, most = random.Random(20261116), 0, 0
         for cycle in range(KILLS):
             with writer(place, rows=20) as child:
-                time.sleep(rng.uniform(0.1, 0.5) if cycle % 5 else rng.uniform(0.0, 0.3))
+                assert child.stdout is not None
+                first = int(child.stdout.readline()) if cycle % 5 else 0  # each fifth is killed as it begins
+                time.sleep(rng.uniform(0.0, 0.2))
                 child.kill()
-                acknowledged = max(acknowledged, last_told(child))
+                acknowledged = max(acknowledged, first, last_told(child))
             with closing(place.open("http://writer")) as store:
                 if store.workflows():
                     most = commits_in(store)
@@ -231,7 +233,7 @@ class KilledContract:
             with program("-c", place.migrating()) as child:
                 assert child.stdout is not None
                 child.stdout.readline()
-                time.sleep(rng.uniform(0.0, 0.25))
+                time.sleep(rng.uniform(0.0, 0.15))
                 child.send_signal(signal.SIGKILL)
             if place.has_extra():
                 done += 1

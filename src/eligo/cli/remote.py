@@ -20,7 +20,7 @@ from eligo.workflow import Workflow
 SELDOM = 10.0  # seconds between two lines that tell how it goes
 
 
-class Door(NamedTuple):
+class ServerDoor(NamedTuple):
     """The way to a server."""
 
     url: str
@@ -56,7 +56,7 @@ def worked(url: str, given: Mapping[str, Any]) -> int:
 
 def submitted(
     flow: Workflow,
-    door: Door,
+    door: ServerDoor,
     wishes: dict[str, str],
     parts: tuple[str | None, str | None],
     manner: tuple[bool, bool],
@@ -147,7 +147,7 @@ def by_server(flow: Workflow, request: RunRequest) -> int:
     """Have a server run a workflow, follow it to its end, and bring what it made; the exit code."""
     if request.fat > 1 or request.skip_done:
         raise InputError("a server's clients decide how many tasks they take, and no file is looked at beforehand")
-    owner, folder = Door(request.on).owner(), request.directory or _folder(flow)
+    owner, folder = ServerDoor(request.on).owner(), request.directory or _folder(flow)
     wishes = {"policy": request.policy, "retries": str(request.retries), "name": flow.name or "workflow"}
     if request.timeout is not None:
         wishes["timeout"] = str(request.timeout)
@@ -169,7 +169,7 @@ def by_server(flow: Workflow, request: RunRequest) -> int:
     return 0 if last["state"] == "done" else FAILED
 
 
-def show_remote(door: Door, json: bool) -> int:
+def show_remote(door: ServerDoor, json: bool) -> int:
     """Where a server's workflows stand."""
     owner = door.owner()
     _, named = split_address(door.url)
@@ -184,7 +184,7 @@ def show_remote(door: Door, json: bool) -> int:
     return 0
 
 
-def show_remote_task(door: Door, task: str, wanted: str, json: bool = False) -> int:
+def show_remote_task(door: ServerDoor, task: str, wanted: str, json: bool = False) -> int:
     """The attempts at a task, or what the last one printed."""
     found = [one for one in door.owner().attempts(door.workflow) if one["task"] == task]
     if wanted == "log":
@@ -204,14 +204,14 @@ def show_remote_task(door: Door, task: str, wanted: str, json: bool = False) -> 
     return 0
 
 
-def cancelled(door: Door) -> int:
+def cancelled(door: ServerDoor) -> int:
     """Have nothing more of a workflow handed out."""
     door.owner().cancel(door.workflow)
     print_lines([f"{door.workflow} is cancelled"])
     return 0
 
 
-def list_clients(door: Door, approve: str | None, revoke: str | None, json: bool) -> int:
+def list_clients(door: ServerDoor, approve: str | None, revoke: str | None, json: bool) -> int:
     """Who works for a server; let one in, or have no more of one."""
     owner = door.owner()
     for client, verb in ((approve, "approve"), (revoke, "revoke")):
@@ -234,7 +234,7 @@ def list_clients(door: Door, approve: str | None, revoke: str | None, json: bool
     return 0
 
 
-def made_token(door: Door, name: str, wanted: tuple[list[str], float | None], revoke: bool) -> int:
+def made_token(door: ServerDoor, name: str, wanted: tuple[list[str], float | None], revoke: bool) -> int:
     """Make a token, or make those of a name worthless."""
     scopes, days = wanted
     owner = door.owner()

@@ -97,9 +97,9 @@ def run(
 def status(folder: Folder, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
     """Where a run stands, also while it goes on: counts, what runs since when, and failures by cause."""
     if folder.startswith(SERVER):
-        from eligo.cli.remote import Door, show_remote
+        from eligo.cli.remote import ServerDoor, show_remote
 
-        return show_remote(Door(folder, token_file, ca), json)
+        return show_remote(ServerDoor(folder, token_file, ca), json)
     from eligo.cli.seeing import show_status
 
     return show_status(folder, json)
@@ -109,9 +109,9 @@ def status(folder: Folder, token_file: Token = None, ca: Authority = None, json:
 def why(folder: Folder, task: TaskName, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
     """Why a task of a run stands where it does: what it waits for, its place in the order, and how it was tried."""
     if folder.startswith(SERVER):
-        from eligo.cli.remote import Door, show_remote_task
+        from eligo.cli.remote import ServerDoor, show_remote_task
 
-        return show_remote_task(Door(folder, token_file, ca), task, "why", json)
+        return show_remote_task(ServerDoor(folder, token_file, ca), task, "why", json)
     from eligo.cli.seeing import show_why
 
     return show_why(folder, task, json)
@@ -128,9 +128,9 @@ def log(
 ) -> int:
     """What a task of a run printed, also while it runs."""
     if folder.startswith(SERVER):
-        from eligo.cli.remote import Door, show_remote_task
+        from eligo.cli.remote import ServerDoor, show_remote_task
 
-        return show_remote_task(Door(folder, token_file, ca), task, "log")
+        return show_remote_task(ServerDoor(folder, token_file, ca), task, "log")
     from eligo.cli.seeing import show_log
 
     return show_log(folder, task, err, attempt)

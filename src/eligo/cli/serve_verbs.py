@@ -124,14 +124,14 @@ def submit(
 ) -> int:
     """Have a server hand out a workflow's tasks; prints the workflow's id. The same file again is not served twice."""
     from eligo.cli.plans import read_told
-    from eligo.cli.remote import Door, submitted
+    from eligo.cli.remote import ServerDoor, submitted
 
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
     if no_files:
         wishes["files"] = "false"
-    return submitted(flow, Door(url, token_file, ca), wishes, (sign, directory), (wait, json))
+    return submitted(flow, ServerDoor(url, token_file, ca), wishes, (sign, directory), (wait, json))
 
 
 @app.command()
@@ -141,9 +141,9 @@ def cancel(
     ca: Authority = None,
 ) -> int:
     """Have a server hand out nothing more of a workflow."""
-    from eligo.cli.remote import Door, cancelled
+    from eligo.cli.remote import ServerDoor, cancelled
 
-    return cancelled(Door(url, token_file, ca))
+    return cancelled(ServerDoor(url, token_file, ca))
 
 
 @app.command()
@@ -156,9 +156,9 @@ def clients(
     json: Json = False,
 ) -> int:
     """Who works for a server: what each has, has done and lost, and how fast it is."""
-    from eligo.cli.remote import Door, list_clients
+    from eligo.cli.remote import ServerDoor, list_clients
 
-    return list_clients(Door(url, token_file, ca), approve, revoke, json)
+    return list_clients(ServerDoor(url, token_file, ca), approve, revoke, json)
 
 
 @app.command()
@@ -172,9 +172,9 @@ def token(
     ca: Authority = None,
 ) -> int:
     """Make a token for a server, which is printed once, or make one worthless."""
-    from eligo.cli.remote import Door, made_token
+    from eligo.cli.remote import ServerDoor, made_token
 
-    return made_token(Door(url, token_file, ca), name, (scope or ["work"], days), revoke)
+    return made_token(ServerDoor(url, token_file, ca), name, (scope or ["work"], days), revoke)
 
 
 @app.command()

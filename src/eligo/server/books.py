@@ -12,6 +12,7 @@ from eligo.server.served import ENDED, FINAL, Served
 from eligo.server.terms import ServerTerms
 from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
+SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
 MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept yet
 
 
@@ -37,6 +38,7 @@ class Books:
         self.changes = Changes()
         self._touched: set[str] = set()
         self._dirty: set[str] = set()
+        self._urgent, self._told = False, 0.0
         self._over: set[str] = set()  # workflows that have ended just now
         self.due: OrderedDict[tuple[str, int], float] = OrderedDict()  # when leases end, the soonest first
         self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
@@ -51,9 +53,10 @@ class Books:
             if moves:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
                 served.kept += len(moves)
-        for client in self._dirty:
-            self.changes.clients.append(self.clients[client].row(self.ahead))
-        self._touched, self._dirty = set(), set()
+        if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
+            self.changes.clients += [self.clients[client].row(self.ahead) for client in self._dirty]
+            self._dirty, self._urgent, self._told = set(), False, self.now
+        self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
             self.ended[workflow] = self.served.pop(workflow).row
         self._over = set()
@@ -66,10 +69,11 @@ class Books:
         """A workflow's execution has moved."""
         self._touched.add(served.id)
 
-    def note(self, client: str) -> None:
-        """What is thought of a client has changed."""
+    def note(self, client: str, urgent: bool = False) -> None:
+        """What is thought of a client has changed; that is kept now and then, or, where *urgent*, with the next changes."""
         if client in self.clients:
             self._dirty.add(client)
+            self._urgent |= urgent
 
     def forget(self, workflow: str) -> None:
         """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
@@ -124,7 +128,7 @@ class Books:
             served.come_back(lease.task)
         else:
             self.set_aside(served, lease, "its clients were lost too often")
-        self.after(served, lease)
+        self.came_back(served, lease)
 
     def end(
         self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
@@ -153,10 +157,14 @@ class Books:
         """The seconds that a client says a task took, as far as they can be true."""
         return min(told.seconds, max(0.0, self.wall - lease.since))
 
-    def after(self, served: Served, lease: Lease) -> None:
-        """What of the same grant nobody has any more has ended too; something may be ready; all may be over."""
+    def came_back(self, served: Served, lease: Lease) -> None:
+        """A task came back undone: what of the same grant nobody has any more has ended too."""
         for orphan in served.orphans(lease):
             self.end(served, orphan, "expired", "what it waits for came back")
+        self.after(served)
+
+    def after(self, served: Served) -> None:
+        """Something may be ready now, or all may be over."""
         self.touch(served)
         self.awake = True
         self.settle(served)

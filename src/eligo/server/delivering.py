@@ -33,13 +33,9 @@ class Deliveries:
     def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
         self.books.now = client.seen = now
-        together = set[tuple[str, int]]()
-        if len(deliveries) > 1:
-            found = (self.books.find(told.lease, client.id) for told in deliveries if told.outcome == "done")
-            together = {(lease.workflow, lease.task) for lease in found if lease is not None}
-        return [self._deliver(client, told, together) for told in deliveries]
+        return [self._deliver(client, told, deliveries) for told in deliveries]
 
-    def _deliver(self, client: Client, told: Brought, together: set[tuple[str, int]]) -> str:
+    def _deliver(self, client: Client, told: Brought, together: Sequence[Brought]) -> str:
         lease = self.books.find(told.lease, client.id)
         if lease is None:
             past = self._past(told.lease, client.id)
@@ -58,7 +54,7 @@ class Deliveries:
         if served.execution.codes[lease.task] in {HELD, WAITING}:
             return "early"
         if told.outcome == "done":
-            lacking = self._lacking(served, lease, told, together)
+            lacking = None if served.files is None else self._lacking(served, lease, told, together)
             if lacking is None:
                 return self._done(client, served, lease, told)
             told = told._replace(failure=lacking)
@@ -85,7 +81,7 @@ class Deliveries:
             served.tries[lease.task] -= 1
             if served.execution.codes[lease.task] in {ALLOCATED, HELD}:
                 served.come_back(lease.task)
-            self.books.after(served, lease)
+            self.books.came_back(served, lease)
         return "returned"
 
     def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
@@ -103,24 +99,26 @@ class Deliveries:
         self.books.touch(served)
         return answer
 
-    def _lacking(self, served: Served, lease: Lease, told: Brought, together: set[tuple[str, int]]) -> str | None:
+    def _lacking(self, served: Served, lease: Lease, told: Brought, together: Sequence[Brought]) -> str | None:
         """Why a result is not whole: None where it is."""
-        if served.files is None:
-            return None
         brought = {name for name, _, _ in told.outputs}
         missing = next((sha256 for _, sha256, _ in told.outputs if not self.has_file(sha256)), None)
         if missing is not None:
             return f"the file {missing} was not uploaded"
         for name in served.flow.task(served.flow.dag.tasks[lease.task]).outputs:
-            if name not in brought and not self._needless(served, name, together):
+            if name not in brought and not self._needless(served, name, lease.client, together):
                 return f"it did not make {name!r}"
         return None
 
-    def _needless(self, served: Served, name: str, together: set[tuple[str, int]]) -> bool:
-        """Whether whoever reads a file has read it."""
+    def _needless(self, served: Served, name: str, client: str, together: Sequence[Brought]) -> bool:
+        """Whether whoever reads a file has read it, be it with what is brought together with it."""
         readers = [] if served.files is None else served.files.readers.get(name, [])
         codes = served.execution.codes
-        return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
+        left = {v for v in readers if codes[v] != EXECUTED}
+        if left:
+            found = (self.books.find(told.lease, client) for told in together if told.outcome == "done")
+            left -= {lease.task for lease in found if lease is not None and lease.workflow == served.id}
+        return bool(readers) and not left
 
     def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
@@ -139,7 +137,7 @@ class Deliveries:
             self.books.set_aside(served, lease, "no two clients agree on its result")
         elif served.execution.codes[lease.task] in {ALLOCATED, HELD}:
             served.come_back(lease.task)
-        self.books.after(served, lease)
+        self.books.came_back(served, lease)
         return "voted"
 
     def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
@@ -155,26 +153,31 @@ class Deliveries:
             if served.files is not None:
                 served.files.there[file] = row
         self._credit(client, served, lease, told)
-        self.books.after(served, lease)
+        self.books.after(served)
 
     def _credit(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
-        for other, digest in served.votes.pop(lease.task, {}).items():
-            if digest != told.digest and other in self.books.clients:
-                self.books.clients[other].dissented(self.books.now, self.books.terms)
-            elif other in self.books.clients and other != client.id:
-                self.books.clients[other].succeeded(self.books.terms)
-            self.books.note(other)
+        if lease.task in served.votes:
+            self._judge(client, served.votes.pop(lease.task), told.digest)
         if served.digests is not None:
             served.digests[lease.task] = told.digest
-        for counts in (served.failures, served.losses, served.tries):
-            counts.pop(lease.task, None)
-        served.failed_with.pop(lease.task, None)
+        served.forget(lease.task)
         served.saved += told.saved
         took = self.books.took(lease, told)
         served.allocator.learn(client.id, served.flow.dag.tasks[lease.task], took)
         client.seconds += took
         client.succeeded(self.books.terms)
         self.books.note(client.id)
+
+    def _judge(self, client: Client, votes: dict[str, str], digest: str) -> None:
+        """Those who said the same were right, and those who did not were not."""
+        for other, said in votes.items():
+            if other in self.books.clients and other != client.id:
+                known = self.books.clients[other]
+                if said == digest:
+                    known.succeeded(self.books.terms)
+                else:
+                    known.dissented(self.books.now, self.books.terms)
+                self.books.note(other)
 
     def _failed(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         live = lease.number in served.leases
@@ -184,7 +187,7 @@ class Deliveries:
             served.failures[lease.task] += 1
             if served.execution.codes[lease.task] in {ALLOCATED, HELD}:
                 self.books.set_aside(served, lease, told.failure or "it failed")
-            self.books.after(served, lease)
+            self.books.came_back(served, lease)
         return "failed"
 
     def _blame(self, client: Client, served: Served, task: int) -> None:

@@ -25,9 +25,10 @@ T = TypeVar("T")
 
 
 class Keeper:
-    """Keeps changes in groups. *take* gives what is to be kept now; *seen* is told how long a group of how many took.
+    """Keeps changes in groups.
 
-    *lost* is told of workflows that another server holds now.
+    *take* gives what is to be kept now; *seen* is told how long a group of how many took; *broken* that something can never
+    be kept: the server must end, and begin again from what is kept; *lost* which workflows another server holds now.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class Keeper:
         store: ServiceStore,
         take: Callable[[], Changes | None],
         seen: Callable[[float, int], None] = lambda seconds, size: None,
+        broken: Callable[[BaseException], None] = lambda error: None,
         lost: Callable[[Collection[str]], None] = lambda workflows: None,
     ) -> None:
-        self.store, self._take, self._seen, self._lost = store, take, seen, lost
+        self.store, self._take, self._seen, self._broken, self._lost = store, take, seen, broken, lost
         #: why nothing can be kept just now
         self.trouble: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -68,15 +70,27 @@ class Keeper:
         self._planned = False
         if self._writing:
             return
+        if self._stuck is not None:
+            self._write(self._stuck, [])
+            return
         waiters, self._waiters = self._waiters, []
-        changes = self._stuck if self._stuck is not None else self._take()
+        changes = self._take()
         if changes is None:
             _wake(waiters)
             return
+        self._write(changes, waiters)
+
+    def _write(self, changes: Changes, waiters: list[Waiter]) -> None:
         self._writing = True
         self.new = {row.id for row in changes.workflows}
         began = perf_counter()
-        writing = self._loop.run_in_executor(self._thread, self.store.commit, [changes])
+        try:
+            self.store.prepare([changes])
+        except Exception as error:  # whatever it is: those who wait must hear of it
+            self._writing = False
+            self._failed(error, changes, waiters)
+            return
+        writing = self._loop.run_in_executor(self._thread, self.store.finish)
         writing.add_done_callback(lambda done: self._end(done, changes, waiters, began))
 
     def _end(self, done: asyncio.Future[None], changes: Changes, waiters: list[Waiter], began: float) -> None:
@@ -90,12 +104,15 @@ class Keeper:
             self.new = set()
             self._seen(perf_counter() - began, len(waiters))
             _wake(waiters)
-            if self._waiters or self.trouble is not None:
+            if self._waiters:
                 self._begin()
             return
+        self._failed(error, changes, waiters)
+
+    def _failed(self, error: BaseException, changes: Changes, waiters: list[Waiter]) -> None:
         if isinstance(error, NotHeldError):
             self._part(set(error.workflows), changes, waiters)
-        elif isinstance(error, InputError) and changes.workflows:  # another server was given one of them, too
+        elif isinstance(error, InputError) and changes.workflows and self.store.shared:  # others may have them already
             self._part({row.id for row in changes.workflows}, changes, waiters)
         else:
             self._fail(error, changes, waiters)
@@ -127,7 +144,10 @@ class Keeper:
         self.trouble, self._stuck = str(error), changes
         waiters, self._waiters = waiters + self._waiters, []
         _refuse(waiters, UNWRITTEN)
-        self._loop.call_later(AGAIN, self._begin)
+        if isinstance(error, OSError):
+            self._loop.call_later(AGAIN, self._begin)
+        else:
+            self._broken(error)
 
     async def close(self) -> None:
         """Keep what is left, as far as that can be done."""

@@ -58,7 +58,7 @@ class Bounds:
     patience: float = 10.0
     rate: float = 16_384.0
     #: requests at a time: of the quick ones, of those that wait for a task, of files
-    quick: int = 256
+    quick: int = 4_096
     polls: int = 20_000
     files: int = 64
     #: headers, their bytes, and the length of the address with its query

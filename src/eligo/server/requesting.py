@@ -18,6 +18,20 @@ INFINITE = float("inf")
 OVER = 5.0  # seconds that a client stays away that has all it may have
 
 
+class Secrets:
+    """Words that nobody can guess, of 64 bits each; the system is asked for many at a time."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+
+    def next(self) -> str:
+        """Another one."""
+        if not self._words:
+            found = secrets.token_hex(8 * 512)
+            self._words = [found[i : i + 16] for i in range(0, len(found), 16)]
+        return self._words.pop()
+
+
 class Requests:
     """Those who wait for work, the first come first, and what requests got."""
 
@@ -28,6 +42,7 @@ class Requests:
         self._keys: OrderedDict[tuple[str, str], list[Granted]] = OrderedDict()  # what each request got
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
+        self._secrets = Secrets()
         self._soonest = INFINITE  # when the first of those who wait gives up
         self._shares = Turns()
 
@@ -138,7 +153,7 @@ class Requests:
                 queue.append(ask)
         for grant in served.hand_out(queue):
             ticket = asks[id(grant.ask)]
-            terms = (ticket.client.id, secrets.token_hex(8), ticket.key, len(ticket.grants), self.books.wall)
+            terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), self.books.wall)
             leases = served.lease(grant.tasks, terms)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)

@@ -166,6 +166,12 @@ class Served:
         """A task that was set aside is tried again then."""
         heappush(self.later, (until, task))
 
+    def forget(self, task: int) -> None:
+        """A task is done: how it went before does not matter any more."""
+        for counts in (self.tries, self.failures, self.losses, self.failed_with):
+            if counts:
+                counts.pop(task, None)
+
     def try_again(self, now: float) -> bool:
         """What has waited long enough after a failure is ready again; whether there was such."""
         found = False

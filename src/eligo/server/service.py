@@ -181,7 +181,7 @@ class Service:
         made, quota = now + self.books.ahead, self.books.terms.first_quota
         client = Client(f"c-{secrets.token_hex(6)}", name, cores, made, approved, quota, seen=now)
         self.clients[client.id] = client
-        self.books.note(client.id)
+        self.books.note(client.id, urgent=True)
         return client
 
     def approve(self, client: str, approved: bool = True) -> None:

@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import os
+import signal
 import socket
 import ssl
+import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -107,7 +109,9 @@ class Server:
         #: where each workflow stood when it was looked at last
         self.told: dict[str, WorkflowWords] = {}
         self.metrics = Metrics(census=self.census)
-        self.keeper = Keeper(store, self._changes, self.metrics.committed, self.service.forget)
+        #: why it cannot go on; it begins again from what is kept
+        self.broken: BaseException | None = None
+        self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break, self.service.forget)
         self.desk = Desk(self.service, self.keeper, setup.gather)
         learning = Learning(self.service, self.gate, store) if store.shared else None
         self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
@@ -194,6 +198,9 @@ class Server:
         if path == "/v1/workflows" and scope["method"] == "POST":
             self.entrance.who(headers)
 
+    def _break(self, error: BaseException) -> None:
+        self.broken = error
+
     def _changes(self) -> Changes | None:
         """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
         for served in list(self.service.served.values()):
@@ -251,11 +258,23 @@ class _Uvicorn(uvicorn.Server):
         super().__init__(config)
         self._ending = ending
 
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Heed signals to end; unlike uvicorn itself, which would then die of them before all is kept."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, usual in before.items():
+                signal.signal(number, usual)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal to end."""
         asyncio.get_running_loop().call_soon_threadsafe(self._ending)
         super().handle_exit(sig, frame)
-        self._captured_signals.clear()  # raised again, they would end the process before it has let go of everything
 
 
 async def serve(
@@ -274,17 +293,22 @@ async def serve(
     while not running.started and not task.done():
         await asyncio.sleep(0.005)
     ready(server, address)
-    if setup.until_done:
-        await _until_done(server, running, task)
+    watch = asyncio.create_task(_watched(server, running, task))
     await task
+    await watch
     await server.close()
+    if server.broken is not None:
+        raise InputError(f"the server cannot keep what it must, and ends: {server.broken}")
     return server
 
 
-async def _until_done(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
-    """End when all is done, and tell the clients so."""
-    while not task.done() and not server.over:
+async def _watched(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
+    """End when nothing can be kept any more, or, where that is wanted, when all is done, and tell the clients so."""
+    while not task.done() and server.broken is None and not (server.setup.until_done and server.over):
         await asyncio.sleep(0.05)
+    if server.broken is not None:
+        running.should_exit = True
+        return
     server.desk.drain(stop=True)
     end = time.monotonic() + PATIENT
     while server.guests() and time.monotonic() < end and not task.done():
@@ -310,7 +334,7 @@ def _config(setup: Setup, server: Server) -> uvicorn.Config:
     return uvicorn.Config(
         server.app, http=protocol(Patience(each=None if alone else 256)), ws="none", lifespan="off", log_config=None,
         access_log=False, ssl_certfile=setup.certificate, ssl_keyfile=setup.key, timeout_graceful_shutdown=PATIENT,
-        server_header=False, date_header=False,
+        server_header=False, proxy_headers=False, date_header=False,
     )  # fmt: skip
 
 

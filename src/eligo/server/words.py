@@ -8,9 +8,9 @@ from msgspec import Meta, Struct
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
-Short = Annotated[str, Meta(max_length=200)]
+Short = Annotated[str, Meta(max_length=200, pattern="^[^\\x00]*$")]
 Text = Annotated[str, Meta(max_length=8192)]
-FileName = Annotated[str, Meta(min_length=1, max_length=4096)]
+FileName = Annotated[str, Meta(min_length=1, max_length=4096, pattern="^[^\\x00]*$")]
 MOST_TASKS = 10_000  # in one request or answer
 
 

@@ -202,6 +202,14 @@ class ServiceStore(Protocol):
         """
         ...
 
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        """The first half of `commit`: what is done without much waiting."""
+        ...
+
+    def finish(self) -> None:
+        """The second half: wait until what was prepared is on the disk."""
+        ...
+
     def hold(self, workflow: str) -> int | None:
         """Take a workflow for `HELD` seconds if nobody holds it; how often it changed hands, or None if another has it.
 

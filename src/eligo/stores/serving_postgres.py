@@ -85,8 +85,13 @@ class PostgresServiceStore(SqlStore):
 
     # Writing
 
-    def commit(self, changes: Sequence[Changes]) -> None:
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        """See `ServiceStore`: here everything takes waiting."""
+        self._prepared = changes
+
+    def finish(self) -> None:
         """See `ServiceStore`."""
+        changes = self._prepared
         with self._using(self._writing) as database:
             left = self._not_kept_yet(database, changes)
             if not left:

@@ -103,6 +103,19 @@ class SqlStore:
     def _row(self, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
         return next(iter(self._rows(statement, values)), None)
 
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        """See `ServiceStore`."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """See `ServiceStore`."""
+        raise NotImplementedError
+
+    def commit(self, changes: Sequence[Changes]) -> None:
+        """See `ServiceStore`."""
+        self.prepare(changes)
+        self.finish()
+
     def workflows(self) -> list[WorkflowRow]:
         """See `ServiceStore`."""
         return [

@@ -3,8 +3,8 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +18,7 @@ STEPS = "sqlite_steps"
 STATEMENTS = {kind: keeping.statement() for kind, keeping in KEEPING.items()}
 #: the first version without a fault that two connections which write at once can hit (sqlite.org/wal.html#walresetbug)
 SOUND = (3, 51, 3)
-OLD = "SQLite {} has a fault that can damage files where two programs write: let nothing else write this server's file"
+OLD = "SQLite {}: let nothing but this server write its file (a fault that 3.51.3 mends)"
 #: what no second try would cure
 REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError, OverflowError)
 
@@ -42,22 +42,32 @@ class SqliteServiceStore(SqlStore):
             self._open = opened.pop_all()
         self._looks = threading.Lock()
 
-    def commit(self, changes: Sequence[Changes]) -> None:
-        """See `ServiceStore`."""
-        database = self._writing
-        try:
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        """See `ServiceStore`: all but the wait for the disk, which is the only thing that is worth a thread here."""
+        with self._undone_on_error() as database:
             database.execute("BEGIN IMMEDIATE")
             for kind, rows in to_keep(changes):
                 database.executemany(STATEMENTS[kind], rows)
+
+    def finish(self) -> None:
+        """See `ServiceStore`."""
+        with self._undone_on_error() as database:
             database.execute("COMMIT")
-        except REFUSED as error:
-            raise InputError(f"{self.path}: this cannot be kept: {error}") from None
-        except sqlite3.Error as error:
-            raise OSError(f"{self.path}: cannot be written: {error}") from error
-        finally:
+
+    @contextmanager
+    def _undone_on_error(self) -> Iterator[sqlite3.Connection]:
+        """The connection that writes; where something goes wrong, nothing of it is kept."""
+        try:
+            yield self._writing
+        except BaseException as error:
             with suppress(sqlite3.Error):
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+            if isinstance(error, REFUSED):
+                raise InputError(f"{self.path}: this cannot be kept: {error}") from None
+            if isinstance(error, sqlite3.Error):
+                raise OSError(f"{self.path}: cannot be written: {error}") from error
+            raise
 
     def hold(self, workflow: str) -> int | None:
         """See `ServiceStore`."""
