@@ -46,6 +46,7 @@ from eligo.stores.serving_naming import service_store
 from eligo.workflow import Workflow
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
 PATIENT = 5  # seconds that answers under way are waited for at the end
 
@@ -82,6 +83,11 @@ class Setup:
     def files_folder(self) -> str:
         """Where files go."""
         return self.files or ("eligo.files" if "://" in self.store else f"{self.store.removesuffix('.db')}.files")
+
+    def found_at(self, port: int) -> str:
+        """Where other servers on the same store find this one."""
+        host = socket.gethostname() if self.host in ANYWHERE else self.host
+        return self.address or f"{'https' if self.certificate else 'http'}://{_shown(host)}:{port}"
 
     def check(self) -> None:
         """Refuse a set-up that lets strangers in."""
@@ -126,7 +132,10 @@ class Server:
         #: the file with the token of the operator, where it was made just now
         self.admin = self._first_token()
         self.app = Guard(
-            app, Bounds(hosts=self._hosts(), file=setup.most_file), enter=self._enter, seen=self.metrics.seen
+            app,
+            Bounds(hosts=self._hosts(), file=setup.most_file),
+            enter=self._look_at if learning is None else self._enter,
+            seen=self.metrics.seen,
         )
 
     def _meet(self, began: float, learning: Learning) -> Neighbours:
@@ -212,8 +221,8 @@ class Server:
         return self.blobs.size(hash) is not None
 
     def _hosts(self) -> tuple[str, ...]:
-        told = urlsplit(self.setup.address or "").hostname
-        return (*Bounds().hosts, _shown(self.setup.host), *self.setup.hosts, *([_shown(told)] if told else []))
+        found = urlsplit(self.setup.found_at(self.setup.port)).hostname or ""
+        return (*Bounds().hosts, _shown(self.setup.host), _shown(found), *self.setup.hosts)
 
     async def submit(self, flow: Workflow, wishes: Wishes, folder: str | Path | None = None) -> str:
         """Serve a workflow, once; the files that no task makes are taken from a folder."""
@@ -284,7 +293,7 @@ async def serve(
     setup.check()
     listener = listening(setup)
     address = f"{'https' if setup.certificate else 'http'}://{_shown(setup.host)}:{listener.getsockname()[1]}"
-    server = Server(setup, service_store(setup.store, setup.address or address))
+    server = Server(setup, service_store(setup.store, setup.found_at(listener.getsockname()[1])))
     await server.desk.settle()
     for flow, wishes, folder in flows:
         await server.submit(flow, wishes, folder)
