@@ -168,11 +168,15 @@ class Neighbours:
         for there in random.sample(others, len(others)):
             given = await self._asked(there, call, ask)
             if given is not None and given.grants:
-                self._answered[call.client.id, call.key] = there
-                if len(self._answered) > MOST_KEYS:
-                    self._answered.popitem(last=False)
+                self._remember(call, there)
                 return given
         return None
+
+    def _remember(self, call: ApiCall, there: str) -> None:
+        """The same call again gets its answer from the same server."""
+        self._answered[call.client.id, call.key] = there
+        if len(self._answered) > MOST_KEYS:
+            self._answered.popitem(last=False)
 
     async def _asked(self, there: str, call: ApiCall, ask: AskWords) -> GrantsWords | None:
         """What another server has for a client at once; None: it does not answer."""
@@ -192,13 +196,17 @@ class Neighbours:
         places = {one.lease.partition(".")[0]: "" for one in call.words.results}
         for workflow in places.keys() - served.keys():
             places[workflow] = await self._where(workflow, call) or ""
-        there = set(places.values()) - {""}
-        if len(there) == 1 and "" not in places.values() and not self._has_work():
-            return await self._passed(there.pop(), call)  # also what it asks for
+        there, ask = set(places.values()) - {""}, call.words.ask
+        before = self._answered.get((call.client.id, call.key))
+        if len(there) == 1 and "" not in places.values() and (before in there or not self._has_work()):
+            self._remember(call, place := there.pop())
+            return await self._passed(place, call)  # also what it asks for
+        if before is not None:
+            call = call._replace(words=DeliverWords(call.words.results))
         given = await (self._split(call, places) if there else self.api.deliver(call))
-        if call.words.ask is None or given.grants or given.stop or given.wait:
+        if ask is None or given.grants or given.stop or given.wait or FORWARDED in call.scope["state"]["headers"]:
             return given
-        found = await self._ask(call, call.words.ask) if FORWARDED not in call.scope["state"]["headers"] else None
+        found = await (self._ask(call, ask) if before is None else self._asked(before, call, ask))
         return given if found is None else msgspec.structs.replace(given, grants=found.grants)
 
     def _has_work(self) -> bool:
