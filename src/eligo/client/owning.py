@@ -112,7 +112,7 @@ class Owner:
         with tempfile.TemporaryDirectory(dir=place) as scratch:
             depot = Depot(scratch, self._calls, ALL)
             for name, words in told["files"].items():
-                target = _inside(place, name)
+                target = inside(place, name)
                 if target.exists() and _same(target, parsed(words)):
                     continue
                 with depot.borrowed(parsed(words)) as path:
@@ -141,11 +141,11 @@ class Owner:
         return str(told["status"])
 
 
-def _inside(folder: Path, name: str) -> Path:
+def inside(folder: Path, name: str) -> Path:
     """Where a file of this name goes; never outside the folder."""
     target = (folder / name).resolve()
     if not target.is_relative_to(folder) or target == folder:
-        raise InputError(f"the server names a file {name!r}, which would lie outside {folder}")
+        raise InputError(f"a file is named {name!r}, and would lie outside {folder}")
     return target
 
 

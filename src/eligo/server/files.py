@@ -12,9 +12,10 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,8 +24,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from eligo.client.owning import inside
 from eligo.errors import InputError
 from eligo.server.refusing import RefusedError
+from eligo.stores.serving import FileRow
 
 NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
@@ -110,6 +113,15 @@ class Blobs:
         except OSError as error:
             raise InputError(f"{path}: this cannot be read, and tasks need it: {error.strerror}") from None
         return sha256, size
+
+    def copy(self, files: Iterable[FileRow], folder: Path) -> None:
+        """Files under their own names in a folder, and never outside it."""
+        for file in files:
+            target = inside(folder, file.name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_name(f".{target.name}.part")
+            shutil.copyfile(self.path(file.sha256), part)
+            os.replace(part, target)
 
     def hasher(self, sha256: str, upto: int) -> Any:
         """What hashes a file that is gone on with, having seen what is there."""

@@ -34,7 +34,7 @@ from eligo.server.neighbours import Neighbours
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
 from eligo.server.refusing import RefusedError
-from eligo.server.served import ENDED
+from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
 from eligo.server.telling import workflow_words
@@ -112,6 +112,8 @@ class Server:
         )
         self.service.restore(began, store, taken(store) if store.shared else None)
         self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
+        self._folders: dict[str, Path] = {}  # of workflows that lie on this machine
+        self._bringing: list[asyncio.Task[None]] = []
         #: where each workflow stood when it was looked at last
         self.told: dict[str, WorkflowWords] = {}
         self.metrics = Metrics(census=self.census)
@@ -213,9 +215,17 @@ class Server:
     def _changes(self) -> Changes | None:
         """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
         for served in list(self.service.served.values()):
-            if served.state in ENDED:
+            if served.state in ENDED and served.id not in self.told:
                 self.told[served.id] = workflow_words(served)
+                self._bring(served)
         return self.service.take_changes()
+
+    def _bring(self, served: Served) -> None:
+        """What a workflow that lies here has made goes beside it."""
+        folder = self._folders.pop(served.id, None)
+        if folder is not None and served.files is not None:
+            files = [row for name, row in served.files.there.items() if name in served.files.makers]
+            self._bringing.append(asyncio.create_task(asyncio.to_thread(self.blobs.copy, files, folder)))
 
     def _has_file(self, hash: str) -> bool:
         return self.blobs.size(hash) is not None
@@ -233,6 +243,8 @@ class Server:
             return elsewhere
         workflow = self.service.submit(time.monotonic(), ready, key)
         served = self.service.served.get(workflow)
+        if folder is not None:
+            self._folders[workflow] = Path(folder).resolve()
         if served is not None and served.files is not None and folder is not None:
             found = await asyncio.to_thread(self._taken, served.files.missing, Path(folder))
             self.service.provide(time.monotonic(), workflow, found)
@@ -256,6 +268,7 @@ class Server:
             await self.neighbours.holding.close()
             self.neighbours.close()
         await self.keeper.close()
+        await asyncio.gather(*self._bringing)
         self.told.update((served.id, workflow_words(served)) for served in self.service.served.values())
         self.store.close()
 

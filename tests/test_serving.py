@@ -1,0 +1,208 @@
+"""The server and its clients as people use them: real processes, the command, files that travel."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from running_cases import written
+from serving_cases import PATIENCE, got, posted, serving, told, worked, working
+
+CHAIN = [
+    {"name": "make", "run": "sort given.txt > sorted.txt", "inputs": ["given.txt"], "outputs": ["sorted.txt"]},
+    {"name": "head", "run": "head -n 1 sorted.txt > first.txt", "after": ["make"], "inputs": ["sorted.txt"],
+     "outputs": ["first.txt"]},
+    {"name": "tail", "run": "tail -n 1 sorted.txt > last.txt", "after": ["make"], "inputs": ["sorted.txt"],
+     "outputs": ["last.txt"]},
+    {"name": "both", "run": "cat first.txt last.txt > both.txt", "after": ["head", "tail"],
+     "inputs": ["first.txt", "last.txt"], "outputs": ["both.txt"]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def flow(tmp_path: Path) -> Path:
+    (tmp_path / "given.txt").write_text("pear\napple\nfig\n")
+    return written(tmp_path, CHAIN)
+
+
+def nothing(count: int) -> list[dict[str, str]]:
+    return [{"name": f"t{i}", "run": "true"} for i in range(count)]
+
+
+def test_a_workflow_is_served_until_it_is_done(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path, str(flow), "--until-done") as (url, server):
+        said = worked(tmp_path, url)
+        assert server.wait(PATIENCE) == 0
+    assert "4 tasks done" in said
+    assert (tmp_path / "both.txt").read_text() == "apple\npear\n"  # what it made is beside its file
+
+
+def test_a_fat_task_keeps_its_inner_files_to_itself(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path, str(flow), "--until-done", "--json") as (url, server):
+        worked(tmp_path, url, "ann", "--size", "4")
+        assert server.stdout is not None
+        document = json.loads(server.stdout.read())
+    (workflow,) = document["workflows"]
+    assert workflow["state"] == "done"
+    assert workflow["counts"]["done"] == 4
+    assert document["saved"] == sum(len(text) for text in ("apple\nfig\npear\n", "apple\n", "pear\n"))
+    assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
+    assert not (tmp_path / "sorted.txt").exists()
+
+
+def test_submit_prints_the_id_and_the_same_file_is_not_served_twice(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        code, first, _ = told("submit", url, str(flow))
+        assert code == 0
+        assert told("submit", url, str(flow))[1] == first
+        assert len(got(f"{url}/v1/workflows")["workflows"]) == 1
+        worked(tmp_path, url)
+        _, said, _ = told("status", f"{url}/{first.strip()}")
+        assert "done" in said
+        assert told("submit", url, str(flow), "--wait")[0] == 0
+    assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
+
+
+def test_run_on_a_server_is_run_by_its_clients(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        client = working(tmp_path, url, "ann", "--idle-exit", "20")
+        code, said, _ = told("run", str(flow), "--on", url, "--json")
+        client.send_signal(signal.SIGTERM)
+        client.communicate(timeout=PATIENCE)
+    document = json.loads(said)
+    assert (code, document["tasks"], document["done"], document["failed"]) == (0, 4, 4, {})
+    assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
+
+
+def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    tasks: list[dict[str, object]] = [
+        {"name": "good", "run": "true"},
+        {"name": "bad", "run": "echo it broke >&2; exit 3"},
+        {"name": "below", "run": "true", "after": ["bad"]},
+    ]
+    path = written(tmp_path, tasks)
+    with serving(tmp_path) as (url, _):
+        _, said, _ = told("submit", url, str(path), "--retries", "0")
+        place = f"{url}/{said.strip()}"
+        worked(tmp_path, url)
+        status = json.loads(told("status", place, "--json")[1])
+        assert status["state"] == "failed"
+        assert (status["counts"]["done"], status["counts"]["failed"], status["counts"]["futile"]) == (1, 1, 1)
+        assert status["failures"] == [{"cause": "exit code 3", "count": 1, "tasks": ["bad"]}]
+        assert "exit code 3" in told("why", place, "bad")[1]
+        assert told("log", place, "bad")[1] == "it broke\n\n"
+        assert posted(f"{url}/v1/workflows/{said.strip()}/retry", {}) == (200, {"count": 1})
+        assert "2 tasks" in told("clients", url)[1] or "ann" in told("clients", url)[1]
+
+
+def test_what_was_done_stays_done_when_the_server_is_killed(tmp_path: Path) -> None:
+    path = written(tmp_path, nothing(30))
+    with serving(tmp_path, str(path)) as (url, server):
+        worked(tmp_path, url, "ann", "--once")
+        server.kill()
+        server.wait()
+    with serving(tmp_path, str(path), "--until-done", "--json") as (url, server):
+        worked(tmp_path, url)
+        assert server.stdout is not None
+        document = json.loads(server.stdout.read())
+    assert document["workflows"][0]["counts"]["done"] == 30
+    assert document["repeated"] == 0
+
+
+def test_a_client_that_dies_loses_only_what_it_had(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"name": f"t{i}", "run": "sleep 0.05"} for i in range(20)])
+    with serving(tmp_path, str(path), "--until-done", "--lease", "1", "--json") as (url, server):
+        dying = working(tmp_path, url, "dying")
+        while not any(client["done"] for client in got(f"{url}/v1/clients")["clients"]):
+            time.sleep(0.02)
+        dying.kill()
+        dying.communicate()
+        worked(tmp_path, url, "ann", "--idle-exit", "5")
+        assert server.stdout is not None
+        document = json.loads(server.stdout.read())
+    assert document["workflows"][0]["counts"]["done"] == 20
+    assert document["lost"] <= 1
+
+
+def test_two_servers_on_one_file_are_refused(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        code, _, said = told("serve", "--store", str(tmp_path / "s.db"), "--port", "0")
+    assert code == 2
+    assert "another server is at this file already" in said
+
+
+def test_a_backup_of_a_server_at_work_can_be_served(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path, str(flow)) as (url, _):
+        worked(tmp_path, url, "ann", "--once")
+        code, _, _ = told("backup", str(tmp_path / "s.db"), str(tmp_path / "copy.db"))
+        assert code == 0
+        assert told("backup", str(tmp_path / "s.db"), str(tmp_path / "copy.db"))[0] == 2  # nothing is overwritten
+    with serving(tmp_path, "--store", "copy.db", "--until-done") as (url, server):
+        assert "done" in worked(tmp_path, url, "bob")
+        assert server.wait(PATIENCE) == 0
+
+
+def test_a_server_that_strangers_reach_needs_tokens_and_tls(tmp_path: Path) -> None:
+    code, _, said = told("serve", "--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
+    assert code == 2
+    assert "needs tokens" in said
+    code, said, _ = told("serve", "--check", "--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
+    assert code == 1
+    assert "needs tokens" in said
+
+
+def test_without_a_token_nothing_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, nothing(2))
+    with serving(tmp_path, str(path), "--tokens") as (url, _):
+        operator = tmp_path / "s.token"
+        assert operator.stat().st_mode & 0o077 == 0
+        assert told("status", url)[0] == 2
+        assert told("status", url, "--token-file", str(operator))[0] == 0
+        (tmp_path / "work.token").write_text(told("token", url, "pool", "--token-file", str(operator))[1])
+        assert told("status", url, "--token-file", str(tmp_path / "work.token"))[0] == 2  # it is good for work only
+        assert "2 tasks done" in worked(tmp_path, url, "ann", "--token-file", str(tmp_path / "work.token"))
+
+
+def test_only_what_a_trusted_owner_signed_is_run(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"name": "a", "run": "touch ran"}])
+    assert told("key", str(tmp_path / "mine"))[0] == 0
+    assert told("key", str(tmp_path / "mine"))[0] == 2  # a key is not written over
+    assert told("key", str(tmp_path / "other"))[0] == 0
+    with serving(tmp_path) as (url, _):
+        told("submit", url, str(path), "--sign", str(tmp_path / "mine"), "--name", "signed", "--retries", "0")
+        assert "1 tasks done" in worked(tmp_path, url, "ann", "--trust", str(tmp_path / "mine.pub"))
+        told("submit", url, str(path), "--name", "unsigned", "--retries", "0")
+        told("submit", url, str(path), "--sign", str(tmp_path / "other"), "--name", "wrong", "--retries", "0")
+        assert "0 tasks done, 2 failed" in worked(tmp_path, url, "bob", "--trust", str(tmp_path / "mine.pub"))
+
+
+@pytest.mark.parametrize(
+    "words", [["work", "nowhere"], ["submit", "ftp://x", "flow.yaml"], ["cancel", "http://127.0.0.1:1"]]
+)
+def test_wrong_addresses_are_told_in_one_line(words: list[str], flow: Path) -> None:
+    code, _, said = told(*[str(flow) if word == "flow.yaml" else word for word in words])
+    assert code == 2
+    assert said.startswith("eligo: ")
+    assert said.count("\n") == 1
+
+
+def test_a_missing_input_is_named(tmp_path: Path, flow: Path) -> None:
+    (tmp_path / "given.txt").unlink()
+    code, _, said = told("serve", str(flow), "--port", "0", "--store", str(tmp_path / "s.db"))
+    assert code == 2
+    assert "given.txt" in said
+
+
+def test_sigterm_ends_a_server_in_order(tmp_path: Path) -> None:
+    path = written(tmp_path, nothing(3))
+    with serving(tmp_path, str(path)) as (url, server):
+        client = subprocess.Popen(["sleep", "0"])
+        client.wait()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(PATIENCE) == 0
+        assert server.stdout is not None
+        assert "3 ready" in server.stdout.read()
+    assert url
