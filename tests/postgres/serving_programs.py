@@ -95,6 +95,18 @@ class Speaker:
 
 
 @contextmanager
+def command(*words: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """A command under way, which is ended after."""
+    surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", COMMAND, *words], env=surroundings) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@contextmanager
 def two_servers(where: str, folder: Path, *options: str) -> Iterator[list[ServingProgram]]:
     """Two servers on one database."""
     found = [ServingProgram(where, folder, *options) for _ in range(2)]

@@ -6,11 +6,13 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from eligo.server.refusing import RefusedError
 from eligo.server.served import FINAL
 from eligo.server.speaking import Desk
 from eligo.stores.serving import HELD, ClientRow, ServiceStore, WorkflowRow
 
 LOOK = 1.0  # seconds between two looks at what others hold, and what nobody does
+REFRESH = 0.5  # seconds between two looks at who may come in
 RENEW = 5.0  # seconds after which what is held is held anew
 SURE = HELD - 2.0  # seconds after that for which nobody else can have taken it, whatever the clocks do
 
@@ -18,17 +20,18 @@ SURE = HELD - 2.0  # seconds after that for which nobody else can have taken it,
 class Holding:
     """What this server holds, and where the rest is; looks after that until it is closed.
 
-    *refresh* is called at every look: it reads what else other servers may have changed.
+    *refresh* is called now and then: it reads what else other servers may have changed.
     """
 
     def __init__(self, desk: Desk, store: ServiceStore, began: float, refresh: Callable[[], Awaitable[None]]) -> None:
-        self.desk, self.store, self._refresh = desk, store, refresh
+        self.desk, self.store = desk, store
         #: the addresses of servers by what they hold, as of the last look
         self.holders: dict[str, str] = {}
         #: whether other servers hold something that goes on, or nobody does
         self.elsewhere = True
         self._sure, self._renew = began + SURE, 0.0
-        self._looking = asyncio.get_running_loop().create_task(self._look_on())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(_again(self.look, LOOK)), loop.create_task(_again(refresh, REFRESH))]
 
     @property
     def _served(self) -> set[str]:
@@ -41,19 +44,9 @@ class Holding:
 
     async def close(self) -> None:
         """Look no more; the store lets go of what is held when it is closed."""
-        self._looking.cancel()
-        await asyncio.gather(self._looking, return_exceptions=True)
-
-    async def _look_on(self) -> None:
-        logger = logging.getLogger("eligo.server")
-        while True:
-            try:
-                await self.look()
-            except OSError as error:
-                logger.info("what is held cannot be looked at: %s", error)
-            except Exception:
-                logger.exception("what is held cannot be looked at")
-            await asyncio.sleep(LOOK)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def look(self) -> None:
         """Hold anew what is held, drop what was lost, take what nobody holds."""
@@ -67,7 +60,6 @@ class Holding:
         self.elsewhere = bool(set(unheld) | self.holders.keys() - self._served - self.desk.service.books.ended.keys())
         if self.others() - before:
             self.desk.service.requests.hurry(time.monotonic())
-        await self._refresh()
 
     def others(self) -> set[str]:
         """The addresses of the other servers that hold something."""
@@ -104,6 +96,19 @@ class Holding:
         service.adopt(time.monotonic(), served)
         logging.getLogger("eligo.server").info("%s is served here now", workflow)
         await self.desk.settle()
+
+
+async def _again(look: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Look again and again, whatever comes of it."""
+    logger = logging.getLogger("eligo.server")
+    while True:
+        try:
+            await look()
+        except (OSError, RefusedError) as error:
+            logger.info("what other servers do cannot be seen now: %s", error)
+        except Exception:
+            logger.exception("what other servers do cannot be seen")
+        await asyncio.sleep(seconds)
 
 
 def taken(store: ServiceStore) -> list[WorkflowRow]:
