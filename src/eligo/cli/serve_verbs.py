@@ -37,6 +37,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name by which clients call it, such as that of a proxy.")
     ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where other servers on the same database find this one.")
+    ] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen elsewhere without tokens or TLS: anybody may come.")
     ] = False,
@@ -54,7 +57,7 @@ def serve(
     setup = set_up(
         host=host, port=port, store=store, files=folder, lease=lease, gather=gather, tokens=tokens or approve,
         approving=approve, certificate=cert, key=key, hosts=tuple(allow_host or ()), insecure=insecure,
-        until_done=until_done, log=log,
+        address=address, until_done=until_done, log=log,
     )  # fmt: skip
     if check:
         return checked(setup, json)

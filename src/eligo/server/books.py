@@ -76,6 +76,20 @@ class Books:
             self._dirty.add(client)
             self._urgent |= urgent
 
+    def forget(self, workflow: str) -> None:
+        """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
+        served = self.served.pop(workflow, None)
+        self.ended.pop(workflow, None)
+        for lease in () if served is None else served.leases.values():
+            self.due.pop((workflow, lease.number), None)
+            if lease.client in self.clients:
+                self.clients[lease.client].holds -= 1
+        for place in [place for place in self.recent if place[0] == workflow]:
+            del self.recent[place]
+        self._touched.discard(workflow)
+        self._over.discard(workflow)
+        self.changes = self.changes.without({workflow})
+
     # Leases
 
     @property

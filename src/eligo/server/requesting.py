@@ -56,6 +56,21 @@ class Requests:
         for (client, key, _), leases in grants.items():
             self._keys.setdefault((client, key), []).append(Granted(served, leases, "it was handed out before"))
 
+    def forget(self, workflow: str) -> None:
+        """What requests got of a workflow that another server holds now, they may ask for there."""
+        for key, grants in [*self._keys.items()]:
+            left = [grant for grant in grants if grant.served.id != workflow]
+            if not left:
+                del self._keys[key]
+            elif len(left) < len(grants):
+                self._keys[key] = left
+
+    def hurry(self, now: float) -> None:
+        """Let nobody wait any longer: there may be something elsewhere."""
+        for ticket in self.waiting:
+            ticket.until = min(ticket.until, now)
+        self._soonest = now
+
     def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
         """A client asks for work; `serve` answers. The same key again gets what it got before."""
         self.books.now = client.seen = now

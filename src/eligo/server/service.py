@@ -19,7 +19,7 @@ from eligo.server.recalling import recalled
 from eligo.server.requesting import Requests
 from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
-from eligo.stores.serving import Changes, FileRow, LeaseEnd, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, ClientRow, FileRow, LeaseEnd, ServiceStore, WorkflowRow
 
 
 class Service:
@@ -60,16 +60,26 @@ class Service:
 
     def restore(self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None) -> None:
         """Go on with what was kept; whoever had a task has it for a whole lease more."""
-        self.books.now = now
         self.clients.update((row.id, remembered(row, self.books.ahead, now)) for row in store.clients())
         for row in store.workflows() if workflows is None else workflows:
-            self._submitted[row.key] = row.id
             if row.state in FINAL:
-                self.books.ended[row.id] = row
+                self.ended(row)
             else:
-                self._adopt(recalled(row, store, lambda: self.books.now))
+                self.adopt(now, self.recalled(row, store))
 
-    def _adopt(self, served: Served) -> None:
+    def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served:
+        """A workflow as it was kept, for `adopt`; this may take its time in another thread."""
+        return recalled(row, store, lambda: self.books.now)
+
+    def ended(self, row: WorkflowRow) -> None:
+        """A workflow has ended, here or elsewhere."""
+        self._submitted[row.key] = row.id
+        self.books.ended[row.id] = row
+
+    def adopt(self, now: float, served: Served) -> None:
+        """Go on with a workflow; whoever had a task has it for a whole lease more."""
+        self.books.now = now
+        self._submitted[served.row.key] = served.id
         self.served[served.id] = served
         self.requests.recall(served)
         for lease in served.leases.values():
@@ -79,6 +89,14 @@ class Service:
         for task in list(served.execution.numbers(FAILED)):
             self.books.again_or_never(served, task, "it failed too often")
         self.books.came_back(served)
+
+    def forget(self, workflows: Iterable[str]) -> None:
+        """Other servers hold these workflows: they are no longer served here."""
+        lost = set(workflows)
+        for workflow in lost:
+            self.books.forget(workflow)
+            self.requests.forget(workflow)
+        self._submitted = {key: id for key, id in self._submitted.items() if id not in lost}
 
     # Workflows
 
@@ -168,7 +186,16 @@ class Service:
     def approve(self, client: str, approved: bool = True) -> None:
         """A client may have work from now on, or no more."""
         self.clients[client].approved = approved
-        self.books.note(client, urgent=True)
+        self.books.changes.approvals.append((client, approved))
+
+    def learn(self, row: ClientRow) -> None:
+        """A client that another server knows: as it was kept, but for what it has here."""
+        known = self.clients.get(row.id)
+        if known is not None:
+            known.approved = row.approved
+            return
+        client = self.clients[row.id] = remembered(row, self.books.ahead, self.books.now)
+        client.holds = sum(lease.client == row.id for one in self.served.values() for lease in one.leases.values())
 
     # Work
 
