@@ -21,13 +21,14 @@ import eligo
 from eligo.engines import Command, Engine, Job
 from eligo.running import Commands, Retries, RunFolder, Runner
 from eligo.workflow import Task, Workflow
-from killing_cases import GOING, check_executions, check_store, layers, noting, surroundings
+from killing_cases import GOING, asked, check_executions, check_store, layers, noting, surroundings, told
 from running_cases import completed
 
 DISPATCH = Path(__file__).with_name("engine_dispatch.py")
 SECONDS = 120.0
 #: what is killed: so many tasks, so wide, that take so long; so often, within so many seconds, at times before tasks begin
-TASKS, WIDE, NAP, KILLS, KILLING, EARLY = 45, 9, 0.5, 10, 60.0, 4
+TASKS, KILLS, WORKERS = (int(asked(*each)) for each in (("TASKS", 45), ("KILLS", 10), ("WORKERS", 2)))
+NAP, KILLING, WIDE, EARLY = asked("NAP", 0.5), asked("SECONDS", 60.0), max(9, TASKS // 20), 4
 HOSTILE = ["", " ", "$HOME `id` \"' \\ \n\t;&|<>*", "-x", "--", "%j %", "ünï", os.fsdecode(b"\xff\xfe"), "$(JOB) $$(X)"]
 FAST = Retries(most=2, lost=3, first=0.1, longest=0.2)
 PARENTS = {
@@ -196,24 +197,29 @@ class EngineContract:
     def test_nothing_is_lost_or_done_twice_when_the_dispatcher_is_killed_again_and_again(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        place, rng, done_in = bench.folder("killed"), random.Random(20261115), dict[str, int]()
-        parents = layers(place, TASKS, WIDE, rng)
-        (place / "flow.json").write_text(json.dumps({"parents": parents, "command": noting(NAP)}))
-        until, cycle = time.monotonic() + KILLING, 0
-        while cycle < KILLS and time.monotonic() < until and len(done_in) < TASKS:
-            cycle += 1
-            kill_after(bench, place, cycle, rng)
-            check_store(place / "run", done_in, cycle)
-        monkeypatch.setenv("CYCLE", str(cycle + 1))
-        going = prepare(bench, place, flow_of(parents, lambda _: noting(NAP)))
-        assert bench.jobs(going.folder.mark) == []
-        assert going.run().execution.finished
-        check_store(place / "run", done_in, cycle + 1)
-        assert completed(place / "run") == dict.fromkeys(parents, 1)
-        again = check_executions(place, done_in)
-        assert cycle >= 3
-        assert again >= 1
-        print(f"{bench.name}: {cycle} kills, {again} executions beyond the first of {TASKS}")  # noqa: T201
+        kill_again_and_again(bench, monkeypatch, KILLS, TASKS)
+
+
+def kill_again_and_again(bench: Bench, monkeypatch: pytest.MonkeyPatch, kills: int, tasks: int) -> None:
+    """Kill the dispatcher of a run so often, and count how often each task was run."""
+    place, rng, done_in = bench.folder("killed"), random.Random(20261115), dict[str, int]()
+    parents = layers(place, tasks, WIDE, rng)
+    (place / "flow.json").write_text(json.dumps({"parents": parents, "command": noting(NAP)}))
+    until, cycle = time.monotonic() + KILLING, 0
+    while cycle < kills and time.monotonic() < until and len(done_in) < tasks:
+        cycle += 1
+        kill_after(bench, place, cycle, rng)
+        check_store(place / "run", done_in, cycle)
+    monkeypatch.setenv("CYCLE", str(cycle + 1))
+    going = prepare(bench, place, flow_of(parents, lambda _: noting(NAP)), WORKERS)
+    assert bench.jobs(going.folder.mark) == []
+    assert going.run(max(SECONDS, KILLING)).execution.finished
+    check_store(place / "run", done_in, cycle + 1)
+    assert completed(place / "run") == dict.fromkeys(parents, 1)
+    again = check_executions(place, done_in)
+    assert cycle >= 3
+    assert again >= 1
+    print(told(bench.name, tasks, cycle, again))  # noqa: T201
 
 
 def kill_after(bench: Bench, place: Path, cycle: int, rng: random.Random) -> None:

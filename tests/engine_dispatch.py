@@ -8,15 +8,15 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from engine_contract import Bench, flow_of, prepare
+from engine_contract import WORKERS, Bench, flow_of, prepare
 
 
 def main(name: str, place: Path) -> None:
     told = json.loads((place / "flow.json").read_text())
     engine = import_module(f"eligo.engines.{name}")
-    options = {"python": "/usr/bin/python3"}
+    options = {} if name == "slurm_steps" else {"python": "/usr/bin/python3"}
     bench = Bench(name, place, lambda *given: engine.make(*given, **options), lambda _: None, lambda _: [])
-    prepare(bench, place, flow_of(told["parents"], told["command"].format)).run()
+    prepare(bench, place, flow_of(told["parents"], told["command"].format), WORKERS).run(float("inf"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What the tests that kill dispatchers share: tasks that note when they begin and end, and what must hold of these notes.
 
-A cycle goes from one kill to the next; its number is in the environment.
+A cycle goes from one kill to the next; its number is in the environment. How many tasks there are, how long they take, how
+many run at a time, how often they are killed and for how many seconds at most, is too, as ELIGO_FAULT_TASKS, _NAP, _WORKERS,
+_KILLS and _SECONDS; what is usual is short.
 """
 
 import os
@@ -12,6 +14,16 @@ from pathlib import Path
 from running_cases import completed, lines, state_of
 
 OUT, GOING = "out", "going"
+
+
+def asked(name: str, usual: float) -> float:
+    """What the environment says of the kills."""
+    return float(os.environ.get(f"ELIGO_FAULT_{name}", usual))
+
+
+def told(engine: str, tasks: int, kills: int, again: int) -> str:
+    """A row of what was found, where all that must hold does."""
+    return f"{engine}: {tasks} tasks, {kills} kills, 0 lost, 0 accepted twice, {again} executions beyond the first"
 
 
 def surroundings(cycle: int) -> dict[str, str]:

@@ -31,11 +31,10 @@ def ran(path: Path, *options: str) -> int:
     return eligo(["run", str(path), *chosen, *options])
 
 
-def started(path: Path, *options: str, **settings: Any) -> "subprocess.Popen[str]":
-    """The same in a process of its own."""
-    return subprocess.Popen(
-        [*COMMAND, "run", str(path), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
-    )
+def started(path: Path, *options: str, inside: Sequence[str] = (), **settings: Any) -> "subprocess.Popen[str]":
+    """The same in a process of its own, which those words begin."""
+    words, pipe = [*inside, *COMMAND, "run", str(path), *options], subprocess.PIPE
+    return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, **settings)
 
 
 def state_of(run: Path) -> sqlite3.Connection:

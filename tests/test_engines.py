@@ -9,6 +9,7 @@ import math
 import multiprocessing
 import operator
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -263,6 +264,34 @@ def test_with_more_workers_no_better_task_waits(engine: Engine, tmp_path: Path) 
     assert most_overtaken(begun, order, BLUR) <= engine.slack + SLOTS - 1, (list(begun), order)
 
 
+def test_what_waits_in_a_queue_and_is_cancelled_never_begins(engine: Engine, tmp_path: Path) -> None:
+    """Brief tasks are handed over ahead, as far as the engine says; all that is cancelled is told of."""
+    runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
+    asks = engine.asks()
+    assert len(asks) == SLOTS + engine.slack
+    long = [Job(i, ask.client, (i,), (Command(("/bin/sleep", nap(3177)), "/"),)) for i, ask in enumerate(asks[:SLOTS])]
+    waiting = [
+        Job(SLOTS + i, ask.client, (i,), (sh('touch "$1"', str(tmp_path / str(i))),), -i)
+        for i, ask in enumerate(asks[SLOTS:])
+    ]
+    for job in (*long, *waiting):
+        engine.start(job)
+    deadline, ended = time.monotonic() + MOST_SECONDS, list[Ending]()
+    while len(sleepers(nap(3177))) < SLOTS:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    engine.cancel(waiting)
+    engine.cancel(long)
+    while len(ended) < SLOTS + engine.slack:
+        assert time.monotonic() < deadline
+        ended += engine.wait(0.1)
+    assert {ending.failure for ending in ended} == {"stopped"}
+    assert no_sleepers(nap(3177))
+    assert not list(tmp_path.iterdir())
+    runner(engine, {i: [] for i in range(5)}, lambda task, attempt: Command(("/bin/sleep", "0.1"), "/"))
+    assert len(engine.asks()) == SLOTS
+
+
 BLUR = 150_000_000  # nanoseconds: as much as two workers of a busy machine differ in how soon they begin
 Times = dict[Name, tuple[int, int, int]]
 
@@ -356,6 +385,27 @@ def test_what_runs_is_stopped_and_may_go_on_later(engine: Engine) -> None:
     assert len(done.execution.eligible) == 5
     again = runner(engine, flow, lambda task, attempt: sh("exit 0"))
     assert len(again.execution.executed) == 5
+
+
+def test_a_worker_that_hangs_keeps_nobody_from_stopping(name: str) -> None:
+    if name != "dask":
+        pytest.skip("only there what is stopped is told by a worker that the test can find")
+    own = made(name, 1, Path())
+    assert isinstance(own, DaskEngine)
+    (worker,) = own._client.run(os.getpid).values()
+
+    def stop(running: Runner) -> None:
+        if sleepers(nap(3178)) and not running.stopping:
+            os.kill(worker, signal.SIGSTOP)
+            running.abort()
+
+    begin = time.monotonic()
+    done = runner(own, {"a": []}, lambda task, attempt: Command(("/bin/sleep", nap(3178)), "/"), watch=stop)
+    assert time.monotonic() - begin < 15.0
+    assert list(done.execution.eligible) == ["a"]
+    os.kill(worker, signal.SIGCONT)
+    own.close()
+    assert no_sleepers(nap(3178))
 
 
 # Several tasks at once
@@ -487,8 +537,8 @@ def test_tasks_share_the_cores(name: str, engine: Engine, tmp_path: Path) -> Non
 
 
 def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, tmp_path: Path) -> None:
-    if name not in {"dask", "parsl"}:
-        pytest.skip("it has no workers of its own, or, as Ray, leaves helpers that begin nothing")
+    if name not in PACKAGES:
+        pytest.skip("it has no workers of its own")
     psutil, mark = pytest.importorskip("psutil"), f"mark{os.getpid()}"
     script = (
         "import sys; from eligo.engines.naming import engine_on\n"
@@ -509,6 +559,7 @@ def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, t
     assert left
     subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=60)
     _, alive = psutil.wait_procs(left, timeout=5)
+    assert name == "dask" or not marked(POOL, [mark])
     assert [each.name() for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
 
 

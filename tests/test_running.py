@@ -1,5 +1,6 @@
 """Runs: what is done, kept, gone on with and refused. Slow faults, such as fifty kills, are in tests/faults."""
 
+import json
 import os
 import shlex
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from eligo.allocating import Ask, allocator
+from eligo.cli import run as cli
 from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.futures import FutureEngine
@@ -22,7 +24,7 @@ from eligo.engines.local import LocalEngine
 from eligo.engines.performing import perform
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.formats import read
+from eligo.formats import read, write
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
@@ -625,6 +627,27 @@ def test_a_run_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured
     assert f"{tmp_path / 'past.csv'}: 2 tasks by name" in capsys.readouterr().err
 
 
+def test_a_comparison_goes_by_what_was_measured_before(tmp_path: Path, capsys: Captured) -> None:
+    flow = written(tmp_path, [{"name": "a", "run": "true"}, {"name": "b", "run": "sleep 0.1", "after": ["a"]}])
+    assert ran(flow) == 0
+    words = ["compare", str(flow), "--json", "--runs", "3", "--workers", "1", "--schedulers", "finish,fifo"]
+    capsys.readouterr()
+    assert cli(words) == 0
+    told = capsys.readouterr()
+    assert f"run times are from an earlier run, {flow}.run: 2 tasks by name" in told.err
+    (found,) = json.loads(told.out)["best"].values()
+    assert found["seconds_from"] == f"{flow}.run"
+    assert list(found["steady"]) == ["1"]
+    (tmp_path / "past.csv").write_text("task,seconds\na,5\nb,6\n")
+    assert cli([*words, "--history", str(tmp_path / "past.csv")]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["best"].values()
+    assert found["seconds_from"] == str(tmp_path / "past.csv")
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text(f"dags: [{{file: {flow.name}}}]\nschedulers: [fifo]\ngames: {{pebble: {{}}}}\nruns: 2\n")
+    assert cli(["compare", str(experiment)]) == 0
+    assert "earlier run" not in capsys.readouterr().err
+
+
 def test_a_run_that_cannot_be_read_teaches_nothing(tmp_path: Path, capsys: Captured) -> None:
     from eligo.cli import run as eligo
 
@@ -715,6 +738,40 @@ def test_what_is_done_of_a_dagman_file_is_told_to_dagman(tmp_path: Path, capsys:
     flow.write_text(flow.read_text().replace("/bin/false", "/bin/true"))
     assert ran(flow) == 0
     assert not rescue.exists()
+
+
+def test_nodes_of_dagman_that_run_nothing_are_done_as_soon_as_they_are_ready(tmp_path: Path, capsys: Captured) -> None:
+    """Also in a row, and where the run goes on without its file."""
+    jobs = {name: ("touch", name) for name in "abe"} | dict.fromkeys("df", ("test", "-e a -a -e b"))
+    jobs["c"] = ("test", "-e go")
+    bodies = {name: f"executable = /usr/bin/{program}\n arguments = {words}" for name, (program, words) in jobs.items()}
+    text = "".join(f"JOB {name} {{\n {body}\n}}\n" for name, body in bodies.items())
+    arcs = "PARENT first CHILD a b e\nPARENT a b e CHILD c d f\nPARENT c CHILD last\nPARENT last CHILD end\n"
+    flow = tmp_path / "w.dag"
+    flow.write_text(text + "".join(f"JOB {name} none.sub NOOP\n" for name in ("first", "last", "end")) + arcs)
+    names = set(read(flow).dag.tasks)
+    assert ran(flow, "--retries", "0") == 1
+    (tmp_path / "go").touch()
+    flow.rename(tmp_path / "gone.dag")
+    state = tmp_path / "w.dag.run"
+    assert cli(["run", "--resume", str(state)]) == 0
+    assert set(completed(state)) == names
+    assert {each["name"] for each in attempts(state)} == set(jobs)
+    capsys.readouterr()
+
+
+def test_lines_for_a_shell_are_no_submit_files(tmp_path: Path) -> None:
+    flow = Workflow(Dag.from_arcs([], ["a"]), {"a": Task(name="a", command="echo x > made && test -s made")})
+    write(flow, tmp_path / "w.dag")
+    assert ran(tmp_path / "w.dag") == 0
+    assert (tmp_path / "made").read_text() == "x\n"
+
+
+def test_a_description_without_a_program_is_no_node_that_runs_nothing(tmp_path: Path, capsys: Captured) -> None:
+    flow = tmp_path / "w.dag"
+    flow.write_text("JOB a {\n request_cpus = 1\n}\nJOB b none.sub NOOP\n")
+    assert ran(flow) == 2
+    assert "what 'a' should run is not said in the file" in capsys.readouterr().err
 
 
 def test_the_state_of_a_run_can_be_read_while_it_goes_on(tmp_path: Path) -> None:

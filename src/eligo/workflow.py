@@ -10,6 +10,7 @@ from eligo.errors import InputError, UnknownTaskError, shorten
 from eligo.names import Name
 
 MEGABYTE = 2**20  # as the engines count memory
+NOTHING = ":"  # the command, as shells know it, of a task that runs nothing and only keeps the order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

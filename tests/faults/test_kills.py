@@ -6,40 +6,54 @@ import random
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from eligo.engines.strays import marked
+from eligo.engines.strays import POOL, marked
 from eligo.running.folder import MARK, kept_workflow
-from killing_cases import GOING, check_executions, check_store, layers, noting, surroundings
+from killing_cases import GOING, asked, check_executions, check_store, layers, noting, surroundings, told
 from running_cases import COMMAND, completed, started, written
 
-WORKERS = 4
+WORKERS = int(asked("WORKERS", 4))
 EARLY = 6  # every so-manieth kill comes at any moment from the start on
-SECONDS = float(os.environ.get("ELIGO_FAULT_SECONDS", "150"))
+SECONDS = asked("SECONDS", 150.0)
 LINGER = 5.0  # seconds that workers of a dispatcher that is gone may take to go too
+
+
+#: Ray and Parsl may listen on every address: each dispatcher is in a network of its own that has only loopback
+ALONE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+PACKAGES = {"dask": "distributed", "ray": "ray", "parsl": "parsl"}
 
 
 @dataclass(frozen=True)
 class Course:
-    """A run to be killed."""
+    """A run to be killed; how often and how large it is, the environment may say too."""
 
     on: str
     tasks: int
-    wide: int
     #: how long a task takes, and how long it takes at most from the start of a dispatcher to its first task
     nap: float
     starting: float
     kills: int
     seconds: float
 
+    def as_asked(self) -> "Course":
+        tasks, kills = int(asked("TASKS", self.tasks)), int(asked("KILLS", self.kills))
+        return replace(self, tasks=tasks, kills=kills, nap=asked("NAP", self.nap))
+
+    @property
+    def wide(self) -> int:
+        return max(10, self.tasks // 20)
+
 
 COURSES = [
-    Course("local", 2000, 100, 0.04, 1.5, 50, SECONDS),
-    Course("dask", 300, 30, 0.1, 4.0, 25, min(SECONDS, 60.0)),
+    Course("local", 2000, 0.04, 1.5, 50, SECONDS),
+    Course("dask", 300, 0.1, 4.0, 25, max(SECONDS / 2.0, min(SECONDS, 60.0))),
+    Course("ray", 60, 0.1, 6.0, 4, SECONDS),
+    Course("parsl", 60, 0.1, 4.0, 4, SECONDS),
 ]
 
 
@@ -47,6 +61,7 @@ COURSES = [
 def test_many_kills(course: Course, tmp_path: Path) -> None:
     """Each task says in a file of its own in which cycle, from one kill to the next, it begins and ends."""
     _needed(course.on)
+    course = course.as_asked()
     rng = random.Random(20261115)
     parents = layers(tmp_path, course.tasks, course.wide, rng)
     tasks = [{"name": name, "run": noting(course.nap), "after": above} for name, above in parents.items()]
@@ -61,16 +76,18 @@ def test_many_kills(course: Course, tmp_path: Path) -> None:
         if ended:
             break
     with _begun(course, flow, cycle + 1) as last:
-        out, err = last.communicate(timeout=120)
+        out, err = last.communicate(timeout=max(120.0, SECONDS))
     assert last.returncode == 0, err
     assert f"All {course.tasks:,} tasks done" in out
     check_store(run, done_in, cycle + 1)
     assert completed(run) == dict.fromkeys(parents, 1)
     again = check_executions(tmp_path, done_in)
-    assert marked(MARK, [kept_workflow(run)[0]["mark"]]) == []
+    mark = kept_workflow(run)[0]["mark"]
+    assert marked(MARK, [mark]) == []
+    assert marked(POOL, [mark]) == []
     assert cycle >= 3
     assert again >= cycle
-    print(f"{course.on}: {cycle} kills, {again} executions beyond the first of {course.tasks}")  # noqa: T201
+    print(told(course.on, course.tasks, cycle, again))  # noqa: T201
 
 
 def test_workers_that_do_not_get_to_run_go_with_their_dispatcher_too(tmp_path: Path) -> None:
@@ -99,20 +116,23 @@ def test_workers_that_do_not_get_to_run_go_with_their_dispatcher_too(tmp_path: P
 
 
 def _needed(on: str) -> None:
-    if on == "dask" and find_spec("distributed") is None:
-        pytest.skip('KILLS WERE NOT TESTED ON DASK: it needs pip install "eligo[dask]"')
+    if on in PACKAGES and find_spec(PACKAGES[on]) is None:
+        pytest.skip(f'KILLS WERE NOT TESTED ON {on.upper()}: it needs pip install "eligo[{on}]"')
+    if on in {"ray", "parsl"} and subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
+        pytest.skip(f"KILLS WERE NOT TESTED ON {on.upper()}: it needs a network of its own, and none can be had")
 
 
 def _begun(course: Course, flow: Path, cycle: int) -> "subprocess.Popen[str]":
     """A dispatcher; by first come, first served, whose beginning takes no time."""
     options = ("--on", course.on, "--workers", str(WORKERS), "--policy", "fifo")
-    return started(flow, *options, env=surroundings(cycle))
+    inside = ALONE if course.on in {"ray", "parsl"} else ()
+    return started(flow, *options, inside=inside, env=surroundings(cycle))
 
 
 def _killed(course: Course, flow: Path, cycle: int, rng: random.Random) -> bool:
     """Go on with the run and kill it at some moment after tasks began, at times before; whether it ended before.
 
-    Whatever it began itself, such as workers, goes with it; tasks that outlive these are for the next one to end.
+    Dask's workers go with it; tasks, and what Ray and Parsl leave, are for the next one to end.
     """
     going = flow.parent / GOING / str(cycle)
     with _begun(course, flow, cycle) as run:
@@ -120,7 +140,7 @@ def _killed(course: Course, flow: Path, cycle: int, rng: random.Random) -> bool:
             time.sleep(0.005)
         time.sleep(rng.uniform(0.0, 0.7) if cycle % EARLY else rng.uniform(0.1, course.starting))
         ended = run.poll() is not None
-        workers = _children(run.pid) if course.on != "local" else []
+        workers = _children(run.pid) if course.on == "dask" else []
         run.kill()
         run.communicate()
     assert _gone(workers)

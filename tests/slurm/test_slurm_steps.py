@@ -14,7 +14,7 @@ import eligo
 from eligo.engines import Command, Ending, Job, slurm_steps
 from eligo.errors import InputError
 from eligo.running import Retries
-from engine_contract import HOSTILE, PARENTS, Bench, flow_of, lines, noted, prepare
+from engine_contract import HOSTILE, PARENTS, Bench, flow_of, kill_again_and_again, lines, noted, prepare
 
 pytest_plugins = ["slurm_fixtures"]
 
@@ -96,6 +96,12 @@ def test_steps_that_outlive_whoever_began_them_are_ended(bench: Bench) -> None:
     slurm_steps.make(1, str(place / "more"), "0badcafe").end_strays("0badcafe")
     assert bench.jobs("0badcafe") == []
     engine.close()
+
+
+def test_nothing_is_lost_or_done_twice_when_the_dispatcher_is_killed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_again_and_again(bench, monkeypatch, kills=5, tasks=27)
 
 
 def test_without_a_job_there_are_no_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

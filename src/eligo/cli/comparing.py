@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
-from eligo.cli.recalling import Knowledge, fitted, read_histories
+from eligo.cli.recalling import Knowledge, fitted, read_histories, recall
 from eligo.errors import InputError
 from eligo.formats import generate, read
+from eligo.formats.histories.runs import is_run
 from eligo.simulation import Clients
 from eligo.simulation.comparing import answer, comparison
 from eligo.simulation.contests import contests_of
@@ -138,7 +139,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
     request: CompareRequest, results: str | None, processes: int, on: str | None, output: str | None, as_json: bool
 ) -> None:
     """Play, draw and print."""
-    experiment, known = recalled(experiment_of(request), request.histories)
+    experiment, known = recalled(experiment_of(request), request.histories, not any(map(is_experiment, request.files)))
     file = results_file(request, results)
     if on is not None:
         experiment = with_absolute_paths(experiment)
@@ -165,18 +166,28 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
     tell([f"wrote {path}" for path in (file, output) if path is not None])
 
 
-def recalled(experiment: Experiment, paths: Sequence[str]) -> tuple[Experiment, dict[str, Knowledge]]:
-    """The experiment with the histories in these files, each for the dags that it fits, and what is known of these."""
+def recalled(
+    experiment: Experiment, paths: Sequence[str], earlier: bool = False
+) -> tuple[Experiment, dict[str, Knowledge]]:
+    """The experiment with the histories in these files, each for the dags that it fits, and what is known of these.
+
+    Where there are none and *earlier* runs count, each workflow has those of its own, FILE.run.
+    """
     if "-" in paths:
         raise InputError("a history is read more than once here, which standard input is not: give a file")
     histories = read_histories(paths)
-    if not histories:
-        return experiment, {}
     several = len(experiment.sources) > 1
-    known = {
-        each.label: fitted(each.load(), histories, each.label if several else "")[1] for each in experiment.sources
-    }
-    sources = tuple(replace(each, histories=known[each.label].histories) for each in experiment.sources)
+    if histories:
+        known = {
+            each.label: fitted(each.load(), histories, each.label if several else "")[1] for each in experiment.sources
+        }
+    else:
+        ran = [each for each in experiment.sources if earlier and each.path and is_run(f"{each.path}.run")]
+        known = {each.label: recall(each.load(), ())[1] for each in ran}
+    sources = tuple(
+        replace(each, histories=known[each.label].histories) if each.label in known else each
+        for each in experiment.sources
+    )
     return replace(experiment, sources=sources), known
 
 

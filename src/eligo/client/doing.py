@@ -130,25 +130,36 @@ class GrantRun:
         return [finished.result]
 
     def _settled(self, scratch: Scratch, broken: bool) -> list[Delivery]:
-        """The results that may be delivered: nobody waits for a file that is only here.
+        """The results that may be delivered: whoever reads a file that is only here is delivered with whoever made it.
 
-        Where the grant is *broken*, such files are added to the outputs.
+        They go in order: the server takes nothing before what it needs. Where the grant is *broken*, files that somebody
+        waits for are added to the outputs.
         """
-        ready, held = list[Delivery](), self._held
-        self._held = []
+        together = len(self._held) if broken else self._together()
+        held, self._held = self._held[:together], self._held[together:]
+        ready = list[Delivery]()
+        ours = {
+            lease for lease in self._done if not self._means.leases.gone(lease)
+        }  # what is another's is not delivered
         for finished in held:
-            waited_for = [name for name in finished.inside if not self._read_by_all(finished.task, name)]
-            if (waited_for or self._held) and not broken:  # in order: the server takes nothing before what it needs
-                self._held.append(finished)
-                continue
+            waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
             ready += self._told(self._opened(finished, waited_for, scratch))
         return ready
 
-    def _read_by_all(self, task: Assigned, name: str) -> bool:
-        """Whether all that read a file are done: those that say so, or all later ones where none does."""
+    def _together(self) -> int:
+        """How many of the results that are held can be delivered at once, the first first."""
+        place = {finished.task.lease: i for i, finished in enumerate(self._held)}
+        found = last = 0
+        for i, finished in enumerate(self._held):
+            readers = set().union(*(self._readers(finished.task, name) for name in finished.inside))
+            last = max([last, i, *(place.get(lease, len(self._tasks)) for lease in readers)])
+            found = i + 1 if last == i else found
+        return found
+
+    def _readers(self, task: Assigned, name: str) -> set[str]:
+        """The leases of those who read a file: those that say so, or all later ones where none does."""
         later = self._tasks[self._tasks.index(task) + 1 :]
-        readers = [other for other in later if name in other.reads()] or later
-        return all(other.lease in self._done for other in readers)
+        return {other.lease for other in [other for other in later if name in other.reads()] or later}
 
     def _opened(self, finished: _Finished, names: list[str], scratch: Scratch) -> _Finished:
         """A result with some of its inside files among the outputs, if they are still what the task has made."""

@@ -15,7 +15,7 @@ from eligo.clusters.fat import FatTask
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError, shorten
 from eligo.formats import dagman, pegasus, source_text
-from eligo.workflow import Task, Workflow
+from eligo.workflow import NOTHING, Task, Workflow
 
 EXPORTS = ("pegasus", "snakemake", "dagman")
 
@@ -127,8 +127,8 @@ def _python(line: str) -> str:
 
 def _line(task: Task) -> str:
     """One line of a shell script that runs a task and nothing else, whatever its command does."""
-    if not task.command:
-        return ":"
+    if not task.command or task.command == NOTHING:
+        return NOTHING
     if isinstance(task.command, str):
         return shlex.join(["/bin/sh", "-c", "--", task.command])
     if task.command[0].startswith("-"):

@@ -1,9 +1,11 @@
 """A Dask cluster: one of the run's own on this machine, or somebody's by its scheduler's address.
 
-What Dask does: the jobs that wait for a worker are begun by their priority. A worker that dies is replaced; what it ran is
-lost, at once on an own cluster, and elsewhere after as many deaths as the cluster's `allowed-failures` says. Cancelled
-commands are stopped on every worker's machine; a function that runs goes on to its end. Cores and memory are counted here,
-over the whole cluster: Dask itself is told nothing of them. Workers need the same version of Python, and eligo.
+What Dask does: on a cluster of the run's own, jobs are given to its workers without Dask's scheduler, which would do nothing
+but pass them on. On somebody's they are tasks like all others there, so that workers are shared as that cluster shares them;
+of those that wait, the first by priority is begun first. A worker that dies is replaced; what it ran is lost, at once on an
+own cluster, and elsewhere after as many deaths as the cluster's `allowed-failures` says. Cancelled commands are stopped on
+every worker's machine; a function that runs goes on to its end. Cores and memory are counted here, over the whole cluster:
+Dask itself is told nothing of them. Workers need the same version of Python, and eligo.
 """
 
 import asyncio
@@ -11,16 +13,18 @@ import importlib
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
-from eligo.engines.futures import FutureEngine, Out
-from eligo.engines.jobs import Job, Work
+from eligo.engines.futures import SOON, FutureEngine, Out
+from eligo.engines.jobs import Function, Job, Work
 from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import MARK, Performed, perform
+from eligo.engines.performing import MARK, Brought, Performed, perform
 from eligo.engines.strays import die_with_parent, signal_marked
 from eligo.errors import InputError
 
 PATIENCE = "10s"  # until a scheduler must have answered
+GATHERING = 0.001  # seconds between two messages to a scheduler; Dask's own ten would keep workers waiting
 
 
 class DaskEngine(FutureEngine):
@@ -28,17 +32,23 @@ class DaskEngine(FutureEngine):
 
     def __init__(self, wanted: Wanted) -> None:
         self._distributed = _package()
-        self._own = None if wanted.address else _cluster(self._distributed, wanted.slots)
+        self._own: Any = None if wanted.address else _cluster(self._distributed, wanted.slots)
         self._client = _client(self._distributed, wanted.address or self._own)
         slots = wanted.workers or sum(self._client.nthreads().values())
         if not slots:
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
         super().__init__(self._sent, slots, "dask", wanted.room(slots))
+        self._busy = set[str]()  # own workers that have something to do, or are gone
         #: where the scheduler is to be found
         self.address = str(self._client.scheduler.address)
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
+        work = self._queued(job, mark) if self._own is None else self._given(job, mark)
+        return asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
+
+    async def _queued(self, job: Job, mark: str) -> list[Performed]:
+        """As a task of the cluster."""
         client = self._client
         there = client.submit(
             perform_packed,
@@ -50,7 +60,27 @@ class DaskEngine(FutureEngine):
             retries=0,
             pure=False,
         )
-        return asyncio.run_coroutine_threadsafe(_brought(client, there), client.loop.asyncio_loop)
+        return _unpacked(await client.gather(there, asynchronous=True))
+
+    async def _given(self, job: Job, mark: str) -> list[Performed]:
+        """To a worker that is idle; whoever does not wait any more leaves it busy until it is not."""
+        while not (idle := self._own.scheduler.workers.keys() - self._busy):
+            await asyncio.sleep(SOON)
+        worker = idle.pop()
+        self._busy.add(worker)
+        asked = asyncio.ensure_future(self._client.run(perform_there, job.works, job.timeout, mark, workers=[worker]))
+        asked.add_done_callback(partial(self._answered, worker))
+        return _unpacked((await asyncio.shield(asked))[worker])
+
+    def _answered(self, worker: str, asked: "asyncio.Future[Any]") -> None:
+        """A worker is idle again, unless it is gone: then another comes by another address."""
+        if asked.cancelled() or not isinstance(asked.exception(), OSError):
+            self._busy.discard(worker)
+
+    def withdraw(self, out: Out) -> None:
+        """What an own worker has been given it tells of, and soon where it is commands, which are stopped."""
+        if self._own is None or any(isinstance(work, Function) for work in out.job.works):
+            super().withdraw(out)
 
     def is_loss(self, error: BaseException) -> bool:
         """See `FutureEngine`."""
@@ -71,9 +101,15 @@ class DaskEngine(FutureEngine):
             self._own.close()
 
 
-async def _brought(client: Any, there: Any) -> list[Performed]:
-    found: list[Performed] = _pickling().loads(await client.gather(there, asynchronous=True))
+def _unpacked(packed: bytes) -> list[Performed]:
+    found: list[Performed] = _pickling().loads(packed)
     return found
+
+
+async def perform_there(works: tuple[Work, ...], timeout: float | None, mark: str, dask_worker: Any) -> bytes:
+    """What a worker does with a job that it was given: the same, where it runs its tasks."""
+    run = asyncio.get_running_loop().run_in_executor
+    return await run(dask_worker.executors["default"], perform_packed, works, timeout, mark)
 
 
 def perform_packed(works: tuple[Work, ...], timeout: float | None, mark: str) -> bytes:
@@ -134,9 +170,11 @@ def dask_setup(worker: object) -> None:
 
 def _client(distributed: Any, where: Any) -> Any:
     try:
-        return distributed.Client(where, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(where, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at {where}: {error}") from None
+    client.scheduler_comm.interval = GATHERING
+    return client
 
 
 def engine(wanted: Wanted) -> DaskEngine:

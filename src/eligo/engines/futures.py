@@ -1,5 +1,6 @@
 """Whoever takes a function and gives a future: an executor of the user's, and what Dask, Ray and Parsl are built on here."""
 
+import math
 import secrets
 import signal
 import time
@@ -12,13 +13,15 @@ from typing import Any, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.engines.jobs import ALIKE, Ending, Job
-from eligo.engines.performing import GRACE, MARK, Performed, endings, lost, perform
+from eligo.engines.performing import GRACE, MARK, Brought, brought, endings, lost, perform
 from eligo.engines.room import Room
 from eligo.engines.strays import signal_marked
 
 SOON = 0.05  # seconds until it is looked again whether processes have ended
+BRIEF = 0.02  # seconds: jobs that take less wait longer for their turn than they run
+OLD = 0.8  # of what jobs usually take, the share that those before the last one have
 #: takes a job, and the mark that its processes get, and gives a future that brings what became of its tasks
-Submit = Callable[[Job, str], "Future[list[Performed]]"]
+Submit = Callable[[Job, str], "Future[Brought]"]
 
 
 class Out(NamedTuple):
@@ -26,23 +29,26 @@ class Out(NamedTuple):
 
     job: Job
     mark: str
-    future: "Future[list[Performed]]"
+    future: "Future[Brought]"
 
 
 class FutureEngine:
     """Jobs as futures, so many out at a time. What is late or cancelled is stopped if it is a command on this machine.
 
     *room* says what tasks may have together. No more jobs are out than can begin: what waits in an engine's own queue is
-    begun before a better task that becomes ready meanwhile, and cannot be stopped for certain.
+    begun before a better task that becomes ready meanwhile. *ahead* is how many more are where tasks take less than it takes
+    to bring one, several run at a time, and none needs more than its slot; such an engine can `withdraw` them for certain.
     """
 
-    slack = 0
-
-    def __init__(self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None) -> None:
+    def __init__(
+        self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None, ahead: int = 0
+    ) -> None:
         self.name = name
         self.room = Room(slots) if room is None else room
-        self._submit = submit
-        self._free = [f"{name} {number}" for number in range(slots, 0, -1)]
+        self.slack = ahead if slots > 1 and self.room.admits is None else 0
+        self._submit, self._slots = submit, slots
+        self._usual = math.inf  # how many seconds jobs take
+        self._free = [f"{name} {number}" for number in range(slots + self.slack, 0, -1)]
         self._asks = {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._free}
         self._out: dict[int, Out] = {}
         self._done: SimpleQueue[Out] = SimpleQueue()
@@ -53,7 +59,8 @@ class FutureEngine:
 
     def asks(self) -> Sequence[Ask]:
         """One for every slot that is free; where tasks differ in what they need, one."""
-        free = [self._asks[client] for client in reversed(self._free)]
+        most = self._slots - len(self._out) + (self.slack if self._usual < BRIEF else 0)
+        free = [self._asks[client] for client in reversed(self._free[-most:])] if most > 0 else []
         return free if self.room.admits is None else free[:1]
 
     def start(self, job: Job) -> None:
@@ -76,7 +83,9 @@ class FutureEngine:
             del self._out[out.job.number]
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
-            found += self._told(out)
+            ended = self._told(out)
+            self._usual = min(self._usual, 1.0) * OLD + sum(each.ended - each.began for each in ended) * (1.0 - OLD)
+            found += ended
         self._insist()
         return found
 
@@ -99,7 +108,7 @@ class FutureEngine:
         except CancelledError as cancelled:
             error = cancelled
         if error is None:
-            return endings(out.job, out.future.result())
+            return endings(out.job, brought(out.future.result()))
         gone, why = self.is_loss(error), f"{type(error).__name__}: {error}"[:1000]
         if gone:
             self._doubtful.append(out.mark)
@@ -116,10 +125,13 @@ class FutureEngine:
         for out in known:
             self._stopped[out.job.number] = time.monotonic() + GRACE
             self._doubtful.append(out.mark)
-            with suppress(NotImplementedError):  # Parsl's say so
-                out.future.cancel()
+            self.withdraw(out)
         if known:
             self.signal(known, signal.SIGTERM)
+
+    def withdraw(self, out: Out) -> None:
+        """Have a job not begin, if it has not; where that is not certain, its future says later what became of it."""
+        out.future.cancel()
 
     def _insist(self) -> None:
         """Make those stop that were told to, and did not."""
@@ -128,6 +140,9 @@ class FutureEngine:
         if late:
             self._stopped.update(dict.fromkeys(late, now + 1.0))  # one that waited in a queue may begin even then
             self.signal([self._out[number] for number in late], signal.SIGKILL)
+            for number in late:
+                with suppress(NotImplementedError):  # Parsl's say so
+                    self._out[number].future.cancel()  # a worker that hangs tells nothing
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
         """Send a signal to all processes of some jobs, on the machine where this runs; how many there are."""
@@ -159,7 +174,7 @@ class OwnExecutor(FutureEngine):
         super().__init__(self._sent, slots, name, room)
         self._make, self._executor = make, make()
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         try:
             return self._executor.submit(perform, job.works, job.timeout, mark)
         except BrokenExecutor:

@@ -2,7 +2,9 @@
 
 What Parsl does: the jobs that wait at its interchange are begun by their priority; workers fetch nothing in advance. A worker
 that dies is replaced, and what it ran is lost. Cores and memory are counted here: Parsl itself is told nothing of them.
-Cancelled commands are stopped; a function that runs goes on to its end. Parsl writes its logs into a folder of the run.
+While tasks are brief, one more a slot waits there. Cancelled commands are stopped; a function that runs goes on to its end.
+What was cancelled while it waits is fetched by a worker all the same, which finds its mark in a folder and does not begin it.
+Parsl writes its logs into a folder of the run.
 """
 
 import importlib
@@ -14,10 +16,10 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any
 
-from eligo.engines.futures import FutureEngine
-from eligo.engines.jobs import Job, Work
+from eligo.engines.futures import FutureEngine, Out
+from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import Performed, perform
+from eligo.engines.performing import Brought, Sent, perform_sent, sent, withdrawn
 from eligo.engines.strays import POOL, end_marked
 
 LABEL = "eligo"
@@ -41,14 +43,21 @@ class ParslEngine(FutureEngine):
             end_marked(POOL, wanted.mark)  # Parsl's processes outlive whoever began them
             self._kernel = _kernel(self._parsl, slots, folder, wanted.mark)
             stack.callback(self._kernel.cleanup)
+            self._fence = stack.enter_context(tempfile.TemporaryDirectory(prefix="withdrawn-", dir=folder))
             self._held = stack.pop_all()
         self._app = self._parsl.python_app(perform_here, data_flow_kernel=self._kernel, executors=[LABEL])
-        super().__init__(self._sent, slots, "parsl", wanted.room(slots))
+        super().__init__(self._sent, slots, "parsl", wanted.room(slots), ahead=slots)
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         place = {"priority": -job.priority}  # the smaller number goes first
-        found: Future[list[Performed]] = self._app(job.works, job.timeout, mark, parsl_resource_specification=place)
+        fence = os.path.join(self._fence, mark)
+        found: Future[Brought] = self._app(sent(job, mark), fence, parsl_resource_specification=place)
         return found
+
+    def withdraw(self, out: Out) -> None:
+        """Parsl cancels nothing: whoever comes to begin the job finds that it is withdrawn, and says so."""
+        with open(os.path.join(self._fence, out.mark), "xb"):
+            pass
 
     def is_loss(self, error: BaseException) -> bool:
         """See `FutureEngine`."""
@@ -60,11 +69,9 @@ class ParslEngine(FutureEngine):
         self._held.close()
 
 
-def perform_here(
-    works: tuple[Work, ...], timeout: float | None, mark: str, parsl_resource_specification: object = None
-) -> list[Performed]:
-    """What a worker does; Parsl hands over what was meant for its queue, too."""
-    return perform(works, timeout, mark)
+def perform_here(told: Sent, fence: str, parsl_resource_specification: object = None) -> Brought:
+    """What a worker does, unless there is a file by the name of *fence*; Parsl hands over what its queue was told, too."""
+    return perform_sent(told) if not os.path.exists(fence) else [withdrawn()]
 
 
 def _package() -> Any:

@@ -1,8 +1,9 @@
 """A Ray cluster: one of the run's own on this machine, or somebody's by its address ("auto": the one that runs here).
 
-What Ray does: it has no priorities, so it gets only what it can begin. Cores and memory are told to Ray, which keeps to them
-on each machine; they are counted here too. A worker that dies is replaced, and what it ran is lost. Cancelled commands are
-stopped, and functions are interrupted, wherever they run. Workers need the same versions of Python and Ray, and eligo.
+What Ray does: it has no priorities, so it gets only what it can begin, and one task more a slot while tasks are brief. Cores
+and memory are told to Ray, which keeps to them on each machine; they are counted here too. A worker that dies is replaced,
+and what it ran is lost. Cancelled commands are stopped, and functions are interrupted, wherever they run; what has not begun
+does not. Workers need the same versions of Python and Ray, and eligo.
 """
 
 import importlib
@@ -16,7 +17,8 @@ from typing import Any
 from eligo.engines.futures import FutureEngine, Out
 from eligo.engines.jobs import Job
 from eligo.engines.naming import Wanted, absent
-from eligo.engines.performing import Performed, perform
+from eligo.engines.performing import Brought, perform_sent, sent
+from eligo.engines.strays import POOL, end_marked, marking
 from eligo.errors import InputError
 
 
@@ -33,17 +35,17 @@ class RayEngine(FutureEngine):
         if not slots:
             self.free()
             raise InputError(f"the Ray cluster at {wanted.address} has no cores")
-        super().__init__(self._sent, slots, "ray", wanted.room(cores))
+        super().__init__(self._sent, slots, "ray", wanted.room(cores), ahead=slots)
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
 
     def _remote_for(self, cores: float, memory: float) -> Any:
         """The function that runs a job, for tasks that need so much."""
         room = {} if not memory else {"memory": int(memory)}
-        return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform)
+        return self._ray.remote(num_cpus=cores, max_retries=0, **room)(perform_sent)
 
-    def _sent(self, job: Job, mark: str) -> "Future[list[Performed]]":
+    def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         remote = self._remote(*self.room.share(job.cores, job.memory))
-        found: Future[list[Performed]] = remote.remote(job.works, job.timeout, mark).future()
+        found: Future[Brought] = remote.remote(sent(job, mark)).future()
         return found
 
     def is_loss(self, error: BaseException) -> bool:
@@ -51,6 +53,9 @@ class RayEngine(FutureEngine):
         errors = self._ray.exceptions
         own = isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError)
         return own or super().is_loss(error)
+
+    def withdraw(self, out: Out) -> None:
+        """Ray's own word is waited for: it cancels what waits, and says so."""
 
     def signal(self, outs: Sequence[Out], number: int) -> int:
         """Those on other machines are interrupted by Ray, which ends their commands."""
@@ -73,11 +78,14 @@ def _package() -> Any:
 
 def _begin(ray: Any, wanted: Wanted) -> None:
     """Join a cluster, or begin one here; what signals do is left as it was."""
+    if wanted.address is None:
+        end_marked(POOL, wanted.mark)  # Ray's processes outlive whoever began them
     own = {"num_cpus": wanted.slots, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     place = own if wanted.address is None else {"address": wanted.address}
     before = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(**place, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+        with marking(POOL, wanted.mark if wanted.address is None else ""):
+            ray.init(**place, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise InputError(f"no Ray cluster can be had at {wanted.address or 'this machine'}: {error}") from None
     finally:

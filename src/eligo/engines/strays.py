@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from eligo.errors import InputError
 
@@ -52,6 +52,28 @@ def end_marked(name: str, mark: str, patience: float = MOST_DYING) -> None:
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
         time.sleep(0.01)
+
+
+@contextmanager
+def marking(name: str, mark: str) -> Iterator[None]:
+    """Have all that is begun meanwhile, by whatever way, be known by the mark; none where there is no mark.
+
+    >>> with marking("ELIGO_DOC", "7"):
+    ...     os.environ["ELIGO_DOC"]
+    '7'
+    >>> "ELIGO_DOC" in os.environ
+    False
+    """
+    before = os.environ.get(name)
+    if mark:
+        os.environ[name] = mark
+    try:
+        yield
+    finally:
+        if mark and before is None:
+            del os.environ[name]
+        elif before is not None:
+            os.environ[name] = before
 
 
 def die_with_parent() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from eligo.engines import Command
 from eligo.errors import InputError, shorten
 from eligo.names import Name
-from eligo.workflow import Workflow
+from eligo.workflow import NOTHING, Workflow
 
 SHELL = "/bin/sh"
 _PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words that mean the same to a shell and to nobody
@@ -68,11 +68,16 @@ class Commands:
     environment: tuple[tuple[str, str], ...] = ()
 
     def check(self) -> None:
-        """Refuse tasks that run nothing, before anything is begun."""
+        """Refuse tasks of which it is not said what they run, before anything is begun."""
         without = [name for name in self.flow.dag.tasks if not self.flow.task(name).command]
         if without:
             many = f" and {len(without) - 1:,} others" if len(without) > 1 else ""
             raise InputError(f"what {shorten(without[0])!r}{many} should run is not said in the file")
+
+    @property
+    def empty(self) -> frozenset[Name]:
+        """The tasks that run nothing: they are done as soon as what they need is."""
+        return frozenset(name for name in self.flow.dag.tasks if self.flow.task(name).command == NOTHING)
 
     def __call__(self, task: Name, attempt: int) -> Command:
         """What an attempt at a task runs."""

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
@@ -46,6 +46,8 @@ class Runner:
     most_failures: float = float("inf")
     #: how many tasks a client gets at once
     size: int = 1
+    #: the tasks that run nothing, and are done as soon as they are ready
+    empty: Collection[Name] = frozenset()
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
     #: what functions returned, why tasks that failed for good did, and how often each was tried that was not done at once
@@ -76,6 +78,7 @@ class Runner:
     def run(self) -> None:
         """Run until all is done, nothing more can be, or it was stopped and what runs has ended."""
         try:
+            self._pass(self.execution.eligible)
             while self._going():
                 if not self.stopping:
                     self._try_again()
@@ -191,11 +194,17 @@ class Runner:
             del self._losses[task], self._own[task]
         took = max(0.0, ending.ended - ending.began)  # clocks on walls are set back at times
         self.took.append((task, took))
-        game.complete(task, late=True)
+        self._pass(game.complete(task, late=True))
         if isinstance(self.allocator, Prudent):
             self.allocator.learn(ending.job.client, task, took)
             if self._copying():
                 self.engine.cancel([job for job in self.running.values() if task in job.tasks])
+
+    def _pass(self, ready: Iterable[Name]) -> None:
+        """Of what is ready now, be done with all that runs nothing, and so on with what becomes ready by that."""
+        found = [task for task in ready if task in self.empty]
+        while found:
+            found += [task for task in self.execution.execute(found.pop()) if task in self.empty]
 
     def _failed(self, ending: Ending) -> None:
         """A task failed, or was lost: what else its job had comes back, and it may be tried again."""

@@ -167,7 +167,9 @@ def begun(
         effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
         order = folder.planned(flow, effort) if settings.policy in PLANNED else None
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        return made(flow, resumed.execution, engine, settings, commands, folder, needs, order), resumed
+        runner = made(flow, resumed.execution, engine, settings, commands, folder, needs, order)
+        runner.empty = commands.empty
+        return runner, resumed
 
 
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:

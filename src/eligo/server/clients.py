@@ -102,12 +102,12 @@ class Client:
         )  # fmt: skip
 
 
-def remembered(row: ClientRow, ahead: float) -> Client:
-    """A client as it was kept."""
+def remembered(row: ClientRow, ahead: float, now: float, terms: ServerTerms) -> Client:
+    """A client as it was kept; nobody is left out for longer because the clock on the wall was set meanwhile."""
     known = row._asdict()
     known |= {
-        "seen": row.seen - ahead,
-        "paused": row.paused - ahead,
+        "seen": min(now, row.seen - ahead),
+        "paused": min(now + terms.longest_pause, row.paused - ahead),
         "failures": row.failed,
         "approved": bool(row.approved),
     }

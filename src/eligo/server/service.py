@@ -17,7 +17,7 @@ from eligo.server.delivering import Deliveries
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
 from eligo.server.requesting import Requests
-from eligo.server.served import BROKEN, CANCELLED, FINAL, PAUSED, RUNNING, Served
+from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
 from eligo.stores.serving import Changes, ClientRow, FileRow, LeaseEnd, ServiceStore, WorkflowRow
 
@@ -60,7 +60,10 @@ class Service:
 
     def restore(self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None) -> None:
         """Go on with what was kept; whoever had a task has it for a whole lease more."""
-        self.clients.update((row.id, remembered(row, self.books.ahead)) for row in store.clients())
+        self.books.now = now
+        self.clients.update(
+            (row.id, remembered(row, self.books.ahead, now, self.books.terms)) for row in store.clients()
+        )
         for row in store.workflows() if workflows is None else workflows:
             if row.state in FINAL:
                 self.ended(row)
@@ -81,7 +84,6 @@ class Service:
         self.books.now = now
         self._submitted[served.row.key] = served.id
         self.served[served.id] = served
-        self.books.touch(served)
         self.requests.recall(served)
         for lease in served.leases.values():
             self.books.due[served.id, lease.number] = self.books.until
@@ -89,7 +91,7 @@ class Service:
                 self.clients[lease.client].holds += 1
         for task in list(served.execution.numbers(FAILED)):
             self.books.again_or_never(served, task, "it failed too often")
-        self.books.awake = True
+        self.books.came_back(served)
 
     def forget(self, workflows: Iterable[str]) -> None:
         """Other servers hold these workflows: they are no longer served here."""
@@ -110,10 +112,10 @@ class Service:
             raise InputError(f"this server serves {len(self.served):,} workflows already")
         row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
         served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
-        if served.files is not None and served.files.missing:
-            served.state = PAUSED
         self.served[row.id], self._submitted[key] = served, row.id
-        self.books.changes.workflows.append(row._replace(state=served.state))
+        self.books.changes.workflows.append(row)
+        if served.files is not None and served.files.missing:
+            self.books.enter(served, PAUSED)
         self.books.awake = True
         self.books.settle(served)
         return row.id
@@ -151,9 +153,8 @@ class Service:
     def cancel(self, now: float, workflow: str) -> None:
         """Hand out nothing more of a workflow; what clients bring of it is of no use any more."""
         self.books.now = now
-        if workflow in self.books.ended:
-            return
-        self.books.close(self._open(workflow), CANCELLED)
+        if not self._has_ended(workflow):
+            self.books.close(self._open(workflow), CANCELLED)
 
     def retry(self, now: float, workflow: str, tasks: Sequence[str] | None = None) -> int:
         """Try tasks again that were set aside; by default all of them. How many that are."""
@@ -161,17 +162,18 @@ class Service:
         served = self._open(workflow)
         numbers = list(served.execution.numbers(FAILED)) if tasks is None else map(served.flow.dag.number, tasks)
         count = served.retry(numbers)
-        if count and served.state == BROKEN:
-            self.books.enter(served, RUNNING)
-        self.books.touch(served)
-        self.books.awake = True
+        self.books.after(served)
         return count
 
     def _open(self, workflow: str) -> Served:
+        if self._has_ended(workflow):
+            raise InputError(f"the workflow {workflow!r} has ended")
         if workflow not in self.served:
-            gone = workflow in self.books.ended
-            raise InputError(f"the workflow {workflow!r} has ended" if gone else f"there is no workflow {workflow!r}")
+            raise InputError(f"there is no workflow {workflow!r}")
         return self.served[workflow]
+
+    def _has_ended(self, workflow: str) -> bool:
+        return workflow in self.books.ended or (workflow in self.served and self.served[workflow].state in FINAL)
 
     # Clients
 
@@ -195,7 +197,7 @@ class Service:
         if known is not None:
             known.approved = row.approved
             return
-        client = self.clients[row.id] = remembered(row, self.books.ahead)
+        client = self.clients[row.id] = remembered(row, self.books.ahead, self.books.now, self.books.terms)
         client.holds = sum(lease.client == row.id for one in self.served.values() for lease in one.leases.values())
 
     # Work

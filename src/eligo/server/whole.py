@@ -73,6 +73,8 @@ class Setup:
     insecure: bool = False
     #: where other servers on the same store find this one, such as "https://a.example.org:8750"
     address: str | None = None
+    #: where a line goes for every request; "-": standard error; None: nowhere
+    log: str | None = None
     #: seconds for which requests are gathered and answered together
     gather: float = 0.0
     #: whether to end when every workflow has ended
@@ -360,11 +362,25 @@ def _config(setup: Setup, server: Server) -> uvicorn.Config:
     )  # fmt: skip
 
 
+def _log_to(path: str) -> None:
+    """Have a line written for every request, and for what goes wrong."""
+    try:
+        handler = logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: the log cannot be written: {error.strerror}") from None
+    logger = logging.getLogger("eligo.server")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
 def run_server(
     setup: Setup, flows: Sequence[tuple[Workflow, Wishes, str | None]], ready: Callable[[Server, str], None]
 ) -> Server:
     """The same, in an event loop of its own."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    if setup.log is not None:
+        _log_to(setup.log)
     with suppress(ImportError):
         import uvloop
 

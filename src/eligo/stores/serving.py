@@ -47,7 +47,11 @@ class Lease(NamedTuple):
 
 
 class LeaseEnd(NamedTuple):
-    """What came of a lease that is no more; the answer is what its holder was told, or "expired"."""
+    """What came of a lease that is no more.
+
+    The answer is what its holder was told; or "expired" where it was not heard of, and "dropped" where the task went back
+    for another reason, which counts against nobody.
+    """
 
     workflow: str
     number: int

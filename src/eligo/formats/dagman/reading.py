@@ -40,7 +40,7 @@ class Details(LazyDetails):
         facts = known if isinstance(known, Facts) else Facts(known)
         return Task(
             name=name,
-            command=facts.command,
+            command=facts.command if facts.command or known is None else (),  # only NOOP says that nothing is to be run
             cores=facts.cores,
             memory=facts.memory,
             category=self._categories.get(number),

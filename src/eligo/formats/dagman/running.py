@@ -6,14 +6,14 @@ from dataclasses import replace
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.dagman.descriptions import facts_in
 from eligo.formats.shared.files import Beside
-from eligo.workflow import Task, Workflow
+from eligo.workflow import NOTHING, Task, Workflow
 
 LARGEST_DESCRIPTION = 2**20
 _QUEUE = re.compile(r"^\s*queue\b[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def runnable(flow: Workflow) -> Workflow:
-    """The workflow with a program for every node; submit files are read in the folder of the file that names them.
+    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; submit files are read beside the file.
 
     Refused are descriptions that a script cannot stand for: with macros, with several jobs, or that cannot be read.
     """
@@ -23,8 +23,10 @@ def runnable(flow: Workflow) -> Workflow:
 
 
 def _told(task: Task, beside: Beside) -> Task:
-    if isinstance(task.command, str):  # the name of a submit file
-        text = _description(task, beside)
+    if task.command is None:
+        return replace(task, command=NOTHING)
+    text = _description(task, beside) if isinstance(task.command, str) else None
+    if text is not None:
         facts = facts_in(text.splitlines())
         task = replace(task, command=facts.command, cores=facts.cores, memory=facts.memory)
     words = (task.command,) if isinstance(task.command, str) else task.command or ()
@@ -34,11 +36,14 @@ def _told(task: Task, beside: Beside) -> Task:
     return task
 
 
-def _description(task: Task, beside: Beside) -> str:
+def _description(task: Task, beside: Beside) -> str | None:
+    """What is in the submit file of a node; None where it has none, but a line for a shell."""
     name = str(task.command)
     try:
         text = beside.load(beside.place(name))
     except InputError as error:
+        if len(name.split()) > 1:
+            return None
         raise FormatError(f"node {shorten(task.name)!r}: its submit file is needed, and {error}") from None
     jobs = [words for words in _QUEUE.findall(text) if words.strip() not in {"", "1"}]
     if jobs or len(_QUEUE.findall(text)) > 1:

@@ -12,7 +12,7 @@ from eligo.errors import FormatError, shorten
 from eligo.formats.dagman.descriptions import description_of
 from eligo.formats.dagman.lexing import RESERVED
 from eligo.formats.shared.document import children
-from eligo.workflow import Task, Workflow
+from eligo.workflow import NOTHING, Task, Workflow
 
 _SUBMIT_FILE = re.compile(r"[^\s\"'{}@]+\.(?:sub|submit|submission|condor|cmd|jdl|job)", re.IGNORECASE)
 _WORD = re.compile(r"[^\s\"'\\]+")
@@ -26,7 +26,7 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
 def lost(task: Task) -> set[str]:
     """What of a task has no place in the text: a category that is no single word, cores and memory where nothing runs."""
-    gone = {"cores", "memory"} if not task.command or _is_file(task.command) else set()
+    gone = {"cores", "memory"} if task.command in (None, (), NOTHING) or _is_file(task.command) else set()
     return gone | ({"category"} if task.category is not None and not _WORD.fullmatch(task.category) else set())
 
 
@@ -85,7 +85,7 @@ def priority_line(name: str, value: int) -> str:
 
 def _node(task: Task, from_dagman: bool) -> str:
     command = task.command
-    if not command:
+    if not command or command == NOTHING:
         return f"JOB {task.name} noop.sub NOOP\n"
     if isinstance(command, str) and (_is_file(command) or (from_dagman and _WORD.fullmatch(command))):
         return f"JOB {task.name} {command}\n"
