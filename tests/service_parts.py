@@ -33,6 +33,8 @@ class MemoryStore:
     """Keeps what a server must not forget in dictionaries; see `ServiceStore`."""
 
     remark: str | None = None
+    shared = False
+    address = ""
 
     def __init__(self) -> None:
         self.rows: dict[str, WorkflowRow] = {}
@@ -66,6 +68,8 @@ class MemoryStore:
         self.there.update((row[:2], row) for row in one.files)
         self.signed.update(((workflow, task), signature) for workflow, task, signature in one.signatures)
         self.known.update((row.id, row) for row in one.clients)
+        for client, approved in one.approvals:
+            self.known[client] = self.known[client]._replace(approved=approved)
 
     def prepare(self, changes: Sequence[Changes]) -> None:
         self.commit(changes)
@@ -84,6 +88,24 @@ class MemoryStore:
 
     def holders(self) -> dict[str, str]:
         return dict.fromkeys(self.rows, "")
+
+    def unheld(self) -> list[str]:
+        return []
+
+    def workflow(self, id: str) -> WorkflowRow | None:
+        return self.rows.get(id)
+
+    def submitted(self, key: str) -> str | None:
+        return next((row.id for row in self.rows.values() if row.key == key), None)
+
+    def states(self) -> dict[str, str]:
+        return {row.id: row.state for row in self.rows.values()}
+
+    def client(self, id: str) -> ClientRow | None:
+        return self.known.get(id)
+
+    def token(self, hash: str) -> TokenRow | None:
+        return None
 
     def workflows(self) -> list[WorkflowRow]:
         return list(self.rows.values())
