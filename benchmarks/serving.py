@@ -68,10 +68,15 @@ class Connection(asyncio.Protocol):
     async def post(self, path: str, words: Any, client: str) -> Any:
         """What is answered to a POST."""
         body = json.dumps(words).encode()
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nEligo-Client: {client}\r\n"
-            f"Idempotency-Key: {os.urandom(9).hex()}\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
+        who = f"Eligo-Client: {client}\r\n" if client else ""
+        key = f"Idempotency-Key: {os.urandom(9).hex()}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return await self._call(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{who}{key}", body)
+
+    async def get(self, path: str) -> Any:
+        """What is at an address."""
+        return await self._call(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n", b"")
+
+    async def _call(self, head: str, body: bytes) -> Any:
         self._waiter = asyncio.get_running_loop().create_future()
         began = time.perf_counter()
         self._transport.write(head.encode() + body)

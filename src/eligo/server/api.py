@@ -294,6 +294,7 @@ class Api:
             "share": "of the server's work, compared with other owners", "quorum": "how many results must agree",
             "timeout": "seconds that a task may take", "retries": "how often a failed task is tried again",
             "copies": "how many clients may have one task at the end", "files": "false: no file travels",
+            "rules": "false: all clients are alike",
         }  # fmt: skip
         table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [
             ("POST", "/v1/request", "work", self.request, AskWords, GrantsWords, 200, None),
@@ -354,8 +355,8 @@ def _wishes(call: ApiCall) -> Wishes:
                 found[name] = kind(found[name])
             except ValueError:
                 raise RefusedError(400, f"{name} is a number, and {found[name][:20]!r} is none") from None
-    if "files" in found:
-        found["files"] = found["files"] != "false"
+    for name in {"files", "rules"} & found.keys():
+        found[name] = found[name] != "false"
     return Wishes(owner=call.caller.name, **found)
 
 

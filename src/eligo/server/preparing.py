@@ -32,6 +32,8 @@ class Wishes:
     retries: int | None = None
     #: how many clients may have one task where nothing else is ready
     copies: int = 2
+    #: whether slow clients get what matters least, and overdue tasks go to somebody else as well
+    rules: bool = True
     #: whether the files that tasks read and write travel
     files: bool = True
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
@@ -34,7 +35,7 @@ class Served:
         self.row, self.flow, self.execution = row, flow, execution
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
-        rules = informed(Rules(slow=PRUDENT.slow, copies=self.wishes.copies, overdue=PRUDENT.overdue), flow)
+        rules = informed(replace(PRUDENT, copies=self.wishes.copies), flow) if self.wishes.rules else Rules()
         inner = allocator(self.wishes.policy, flow, execution, rules=None, order=order)
         self.allocator = Prudent(inner, rules, clock=clock)
         self.files = Travels(flow) if self.wishes.files else None
