@@ -103,3 +103,7 @@ def test_bombs(tmp_path: Path) -> None:
 
 def test_hostile_names(tmp_path: Path) -> None:
     tell(abuse.names(tmp_path))
+
+
+def test_broken_uploads(tmp_path: Path) -> None:
+    tell(abuse.broken_uploads(tmp_path))
