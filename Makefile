@@ -11,7 +11,7 @@ setup: .venv/installed
 .venv/installed: pyproject.toml setup.py $(KERNELS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "eligo: installing into .venv ..."
-	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot]"
+	@env -u ELIGO_PURE $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,server]"
 	@env -u ELIGO_PURE $(BIN)/eligo --version
 	@touch $@
 

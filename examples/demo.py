@@ -47,6 +47,10 @@ def main() -> None:
     print("\n# Tasks handed out live, from Python, to clients of different speed:", flush=True)
     print("$ python examples/live.py", flush=True)
     subprocess.run([sys.executable, str(HERE / "live.py")], check=True)
+    print("\n# The same mosaic by a server and four clients, of which one is slow and one dies:", flush=True)
+    print("$ python examples/served.py out/served", flush=True)
+    (OUT / "served").mkdir()
+    subprocess.run([sys.executable, str(HERE / "served.py"), str(OUT / "served")], check=True)
     pictures = "mosaic/mosaic.png, mesh.svg and layered.html"
     print(f"\nLook at {pictures} in {OUT.name}, or plan a file of yours: eligo plan FILE")
 

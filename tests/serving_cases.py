@@ -1,8 +1,11 @@
 """What the tests of the server share: real servers and clients as processes, on loopback, ended by their ids."""
 
 import json
+import re
 import signal
 import subprocess
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,9 +25,7 @@ def serving(folder: Path, *words: str) -> Iterator[tuple[str, "subprocess.Popen[
         server = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert server.stdout is not None
     try:
-        line = server.stdout.readline()
-        assert line.startswith("serving on http"), (line, (folder / "server.err").read_text())
-        yield line.split()[-1], server
+        yield _address(server, folder / "server.err", "--json" in words), server
     finally:
         with suppress(ProcessLookupError):
             server.send_signal(signal.SIGTERM)
@@ -36,6 +37,21 @@ def serving(folder: Path, *words: str) -> Iterator[tuple[str, "subprocess.Popen[
             raise
         finally:
             server.stdout.close()
+
+
+def _address(server: "subprocess.Popen[str]", errors: Path, quiet: bool) -> str:
+    """Where a server serves: told on standard output, or, where that is for a document, on standard error."""
+    if not quiet:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert line.startswith("serving on http"), (line, errors.read_text())
+        return line.split()[-1]
+    end = time.monotonic() + PATIENCE
+    while not (found := re.findall(r"^serving on (\S+)$", errors.read_text(), re.M)):
+        assert server.poll() is None, errors.read_text()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return str(found[-1])
 
 
 def working(folder: Path, url: str, name: str, *words: str) -> "subprocess.Popen[str]":

@@ -36,6 +36,7 @@ class TwinStore:
     said: dict[str, str] = field(default_factory=dict)
 
     def commit(self, changes: Sequence[Changes]) -> None:
+        before = dict(self.known)
         for one in changes:
             self.rows |= {row.id: row for row in one.workflows}
             for workflow, state in one.states:
@@ -50,9 +51,13 @@ class TwinStore:
             self.came |= {(row.workflow, row.number): row for row in one.outcomes}
             self.there |= {(row.workflow, row.name): row for row in one.files}
             self.signed |= {(workflow, task): signature for workflow, task, signature in one.signatures}
-            self.known |= {row.id: row for row in one.clients}
+            for row in one.clients:
+                self.known[row.id] = row._replace(approved=before[row.id].approved) if row.id in before else row
             self.given |= {row.hash: row for row in one.tokens}
             self.said |= dict(one.facts)
+        for client, approved in (each for one in changes for each in one.approvals):
+            if client in self.known:
+                self.known[client] = self.known[client]._replace(approved=approved)
 
     def told(self, workflow: str) -> dict[str, Any]:
         """All that a store is asked of a workflow."""
@@ -82,6 +87,7 @@ class TwinStore:
             "clients": sorted(self.known.values(), key=lambda row: (row.made, row.id)),
             "tokens": sorted(self.given.values(), key=lambda row: (row.made, row.hash)),
             "facts": self.said,
+            "states": {row.id: row.state for row in sorted(rows, key=lambda row: (row.made, row.id))},
         }
 
 
@@ -114,6 +120,10 @@ def check_same(store: ServiceStore, twin: TwinStore) -> None:
     """A store tells what its twin tells."""
     for name, told in twin.told_of_all().items():
         assert getattr(store, name)() == told, name
+    assert [store.client(id) for id in (*twin.known, "nobody's id")] == [*twin.known.values(), None]
+    assert [store.token(hash) for hash in (*twin.given, "nobody's hash")] == [*twin.given.values(), None]
+    assert [store.workflow(id) for id in (*twin.rows, "no workflow's")] == [*twin.rows.values(), None]
+    assert [store.submitted(row.key) for row in twin.rows.values()] == list(twin.rows)
     for workflow in twin.rows:
         assert told_by(store, workflow) == twin.told(workflow)
 
@@ -169,6 +179,7 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
             files=some(st.builds(FileRow, which, TEXTS, TEXTS, NUMBER)), signatures=some(st.tuples(which, TEXTS, TEXTS)),
             clients=some(st.builds(ClientRow, TEXTS, TEXTS, REAL, REAL, REAL, st.booleans(), REAL, *[NUMBER] * 2, REAL,
                                    *[NUMBER] * 4, REAL, REAL)),
+            approvals=some(st.tuples(TEXTS, st.booleans())),
             tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS)),
             facts=some(st.tuples(TEXTS, TEXTS)),
         )  # fmt: skip

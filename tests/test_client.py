@@ -213,11 +213,20 @@ def test_inside_files_travel_where_a_reader_fails(server: StandIn, tmp_path: Pat
         assert server.result("a")["saved"] == 0
 
 
+def test_a_chain_of_tasks_whose_files_stay_here_is_delivered_in_one_call(server: StandIn, tmp_path: Path) -> None:
+    """A maker without its file is taken only together with the reader, and that with its own."""
+    middle = task("b", "cat c > e", inputs={"c": None}, inside=["e"])
+    server.grant(INSIDE[0], middle, task("z", "cat e > f", inputs={"e": None}, outputs=["f"]), task("y", "true"))
+    worked(server, tmp_path)
+    assert [server.leases[each["lease"]] for each in server.results] == ["a", "b", "z", "y"]
+    assert server.count("POST", "/v1/deliver") <= 2
+
+
 def test_a_task_whose_files_are_waited_for_is_not_delivered_yet(server: StandIn, tmp_path: Path) -> None:
     """Even where no task says that it reads them."""
     server.grant(INSIDE[0], task("mid", "cat c"), task("end", "cat c"))
     worked(server, tmp_path)
-    assert [server.leases[each["lease"]] for each in server.results] == ["mid", "a", "end"]
+    assert [server.leases[each["lease"]] for each in server.results] == ["a", "mid", "end"]
 
 
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "a\0b", "", "a/../../x", "a/", "."])

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -95,7 +94,7 @@ def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
         assert "exit code 3" in told("why", place, "bad")[1]
         assert told("log", place, "bad")[1] == "it broke\n\n"
         assert posted(f"{url}/v1/workflows/{said.strip()}/retry", {}) == (200, {"count": 1})
-        assert "2 tasks" in told("clients", url)[1] or "ann" in told("clients", url)[1]
+        assert "ann" in told("clients", url)[1]
 
 
 def test_what_was_done_stays_done_when_the_server_is_killed(tmp_path: Path) -> None:
@@ -105,7 +104,7 @@ def test_what_was_done_stays_done_when_the_server_is_killed(tmp_path: Path) -> N
         server.kill()
         server.wait()
     with serving(tmp_path, str(path), "--until-done", "--json") as (url, server):
-        worked(tmp_path, url)
+        worked(tmp_path, url, "bob")
         assert server.stdout is not None
         document = json.loads(server.stdout.read())
     assert document["workflows"][0]["counts"]["done"] == 30
@@ -198,11 +197,8 @@ def test_a_missing_input_is_named(tmp_path: Path, flow: Path) -> None:
 
 def test_sigterm_ends_a_server_in_order(tmp_path: Path) -> None:
     path = written(tmp_path, nothing(3))
-    with serving(tmp_path, str(path)) as (url, server):
-        client = subprocess.Popen(["sleep", "0"])
-        client.wait()
+    with serving(tmp_path, str(path)) as (_, server):
         server.send_signal(signal.SIGTERM)
         assert server.wait(PATIENCE) == 0
         assert server.stdout is not None
         assert "3 ready" in server.stdout.read()
-    assert url

@@ -477,3 +477,17 @@ def test_a_backup_needs_pg_dump(place: PostgresPlace, tmp_path: Path, monkeypatc
         monkeypatch.setattr(shutil, "which", lambda name: None)
         with pytest.raises(InputError, match="pg_dump, which is not installed here"):
             store.backup(tmp_path / "copy")
+
+
+def test_what_nobody_holds_can_be_seen(place: PostgresPlace) -> None:
+    with closing(place.open("http://a")) as one, closing(place.open("http://b")) as other:
+        one.commit([submitted("w-1"), submitted("w-2"), submitted("w-3")])
+        assert (one.unheld(), other.unheld()) == ([], [])
+        one.commit([Changes(states=[("w-2", "done")])])
+        assert one.keep_holding(60.0) == {"w-1", "w-3"}
+        with closing(place.open("http://a")) as next_one:
+            assert next_one.unheld() == ["w-1", "w-3"]
+        one.let_go()
+        assert (one.unheld(), other.unheld()) == (["w-1", "w-3"], ["w-1", "w-3"])
+        assert other.hold("w-1") == 2
+        assert (one.unheld(), other.unheld()) == (["w-3"], ["w-3"])

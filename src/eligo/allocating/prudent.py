@@ -163,11 +163,11 @@ class Prudent:
         grants = self._served(queue)
         if self.rules.copies > 1:
             self._handed.follow()  # what was handed out now began now
+            self._handed.given(grants)
             with all_or_none(self.execution, grants):
                 served = Counter(id(grant.ask) for grant in grants)
                 left = [ask for ask in queue if not _used(served, ask)]
                 grants += self._handed.made(left, self._is_slow, self.speeds)
-            self._handed.given(grants)
         return sorted(grants, key=_places(queue)) if len(grants) > 1 else grants
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
@@ -180,6 +180,11 @@ class Prudent:
     def joined(self, client: Hashable) -> None:
         """A client is here, and busy; one that asks is here anyway."""
         self._present.setdefault(client)
+
+    def has(self, client: Hashable, task: Name) -> None:
+        """A client has a task that was handed out before this began."""
+        self._present.setdefault(client)
+        self._handed.given([Grant(Ask(client), (task,), "")])
 
     def gone(self, client: Hashable) -> None:
         """A client is here no more, and has nothing."""
@@ -265,6 +270,7 @@ class Handed:
                 like = ask.client, id(ask.fits)
                 found = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
                 grants += found
+                self.given(found)
                 if not found:
                     barren.add(like)
         return grants

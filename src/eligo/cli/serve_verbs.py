@@ -37,9 +37,13 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name by which clients call it, such as that of a proxy.")
     ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where other servers on the same database find this one.")
+    ] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen elsewhere without tokens or TLS: anybody may come.")
     ] = False,
+    log: Annotated[str | None, typer.Option(help="A file for a line about every request; -: standard error.")] = None,
     until_done: Annotated[bool, typer.Option("--until-done", help="End when every workflow has ended.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with this set-up.")] = False,
     from_: From = None,
@@ -53,7 +57,7 @@ def serve(
     setup = set_up(
         host=host, port=port, store=store, files=folder, lease=lease, gather=gather, tokens=tokens or approve,
         approving=approve, certificate=cert, key=key, hosts=tuple(allow_host or ()), insecure=insecure,
-        until_done=until_done,
+        address=address, until_done=until_done, log=log,
     )  # fmt: skip
     if check:
         return checked(setup, json)

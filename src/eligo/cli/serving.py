@@ -1,6 +1,7 @@
 """A server as people see it: where it serves, how it goes, what was lost, repeated and saved."""
 
 import os
+import resource
 import shutil
 import sqlite3
 import ssl
@@ -19,6 +20,7 @@ from eligo.plotting.labels import counted
 if TYPE_CHECKING:
     from eligo.server.whole import Server, Setup
 
+LEAST_ROOM, LEAST_OPEN = 2**30, 1024  # bytes free, files open
 SELDOM = 5.0  # seconds between two lines that tell how it goes
 NEEDED = 'a server needs more packages: pip install "eligo[server]"'
 
@@ -144,6 +146,10 @@ def _problems(setup: "Setup") -> list[str]:
     near = next(folder for folder in (place, *place.parents) if folder.exists())
     if not os.access(near, os.W_OK):
         found.append(f"{place}: files cannot be kept here")
+    if (free := shutil.disk_usage(near).free) < LEAST_ROOM:
+        found.append(f"{place}: there is room for {free:,} bytes only")
+    if (most := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < LEAST_OPEN:
+        found.append(f"only {most:,} files may be open, and every client needs one")
     return found
 
 

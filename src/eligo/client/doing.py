@@ -147,8 +147,11 @@ class GrantRun:
         together = len(self._held) if broken else self._together()
         held, self._held = self._held[:together], self._held[together:]
         ready = list[Delivery]()
+        ours = {
+            lease for lease in self._done if not self._means.leases.gone(lease)
+        }  # what is another's is not delivered
         for finished in held:
-            waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= self._done]
+            waited_for = [name for name in finished.inside if not self._readers(finished.task, name) <= ours]
             ready += self._told(self._opened(finished, waited_for, scratch))
         return ready
 

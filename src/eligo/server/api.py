@@ -105,10 +105,13 @@ class Api:
 
     async def clients(self, call: ApiCall) -> ClientsWords:
         """Who the clients are."""
+        await self._catch_up()
         return ClientsWords([client_words(one, self._service) for one in self._service.clients.values()])
 
     async def client(self, call: ApiCall) -> ClientWords:
         """One client."""
+        if self.entrance.learning is not None:
+            await self.entrance.learning.learn_client(call.parts["client"])
         return client_words(self._client(call), self._service)
 
     async def approve(self, call: ApiCall) -> DoneWords:
@@ -121,11 +124,17 @@ class Api:
 
     async def _let(self, call: ApiCall, approved: bool) -> DoneWords:
         self.desk.keeper.check()
+        await self._catch_up()
         client = self._client(call)
         self._service.approve(client.id, approved)
         self.entrance.decide(client.id, approved)
         await self.desk.settle()
         return DoneWords()
+
+    async def _catch_up(self) -> None:
+        """Know what other servers know of clients."""
+        if self.entrance.learning is not None:
+            await self.entrance.learning.catch_up()
 
     def _client(self, call: ApiCall) -> Any:
         found = self._service.clients.get(call.parts["client"])
@@ -143,6 +152,7 @@ class Api:
     async def revoke_tokens(self, call: ApiCall) -> CountWords:
         """Make the tokens of a name worthless."""
         self.desk.keeper.check()
+        await self._catch_up()
         count = self.entrance.revoke(call.words.name)
         await self.desk.settle()
         return CountWords(count)
@@ -176,17 +186,24 @@ class Api:
     async def workflows(self, call: ApiCall) -> WorkflowsWords:
         """All workflows."""
         known = [*self._service.books.ended, *self._service.served]
-        return WorkflowsWords([await self._workflow(workflow) for workflow in known])
+        return WorkflowsWords([await self.told(workflow) for workflow in known])
 
     async def workflow(self, call: ApiCall) -> WorkflowWords:
         """Where a workflow stands."""
-        return await self._workflow(call.parts["workflow"])
+        return await self.told(call.parts["workflow"])
 
-    async def _workflow(self, workflow: str) -> WorkflowWords:
+    async def told(self, workflow: str) -> WorkflowWords:
+        """Where a workflow stands, in words."""
         served = self._service.served.get(workflow)
         if served is not None:
             return workflow_words(served)
-        row = self._service.books.ended.get(workflow)
+        if workflow not in self._service.books.ended:
+            raise RefusedError(404, "there is no such workflow")
+        return await self.kept(workflow)
+
+    async def kept(self, workflow: str) -> WorkflowWords:
+        """Where a workflow stands that is not served here, by what was kept of it."""
+        row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
         if row is None:
             raise RefusedError(404, "there is no such workflow")
         return ended_words(row, await asyncio.to_thread(_tallied, self.store, workflow))
@@ -223,7 +240,7 @@ class Api:
     async def results(self, call: ApiCall) -> ResultsWords:
         """The files of a workflow that are there."""
         workflow = call.parts["workflow"]
-        state = (await self._workflow(workflow)).state
+        state = (await self.told(workflow)).state
         rows = await asyncio.to_thread(self.store.files, workflow)
         return ResultsWords(state, {row.name: FileWords(row.sha256, row.size) for row in rows})
 

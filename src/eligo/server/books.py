@@ -5,13 +5,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from random import Random
 
-from eligo.execution import ALLOCATED, HELD
+from eligo.execution import HELD
 from eligo.server.asking import Brought
 from eligo.server.clients import Client
-from eligo.server.served import ENDED, FINAL, Served
+from eligo.server.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.terms import ServerTerms
 from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
+MOST_DIGITS = 19  # of the number of a lease: more fit no database
 SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
 MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept yet
 
@@ -75,6 +76,20 @@ class Books:
             self._dirty.add(client)
             self._urgent |= urgent
 
+    def forget(self, workflow: str) -> None:
+        """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
+        served = self.served.pop(workflow, None)
+        self.ended.pop(workflow, None)
+        for lease in () if served is None else served.leases.values():
+            self.due.pop((workflow, lease.number), None)
+            if lease.client in self.clients:
+                self.clients[lease.client].holds -= 1
+        for place in [place for place in self.recent if place[0] == workflow]:
+            del self.recent[place]
+        self._touched.discard(workflow)
+        self._over.discard(workflow)
+        self.changes = self.changes.without({workflow})
+
     # Leases
 
     @property
@@ -89,32 +104,28 @@ class Books:
 
     def find(self, id: str, client: str) -> Lease | None:
         """A lease that this client has, by its id."""
-        workflow, _, rest = id.partition(".")
-        number, _, secret = rest.partition(".")
+        workflow, number, secret = parts_of(id)
         served = self.served.get(workflow)
-        lease = served.leases.get(int(number)) if served is not None and number.isdecimal() else None
-        if lease is None or lease.client != client or not hmac.compare_digest(lease.secret.encode(), secret.encode()):
-            return None
-        return lease
+        lease = None if served is None else served.leases.get(number)
+        return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
 
     def lose(self, served: Served, lease: Lease) -> None:
         """A client was not heard of for too long: what it has comes back."""
         client = self.clients.get(lease.client)
-        self.end(served, lease, "expired", "its client was not heard of")
+        begun = served.execution.codes[lease.task] != HELD  # what waited for others was not tried
+        self.end(served, lease, "expired" if begun else "dropped", "its client was not heard of")
         served.lost += 1
         if client is not None:
             client.vanished(self.terms)
             self.note(client.id)
             if not client.holds:
                 served.allocator.gone(client.id)
-        served.losses[lease.task] += 1
-        if served.execution.codes[lease.task] not in {ALLOCATED, HELD}:
-            return
-        if served.losses[lease.task] <= self.terms.retries.lost:
-            served.come_back(lease.task)
-        else:
+        served.losses[lease.task] += begun
+        if begun and served.losses[lease.task] > self.terms.retries.lost:
             self.set_aside(served, lease, "its clients were lost too often")
-        self.came_back(served, lease)
+        else:
+            served.come_back(lease.task)
+        self.came_back(served)
 
     def end(
         self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
@@ -143,10 +154,10 @@ class Books:
         """The seconds that a client says a task took, as far as they can be true."""
         return min(told.seconds, max(0.0, self.wall - lease.since))
 
-    def came_back(self, served: Served, lease: Lease) -> None:
-        """A task came back undone: what of the same grant nobody has any more has ended too."""
-        for orphan in served.orphans(lease):
-            self.end(served, orphan, "expired", "what it waits for came back")
+    def came_back(self, served: Served) -> None:
+        """A task came back undone: what waited for it has ended too, whoever had that."""
+        for orphan in served.orphans():
+            self.end(served, orphan, "dropped", "what it waits for came back")
         self.after(served)
 
     def after(self, served: Served) -> None:
@@ -164,15 +175,17 @@ class Books:
         self.changes.states.append((served.id, state))
 
     def settle(self, served: Served) -> None:
-        """A workflow whose tasks are all done, or cannot be, has ended."""
+        """A workflow whose tasks are all done, or cannot be, has ended; one that can go on again does."""
         verdict = served.verdict
+        if served.state == BROKEN and verdict != BROKEN:
+            self.enter(served, RUNNING)
         if verdict is not None and served.state not in ENDED:
             self.close(served, verdict)
 
     def close(self, served: Served, state: str) -> None:
         """A workflow has ended: nobody needs what is out."""
         for lease in list(served.leases.values()):
-            self.end(served, lease, "expired", f"the workflow is {state}")
+            self.end(served, lease, "dropped", f"the workflow is {state}")
         self.touch(served)
         self._over.add(served.id)
         self.enter(served, state)
@@ -193,3 +206,15 @@ class Books:
             served.wait(task, self.now + retries.wait(max(1, failures), self.random))
         else:
             served.causes[task] = why
+
+
+def parts_of(lease: str) -> tuple[str, int, str]:
+    """The workflow, the number and the secret in the id of a lease; -1 for what is no number."""
+    workflow, _, rest = lease.partition(".")
+    number, _, secret = rest.partition(".")
+    return workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret
+
+
+def same(secret: str, told: str) -> bool:
+    """Whether two secrets are the same; how long that takes tells nothing of them."""
+    return told.isascii() and hmac.compare_digest(secret, told)

@@ -1,14 +1,17 @@
 """Results: the first good one counts, whoever brings it and however late; none is lost, and none counts twice."""
 
-import hmac
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
+from eligo.execution import EXECUTED, HELD, WAITING
 from eligo.server.asking import Brought
-from eligo.server.books import Books
+from eligo.server.books import Books, parts_of, same
 from eligo.server.clients import Client
-from eligo.server.served import Served
+from eligo.server.served import FINAL, Served
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
+
+LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
+#: a workflow and a task
+Place = tuple[str, int]
 
 
 class Deliveries:
@@ -33,55 +36,80 @@ class Deliveries:
     def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
         self.books.now = client.seen = now
-        return [self._deliver(client, told, deliveries) for told in deliveries]
+        if len(deliveries) == 1:
+            return [self._deliver(client, deliveries[0], ())]
+        together = self._together(client, deliveries)
+        order = sorted(range(len(deliveries)), key=lambda i: parts_of(deliveries[i].lease)[1])  # as they were to be run
+        answers = {i: self._deliver(client, deliveries[i], together) for i in order}
+        return [answers[i] for i in range(len(deliveries))]
 
-    def _deliver(self, client: Client, told: Brought, together: Sequence[Brought]) -> str:
-        lease = self.books.find(told.lease, client.id)
-        if lease is None:
-            past = self._past(told.lease, client.id)
-            if past is None:
-                return "refused"
-            if past.answer != "expired":
-                return past.answer
-            lease = Lease(*past[:6], key="", part=0, since=past.began)
+    def _deliver(self, client: Client, told: Brought, together: Collection[Place]) -> str:
+        lease = self._lease(told.lease, client.id)
+        if isinstance(lease, str):
+            return lease
         served = self.books.served.get(lease.workflow)
-        if served is None:
+        if served is None or served.state in FINAL:
             return "duplicate"
         if told.outcome == "returned":
             return self._returned(served, lease, told)
         if served.execution.codes[lease.task] == EXECUTED:
             return self._duplicate(served, lease, told)
         if served.execution.codes[lease.task] in {HELD, WAITING}:
-            return "early"
+            return "refused"
         if told.outcome == "done":
-            lacking = None if served.files is None else self._lacking(served, lease, told, together)
+            lacking = None if served.files is None else self._lacking(served, lease.task, told, together)
             if lacking is None:
                 return self._done(client, served, lease, told)
             told = told._replace(failure=lacking)
         return self._failed(client, served, lease, told)
 
-    def _past(self, id: str, client: str) -> LeaseEnd | None:
-        """What came of a lease that this client had."""
-        workflow, _, rest = id.partition(".")
-        number, _, secret = rest.partition(".")
-        if (
-            not number.isdecimal()
-            or len(number) > 18
-            or not (workflow in self.books.served or workflow in self.books.ended)
-        ):
-            return None
-        past = self.books.recent.get((workflow, int(number))) or self.recall(workflow, int(number))
-        if past is None or past.client != client or not hmac.compare_digest(past.secret.encode(), secret.encode()):
-            return None
-        return past
+    def _lease(self, id: str, client: str) -> Lease | str:
+        """A lease that this client has, or has lost; else what it was told when it brought the result before."""
+        lease = self.books.find(id, client)
+        if lease is not None:
+            return lease
+        workflow, number, secret = parts_of(id)
+        if number < 0 or not (workflow in self.books.served or workflow in self.books.ended):
+            return "refused"
+        past = self.books.recent.get((workflow, number)) or self.recall(workflow, number)
+        if past is None or past.client != client or not same(past.secret, secret):
+            return "refused"
+        if past.answer not in LOST:
+            return past.answer
+        return Lease(*past[:6], key="", part=0, since=past.began)
+
+    def _together(self, client: Client, deliveries: Sequence[Brought]) -> dict[Place, tuple[Lease, Brought]]:
+        """The results of one call that count if all of them do, by workflow and task, where files travel."""
+        found = dict[Place, tuple[Lease, Brought]]()
+        for told in deliveries:
+            lease = self._lease(told.lease, client.id)
+            if told.outcome == "done" and isinstance(lease, Lease) and self._travels(lease.workflow):
+                found[lease.workflow, lease.task] = lease, told
+        while lacking := [place for place, (lease, told) in found.items() if not self._counts(lease, told, found)]:
+            for place in lacking:
+                del found[place]
+        return found
+
+    def _travels(self, workflow: str) -> bool:
+        """Whether results of a workflow have files, and count by themselves."""
+        served = self.books.served.get(workflow)
+        return served is not None and served.files is not None and served.wishes.quorum == 1
+
+    def _counts(self, lease: Lease, told: Brought, others: dict[Place, tuple[Lease, Brought]]) -> bool:
+        """Whether a result will be accepted if these others are, those that it waits for before it."""
+        served = self.books.served[lease.workflow]
+        for u in served.flow.dag.parents_of(lease.task).tolist():
+            before = others.get((served.id, u))
+            if served.execution.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
+                return False
+        return self._lacking(served, lease.task, told, others) is None
 
     def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
         if lease.number in served.leases:
             self.books.end(served, lease, "returned", told.failure, told)
             served.tries[lease.task] -= 1
-            if served.execution.codes[lease.task] in {ALLOCATED, HELD}:
-                served.come_back(lease.task)
-            self.books.came_back(served, lease)
+            served.come_back(lease.task)
+            self.books.came_back(served)
         return "returned"
 
     def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
@@ -91,34 +119,36 @@ class Deliveries:
             recent = (one for one in self.books.recent.values() if one.workflow == served.id)
             served.digests.update((one.task, one.digest) for one in recent if one.answer == "accepted")
         accepted = served.digests.get(lease.task)
-        same = told.outcome != "done" or accepted is None or accepted == told.digest
-        answer = "duplicate" if same else "conflict"
-        self.duplicates += same
-        self.conflicts += not same
+        there = {} if served.files is None else served.files.there
+        alike = told.outcome != "done" or accepted is None or accepted == told.digest
+        if not alike and there and told.outputs:  # what stayed inside a grant cannot be compared
+            alike = all(name in there and there[name].sha256 == sha256 for name, sha256, _ in told.outputs)
+        answer = "duplicate" if alike else "conflict"
+        self.duplicates += alike
+        self.conflicts += not alike
         self.books.end(served, lease, answer, told.failure, told)
         self.books.touch(served)
         return answer
 
-    def _lacking(self, served: Served, lease: Lease, told: Brought, together: Sequence[Brought]) -> str | None:
+    def _lacking(self, served: Served, task: int, told: Brought, together: Collection[Place]) -> str | None:
         """Why a result is not whole: None where it is."""
+        made = served.flow.task(served.flow.dag.tasks[task]).outputs
         brought = {name for name, _, _ in told.outputs}
-        missing = next((sha256 for _, sha256, _ in told.outputs if not self.has_file(sha256)), None)
-        if missing is not None:
-            return f"the file {missing} was not uploaded"
-        for name in served.flow.task(served.flow.dag.tasks[lease.task]).outputs:
-            if name not in brought and not self._needless(served, name, lease.client, together):
+        for name, sha256, _ in told.outputs:
+            if name not in made:
+                return f"it is not to make {name!r}"
+            if not self.has_file(sha256):
+                return f"the file {sha256} was not uploaded"
+        for name in made:
+            if name not in brought and not self._needless(served, name, together):
                 return f"it did not make {name!r}"
         return None
 
-    def _needless(self, served: Served, name: str, client: str, together: Sequence[Brought]) -> bool:
-        """Whether whoever reads a file has read it, be it with what is brought together with it."""
+    def _needless(self, served: Served, name: str, together: Collection[Place]) -> bool:
+        """Whether whoever reads a file has read it."""
         readers = [] if served.files is None else served.files.readers.get(name, [])
         codes = served.execution.codes
-        left = {v for v in readers if codes[v] != EXECUTED}
-        if left:
-            found = (self.books.find(told.lease, client) for told in together if told.outcome == "done")
-            left -= {lease.task for lease in found if lease is not None and lease.workflow == served.id}
-        return bool(readers) and not left
+        return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
     def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
@@ -132,12 +162,14 @@ class Deliveries:
 
     def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
+        live = lease.number in served.leases
         self.books.end(served, lease, "voted", None, told)
-        if len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes:
+        disputed = len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes
+        if live and disputed:
             self.books.set_aside(served, lease, "no two clients agree on its result")
-        elif served.execution.codes[lease.task] in {ALLOCATED, HELD}:
+        elif live:
             served.come_back(lease.task)
-        self.books.came_back(served, lease)
+        self.books.came_back(served)
         return "voted"
 
     def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
@@ -146,7 +178,7 @@ class Deliveries:
         self.books.end(served, lease, "accepted", None, told)
         served.execution.complete(name, late=True)
         for other in served.others(lease):
-            self.books.end(served, other, "expired", "somebody else was sooner")
+            self.books.end(served, other, "dropped", "somebody else was sooner")
         for file, sha256, size in told.outputs:
             row = FileRow(served.id, file, sha256, size)
             self.books.changes.files.append(row)
@@ -185,18 +217,15 @@ class Deliveries:
         if live:
             self._blame(client, served, lease.task)
             served.failures[lease.task] += 1
-            if served.execution.codes[lease.task] in {ALLOCATED, HELD}:
-                self.books.set_aside(served, lease, told.failure or "it failed")
-            self.books.came_back(served, lease)
+            self.books.set_aside(served, lease, told.failure or "it failed")
+            self.books.came_back(served)
         return "failed"
 
     def _blame(self, client: Client, served: Served, task: int) -> None:
         """A failure is its client's, as long as the task has failed with nobody else and there are other clients."""
         before = served.failed_with.setdefault(task, set())
-        for other in before - {client.id}:
-            if other in self.books.clients:
-                self.books.clients[other].forgiven(self.books.terms)
-                self.books.note(other)
+        if len(before) == 1 and client.id not in before:  # only the first of all was blamed
+            self._forgive(*before)
         recent = self.books.now - self.books.terms.lease
         alone = not any(one.seen >= recent and one is not client for one in self.books.clients.values())
         if before <= {client.id} and not alone:
@@ -205,3 +234,8 @@ class Deliveries:
             client.failures += 1
         before.add(client.id)
         self.books.note(client.id)
+
+    def _forgive(self, client: str) -> None:
+        if client in self.books.clients:
+            self.books.clients[client].forgiven(self.books.terms)
+            self.books.note(client)

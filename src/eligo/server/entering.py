@@ -1,23 +1,34 @@
 """Who may come in: everybody on an open server, else whoever has a token, or asks for one and is approved."""
 
+import asyncio
+import secrets
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from eligo.server.clients import Client
 from eligo.server.http import Caller
 from eligo.server.refusing import RefusedError
 from eligo.server.service import Service
 from eligo.server.tokens import SCOPES, Gate, Token, unknown
-from eligo.stores.serving import TokenRow
+from eligo.stores.serving import ServiceStore, TokenRow
+
+T = TypeVar("T")
 
 ALL = frozenset(SCOPES)
 DAY = 86_400.0
+MARK = "who may come in has changed"
+FORGOTTEN = 1.0  # seconds after which somebody unknown is looked up again
+MOST_UNKNOWN = 10_000
 
 
 class Entrance:
     """Says of every call who it is. *gate* is None on an open server, where clients name themselves."""
 
-    def __init__(self, service: Service, gate: Gate | None = None, approving: bool = False) -> None:
-        self.service, self.gate, self.approving = service, gate, approving
+    def __init__(
+        self, service: Service, gate: Gate | None = None, approving: bool = False, learning: "Learning | None" = None
+    ) -> None:
+        self.service, self.gate, self.approving, self.learning = service, gate, approving, learning
 
     def who(self, headers: dict[bytes, bytes]) -> Caller:
         """Who calls; 401 where that is not known."""
@@ -69,12 +80,14 @@ class Entrance:
         """Make the tokens of a name worthless; how many there were."""
         if self.gate is None:
             raise RefusedError(409, "this server lets everybody in: there are no tokens")
+        self._mark()
         rows = self.gate.revoke(time.time(), name=name)
         self.keep(rows)
         return len(rows)
 
     def decide(self, client: str, approved: bool) -> None:
         """A client that waits is let in, or refused; one that was let in loses its tokens."""
+        self._mark()
         if self.gate is None:
             return
         now = time.time()
@@ -86,9 +99,79 @@ class Entrance:
         else:
             self.keep(self.gate.revoke(now, client=client))
 
+    def _mark(self) -> None:
+        """Who may come in has changed: other servers see this within a second."""
+        if self.learning is not None:
+            self.service.books.changes.facts.append((MARK, secrets.token_hex(8)))
+
     def keep(self, rows: list[Token]) -> None:
         """Rows of tokens that changed are kept with whatever is kept next."""
         self.service.books.changes.tokens += [as_row(row) for row in rows]
+
+
+class Learning:
+    """Clients and tokens that other servers on the same store made or changed."""
+
+    def __init__(self, service: Service, gate: Gate | None, store: ServiceStore) -> None:
+        self.service, self.gate, self.store = service, gate, store
+        self._mark = store.facts().get(MARK)
+        self._unknown: dict[str, float] = {}  # until when nothing is asked about somebody again
+
+    def lacks(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether it may be that the store knows who calls, though nobody here does."""
+        hash, client = self._lacking(headers)
+        return bool(hash or client) and self._unknown.get(hash or client, 0.0) < time.monotonic()
+
+    def _lacking(self, headers: dict[bytes, bytes]) -> tuple[str, str]:
+        """The hash of the token, and the client, that are not known here."""
+        hash, client = "", headers.get(b"eligo-client", b"").decode("latin-1")
+        if self.gate is not None:
+            hash, row = self.gate.named(headers.get(b"authorization"))
+            client = "" if row is None else row.client or ""
+            hash = hash if row is None else ""
+        return hash, "" if client in self.service.clients else client
+
+    async def learn(self, headers: dict[bytes, bytes]) -> None:
+        """Look in the store for who calls."""
+        hash, client = self._lacking(headers)
+        if hash and self.gate is not None:
+            found = await self._asked(lambda: self.store.token(hash))
+            self.gate.load([] if found is None else [as_token(found)])
+            client = "" if found is None else found.client or ""
+        known = await self.learn_client(client) if client else False
+        if not known and (hash or client):
+            if len(self._unknown) >= MOST_UNKNOWN:
+                self._unknown.clear()
+            self._unknown[hash or client] = time.monotonic() + FORGOTTEN
+
+    async def learn_client(self, id: str) -> bool:
+        """Look in the store for a client; whether it is there."""
+        if id not in self.service.clients:
+            row = await self._asked(lambda: self.store.client(id))
+            if row is not None:
+                self.service.learn(row)
+        return id in self.service.clients
+
+    async def refresh(self) -> None:
+        """Take over what other servers changed, if anything."""
+        mark = (await asyncio.to_thread(self.store.facts)).get(MARK)
+        if mark != self._mark:
+            await self.catch_up()
+            self._mark = mark
+
+    async def catch_up(self) -> None:
+        """Know every client and every token as they are kept."""
+        tokens, clients = await self._asked(lambda: (self.store.tokens(), self.store.clients()))
+        if self.gate is not None:
+            self.gate.load(map(as_token, tokens))
+        for row in clients:
+            self.service.learn(row)
+
+    async def _asked(self, question: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(question)
+        except OSError:
+            raise RefusedError(503, "who calls cannot be looked up now", after=1) from None
 
 
 def as_row(token: Token) -> TokenRow:

@@ -44,6 +44,8 @@ class ApiCall(NamedTuple):
     body: bytes
     #: ends when the caller is gone
     gone: Receive
+    #: the call as it came
+    scope: Scope
 
     @property
     def client(self) -> Client:
@@ -103,7 +105,8 @@ class Answering:
             raise RefusedError(400, "a POST needs an Idempotency-Key of 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         parts = scope.get("path_params") or {}
-        return ApiCall(caller, key.decode("ascii"), parts, query, self._words(state["body"]), state["body"], receive)
+        body = state["body"]
+        return ApiCall(caller, key.decode("ascii"), parts, query, self._words(body), body, receive, scope)
 
     def _allowed(self, headers: dict[bytes, bytes]) -> Caller:
         try:

@@ -1,28 +1,34 @@
 """Nobody is answered before what the answer rests on is kept: changes gather while the disk is busy, and go together.
 
 The rules run in the event loop; the store is written by one thread. Where the store cannot be written, those who wait are
-refused with 503, nothing new is done, and the same changes are tried again until they are kept.
+refused with 503, nothing new is done, and the same changes are tried again until they are kept. What is of workflows that
+another server holds now is dropped, and whoever waits for it comes again.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from time import perf_counter
+from typing import TypeVar
 
+from eligo.errors import InputError, NotHeldError
 from eligo.server.refusing import RefusedError
 from eligo.stores.serving import Changes, ServiceStore
 
+UNWRITTEN = "what the server must not forget cannot be written now"
+MOVED = "another server has come to hold this workflow: come again"
 AGAIN = 1.0  # seconds until a store that could not be written is tried again
 Waiter = asyncio.Future[None]
+T = TypeVar("T")
 
 
 class Keeper:
     """Keeps changes in groups.
 
     *take* gives what is to be kept now; *seen* is told how long a group of how many took; *broken* that something can never
-    be kept: the server must end, and begin again from what is kept.
+    be kept: the server must end, and begin again from what is kept; *lost* which workflows another server holds now.
     """
 
     def __init__(
@@ -31,8 +37,9 @@ class Keeper:
         take: Callable[[], Changes | None],
         seen: Callable[[float, int], None] = lambda seconds, size: None,
         broken: Callable[[BaseException], None] = lambda error: None,
+        lost: Callable[[Collection[str]], None] = lambda workflows: None,
     ) -> None:
-        self.store, self._take, self._seen, self._broken = store, take, seen, broken
+        self.store, self._take, self._seen, self._broken, self._lost = store, take, seen, broken, lost
         #: why nothing can be kept just now
         self.trouble: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -40,11 +47,15 @@ class Keeper:
         self._waiters: list[Waiter] = []
         self._writing = self._planned = False
         self._stuck: Changes | None = None
+        #: workflows that were lost while something of them may still be on its way to the store
+        self.tainted: set[str] = set()
+        #: workflows that were submitted and are still on their way to the store
+        self.new: set[str] = set()
 
     def check(self) -> None:
         """Refuse where nothing can be kept now."""
         if self.trouble is not None:
-            raise RefusedError(503, "what the server must not forget cannot be written now", after=AGAIN)
+            raise RefusedError(503, UNWRITTEN, after=AGAIN)
 
     def kept(self, waiter: Waiter | None = None) -> Waiter:
         """Done as soon as all that has happened up to now is kept."""
@@ -71,12 +82,13 @@ class Keeper:
 
     def _write(self, changes: Changes, waiters: list[Waiter]) -> None:
         self._writing = True
+        self.new = {row.id for row in changes.workflows}
         began = perf_counter()
         try:
             self.store.prepare([changes])
         except Exception as error:  # whatever it is: those who wait must hear of it
             self._writing = False
-            self._fail(error, changes, waiters)
+            self._failed(error, changes, waiters)
             return
         writing = self._loop.run_in_executor(self._thread, self.store.finish)
         writing.add_done_callback(lambda done: self._end(done, changes, waiters, began))
@@ -88,23 +100,50 @@ class Keeper:
             if self.trouble is not None:
                 logging.getLogger("eligo.server").warning("the store can be written again")
             self._stuck = self.trouble = None
+            self.tainted.clear()
+            self.new = set()
             self._seen(perf_counter() - began, len(waiters))
             _wake(waiters)
             if self._waiters:
                 self._begin()
             return
-        self._fail(error, changes, waiters)
+        self._failed(error, changes, waiters)
+
+    def _failed(self, error: BaseException, changes: Changes, waiters: list[Waiter]) -> None:
+        if isinstance(error, NotHeldError):
+            self._part(set(error.workflows), changes, waiters)
+        elif isinstance(error, InputError) and changes.workflows and self.store.shared:  # others may have them already
+            self._part({row.id for row in changes.workflows}, changes, waiters)
+        else:
+            self._fail(error, changes, waiters)
+
+    def _part(self, workflows: set[str], changes: Changes, waiters: list[Waiter]) -> None:
+        """Keep the rest of a group, without what is of these workflows."""
+        self.drop(workflows)
+        _refuse(waiters, MOVED)
+        rest = changes.without(workflows | self.tainted)
+        self.tainted.clear()
+        self.trouble = None
+        self._stuck = rest if rest else None
+        self._begin()
+
+    def drop(self, workflows: Collection[str]) -> None:
+        """Other servers hold these workflows: nothing of them is kept here, and those who wait for that come again."""
+        self._lost(workflows)
+        self.tainted.update(workflows if self._writing or self._stuck is not None else ())
+        waiters, self._waiters = self._waiters, []
+        _refuse(waiters, MOVED)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do something with the store between two groups."""
+        return await self._loop.run_in_executor(self._thread, work)
 
     def _fail(self, error: BaseException, changes: Changes, waiters: list[Waiter]) -> None:
         if self.trouble is None:
             logging.getLogger("eligo.server").error("the store cannot be written: %s", error)
         self.trouble, self._stuck = str(error), changes
         waiters, self._waiters = waiters + self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_exception(
-                    RefusedError(503, "what the server must not forget cannot be written now", after=AGAIN)
-                )
+        _refuse(waiters, UNWRITTEN)
         if isinstance(error, OSError):
             self._loop.call_later(AGAIN, self._begin)
         else:
@@ -115,6 +154,12 @@ class Keeper:
         with suppress(RefusedError):
             await self.kept()
         self._thread.shutdown()
+
+
+def _refuse(waiters: list[Waiter], sentence: str) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_exception(RefusedError(503, sentence, after=AGAIN))
 
 
 def _wake(waiters: list[Waiter]) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from itertools import count
 from json.encoder import encode_basestring_ascii as quoted
@@ -34,8 +34,8 @@ LINGER, LINGER_BYTES = 1.0, 16 * MEGABYTE  # what is read on after a refusal, so
 UNEXPECTED = "something went wrong here; it was written down"
 GONE = 499  # as nginx logs a client that did not wait for the answer
 
-#: decides before the body is read; may put things into the state; refuses by RefusedError
-Enter = Callable[[Scope, dict[bytes, bytes]], None]
+#: decides before the body is read, at once or later; may put things into the state; refuses by RefusedError
+Enter = Callable[[Scope, dict[bytes, bytes]], Awaitable[None] | None]
 #: is told of each request: scope, status, seconds, bytes in, bytes out
 Seen = Callable[[Scope, int, float, int, int], None]
 
@@ -124,7 +124,9 @@ class Guard:
         if bringing:
             self._measured(scope, headers)
         if self.enter is not None:
-            self.enter(scope, headers)
+            later = self.enter(scope, headers)
+            if later is not None:
+                await later
         if filed:
             receive = _Upload(receive, self.bounds, answer) if bringing else receive
         elif bringing:

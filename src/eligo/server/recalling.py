@@ -14,8 +14,9 @@ def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) 
     """A workflow as it was kept; what failed is tried again as soon as somebody asks."""
     flow = unpacked_flow(row.document or store.document(row.id))
     order = None if row.plan is None else np.frombuffer(row.plan, np.int32)
-    found = Served(row, flow, Execution.replay(flow, store.moves(row.id)), order, clock)
-    found.kept = len(found.execution.journal)
+    moves = store.moves(row.id)
+    found = Served(row, flow, Execution.replay(flow, moves), order, clock)
+    found.kept = len(moves)
     found.number = store.last_number(row.id)
     if found.files is not None:
         found.files.there.update((file.name, file) for file in store.files(row.id))
@@ -33,8 +34,7 @@ def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:
     for lease in leases:
         served.tries[lease.task] = max(served.tries[lease.task], lease.attempt)
         served.add(lease)
-        served.members.setdefault((lease.key, lease.part), []).append(lease.number)
-    served.members = {grant: numbers for grant, numbers in served.members.items() if len(numbers) > 1}
+        served.allocator.has(lease.client, served.flow.dag.tasks[lease.task])
     codes = served.execution.codes
     for v in [v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD} and v not in served.holding]:
         served.come_back(v)

@@ -42,6 +42,8 @@ class Requests:
         self._keys: OrderedDict[tuple[str, str], list[Granted]] = OrderedDict()  # what each request got
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
+        self._asked: dict[tuple[str, str], Ticket] = {}  # those who wait, by client and key
+        self._replaced: list[Ticket] = []  # those whose clients have asked again under the same key
         self._secrets = Secrets()
         self._soonest = INFINITE  # when the first of those who wait gives up
         self._shares = Turns()
@@ -53,6 +55,21 @@ class Requests:
             grants.setdefault((lease.client, lease.key, lease.part), []).append(lease)
         for (client, key, _), leases in grants.items():
             self._keys.setdefault((client, key), []).append(Granted(served, leases, "it was handed out before"))
+
+    def forget(self, workflow: str) -> None:
+        """What requests got of a workflow that another server holds now, they may ask for there."""
+        for key, grants in [*self._keys.items()]:
+            left = [grant for grant in grants if grant.served.id != workflow]
+            if not left:
+                del self._keys[key]
+            elif len(left) < len(grants):
+                self._keys[key] = left
+
+    def hurry(self, now: float) -> None:
+        """Let nobody wait any longer: there may be something elsewhere."""
+        for ticket in self.waiting:
+            ticket.until = min(ticket.until, now)
+        self._soonest = now
 
     def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
         """A client asks for work; `serve` answers. The same key again gets what it got before."""
@@ -66,35 +83,48 @@ class Requests:
         elif not client.room(now):
             ticket.away = max(client.paused - now, OVER) if client.approved else OVER
         else:
-            self._fresh[ticket] = None
+            self._queue(ticket)
         return ticket
+
+    def _queue(self, ticket: Ticket) -> None:
+        """A request waits; one that waits under the same key gets nothing: its client would get twice as much."""
+        older = self._asked.setdefault((ticket.client.id, ticket.key), ticket)
+        if older is not ticket:
+            self.withdraw(older)
+            self._replaced.append(older)
+            self._asked[ticket.client.id, ticket.key] = ticket
+        self._fresh[ticket] = None
 
     def pending(self, ticket: Ticket) -> bool:
         """Whether a request waits for its answer."""
         return ticket in self._fresh or ticket in self.waiting
 
     def withdraw(self, ticket: Ticket) -> None:
-        """Whoever asked is gone."""
+        """Whoever asked is gone, or has its answer."""
         self._fresh.pop(ticket, None)
         self.waiting.pop(ticket, None)
+        newest = self._asked.pop((ticket.client.id, ticket.key), ticket)
+        if newest is not ticket:
+            self._asked[ticket.client.id, ticket.key] = newest
 
     def serve(self, now: float) -> list[Ticket]:
         """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
         books = self.books
         books.now = now
         for served in books.served.values():
-            if served.later and served.try_again(now):
-                books.touch(served)
-                books.awake = True
+            if served.later and served.later[0][0] <= now:
+                served.try_again(now)
+                books.after(served)
         queue = [*self.waiting, *self._fresh] if books.awake or self._copies_due() else list(self._fresh)
         self.waiting.update(self._fresh)
         self._soonest = min(self._soonest, *(ticket.until for ticket in self._fresh), INFINITE)
         self._fresh, books.awake = {}, False
-        if queue:
+        if queue and not self.draining:
             self._answer(queue)
-        over = [ticket for ticket in queue if ticket.grants] + self._late(now)
+        over = [ticket for ticket in queue if ticket.grants] + self._late(now) + self._replaced
+        self._replaced = []
         for ticket in over:
-            self.waiting.pop(ticket, None)
+            self.withdraw(ticket)
         return over
 
     def _late(self, now: float) -> list[Ticket]:
@@ -131,11 +161,15 @@ class Requests:
     def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
         """Whatever a workflow has for these, all together."""
         asks: dict[int, Ticket] = {}
-        queue = []
+        queue = list[Ask]()
+        promised: dict[str, int] = {}  # tasks, to clients with several requests
         for ticket in tickets:
-            for ask in self._asks(served, ticket):
+            wanted = self._asks(served, ticket, promised.get(ticket.client.id, 0))
+            for ask in wanted:
                 asks[id(ask)] = ticket
-                queue.append(ask)
+            queue += wanted
+            if len(tickets) > 1:
+                promised[ticket.client.id] = promised.get(ticket.client.id, 0) + sum(ask.size for ask in wanted)
         for grant in served.hand_out(queue):
             ticket = asks[id(grant.ask)]
             terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), self.books.wall)
@@ -145,13 +179,13 @@ class Requests:
             self._shares.charge(served, len(leases))
             self.books.touch(served)
 
-    def _asks(self, served: Served, ticket: Ticket) -> list[Ask]:
+    def _asks(self, served: Served, ticket: Ticket, promised: int) -> list[Ask]:
         """What a client asks of a workflow, no more than it may have."""
         request, client = ticket.request, ticket.client
-        room = client.room(self.books.now)
+        room = max(0, client.room(self.books.now) - promised)
         fits = served.fits(client.id, request.cores, request.memory)
         size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
-        if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
+        if served.wishes.quorum > 1:
             size = 1  # what waits for others to agree cannot be built upon
         grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
         return [Ask(client.id, size=min(size, room), fits=fits) for _ in range(grants)]

@@ -10,7 +10,7 @@ from typing import Any
 from eligo.allocating import Ask, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
 from eligo.allocating.prudent import PRUDENT
-from eligo.execution import ALLOCATED, FAILED, HELD, Execution
+from eligo.execution import ALLOCATED, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.running.retrying import Retries
@@ -41,7 +41,6 @@ class Served:
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
         self.holding: dict[int, set[int]] = {}  # the leases of each task that is out
-        self.members: dict[tuple[str, int], list[int]] = {}  # the leases of each grant of several tasks
         self.number = 0
         self.tries: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
@@ -50,7 +49,7 @@ class Served:
         self.causes: dict[int, str] = {}  # why tasks were set aside for good
         self.votes: dict[int, dict[str, str]] = {}
         self.later: list[tuple[float, int]] = []  # when tasks that failed are tried again
-        self.kept = len(execution.journal)
+        self.kept = self._looked = len(execution.journal)  # moves that are kept, and that were looked at for orphans
         self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
         self.lost = self.repeated = self.saved = 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
@@ -121,8 +120,6 @@ class Served:
             self.tries[task] += 1
             found.append(Lease(self.id, self.number, task, self.tries[task], *terms))
             self.add(found[-1])
-        if len(found) > 1:
-            self.members[found[0].key, found[0].part] = [lease.number for lease in found]
         return found
 
     def add(self, lease: Lease) -> None:
@@ -145,12 +142,12 @@ class Served:
         """The other leases of the same task."""
         return [self.leases[number] for number in self.holding.get(lease.task, ()) if number != lease.number]
 
-    def orphans(self, lease: Lease) -> list[Lease]:
-        """Of the same grant, the leases of tasks that nobody has any more, since they waited for one that came back."""
-        codes, out = self.execution.codes, {ALLOCATED, HELD}
-        members = self.members.get((lease.key, lease.part), ()) if self.members else ()
-        known = (self.leases[number] for number in members if number in self.leases)
-        return [other for other in known if codes[other.task] not in out]
+    def orphans(self) -> list[Lease]:
+        """The leases of tasks that, since this was asked before, came back because what they wait for did."""
+        moves, self._looked = self.execution.since(self._looked), len(self.execution.journal)
+        codes = self.execution.codes
+        back = {v for kind, v in unpacked(moves) if kind == RELEASE and codes[v] not in {ALLOCATED, HELD}}
+        return [self.leases[number] for v in back for number in self.holding.get(v, ())]
 
     # What comes of tasks
 
@@ -172,20 +169,18 @@ class Served:
             if counts:
                 counts.pop(task, None)
 
-    def try_again(self, now: float) -> bool:
-        """What has waited long enough after a failure is ready again; whether there was such."""
-        found = False
+    def try_again(self, now: float) -> None:
+        """What has waited long enough after a failure is ready again."""
         while self.later and self.later[0][0] <= now:
             task = heappop(self.later)[1]
             if self.execution.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
-                found = True
-        return found
 
     def retry(self, tasks: Iterable[int]) -> int:
         """Try tasks again that were set aside for good; how many."""
-        chosen = [v for v in tasks if self.execution.codes[v] == FAILED]
-        for v in chosen:
+        chosen = {v for v in tasks if self.execution.codes[v] == FAILED}
+        self.later = sorted(entry for entry in self.later if entry[1] not in chosen)
+        for v in sorted(chosen):
             self.failures[v] = self.losses[v] = 0
             self.causes.pop(v, None)
             self.votes.pop(v, None)
@@ -197,7 +192,8 @@ class Served:
         """How it ended: None as long as it goes on."""
         if self.execution.finished:
             return DONE
-        return BROKEN if self.open and self.execution.stuck and not self.later and not self.holding else None
+        stuck = self.execution.stuck and not self.later and not self.holding
+        return BROKEN if stuck and self.state in {RUNNING, BROKEN} else None
 
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""

@@ -17,9 +17,9 @@ from eligo.server.delivering import Deliveries
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
 from eligo.server.requesting import Requests
-from eligo.server.served import BROKEN, CANCELLED, FINAL, PAUSED, RUNNING, Served
+from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
-from eligo.stores.serving import Changes, FileRow, LeaseEnd, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, ClientRow, FileRow, LeaseEnd, ServiceStore, WorkflowRow
 
 
 class Service:
@@ -60,18 +60,27 @@ class Service:
 
     def restore(self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None) -> None:
         """Go on with what was kept; whoever had a task has it for a whole lease more."""
-        self.books.now = now
         self.clients.update((row.id, remembered(row, self.books.ahead, now)) for row in store.clients())
         for row in store.workflows() if workflows is None else workflows:
-            self._submitted[row.key] = row.id
             if row.state in FINAL:
-                self.books.ended[row.id] = row
+                self.ended(row)
             else:
-                self._adopt(recalled(row, store, lambda: self.books.now))
+                self.adopt(now, self.recalled(row, store))
 
-    def _adopt(self, served: Served) -> None:
+    def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served:
+        """A workflow as it was kept, for `adopt`; this may take its time in another thread."""
+        return recalled(row, store, lambda: self.books.now)
+
+    def ended(self, row: WorkflowRow) -> None:
+        """A workflow has ended, here or elsewhere."""
+        self._submitted[row.key] = row.id
+        self.books.ended[row.id] = row
+
+    def adopt(self, now: float, served: Served) -> None:
+        """Go on with a workflow; whoever had a task has it for a whole lease more."""
+        self.books.now = now
+        self._submitted[served.row.key] = served.id
         self.served[served.id] = served
-        self.books.touch(served)
         self.requests.recall(served)
         for lease in served.leases.values():
             self.books.due[served.id, lease.number] = self.books.until
@@ -79,7 +88,15 @@ class Service:
                 self.clients[lease.client].holds += 1
         for task in list(served.execution.numbers(FAILED)):
             self.books.again_or_never(served, task, "it failed too often")
-        self.books.awake = True
+        self.books.came_back(served)
+
+    def forget(self, workflows: Iterable[str]) -> None:
+        """Other servers hold these workflows: they are no longer served here."""
+        lost = set(workflows)
+        for workflow in lost:
+            self.books.forget(workflow)
+            self.requests.forget(workflow)
+        self._submitted = {key: id for key, id in self._submitted.items() if id not in lost}
 
     # Workflows
 
@@ -92,10 +109,10 @@ class Service:
             raise InputError(f"this server serves {len(self.served):,} workflows already")
         row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
         served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
-        if served.files is not None and served.files.missing:
-            served.state = PAUSED
         self.served[row.id], self._submitted[key] = served, row.id
-        self.books.changes.workflows.append(row._replace(state=served.state))
+        self.books.changes.workflows.append(row)
+        if served.files is not None and served.files.missing:
+            self.books.enter(served, PAUSED)
         self.books.awake = True
         self.books.settle(served)
         return row.id
@@ -133,9 +150,8 @@ class Service:
     def cancel(self, now: float, workflow: str) -> None:
         """Hand out nothing more of a workflow; what clients bring of it is of no use any more."""
         self.books.now = now
-        if workflow in self.books.ended:
-            return
-        self.books.close(self._open(workflow), CANCELLED)
+        if not self._has_ended(workflow):
+            self.books.close(self._open(workflow), CANCELLED)
 
     def retry(self, now: float, workflow: str, tasks: Sequence[str] | None = None) -> int:
         """Try tasks again that were set aside; by default all of them. How many that are."""
@@ -143,17 +159,18 @@ class Service:
         served = self._open(workflow)
         numbers = list(served.execution.numbers(FAILED)) if tasks is None else map(served.flow.dag.number, tasks)
         count = served.retry(numbers)
-        if count and served.state == BROKEN:
-            self.books.enter(served, RUNNING)
-        self.books.touch(served)
-        self.books.awake = True
+        self.books.after(served)
         return count
 
     def _open(self, workflow: str) -> Served:
+        if self._has_ended(workflow):
+            raise InputError(f"the workflow {workflow!r} has ended")
         if workflow not in self.served:
-            gone = workflow in self.books.ended
-            raise InputError(f"the workflow {workflow!r} has ended" if gone else f"there is no workflow {workflow!r}")
+            raise InputError(f"there is no workflow {workflow!r}")
         return self.served[workflow]
+
+    def _has_ended(self, workflow: str) -> bool:
+        return workflow in self.books.ended or (workflow in self.served and self.served[workflow].state in FINAL)
 
     # Clients
 
@@ -169,7 +186,16 @@ class Service:
     def approve(self, client: str, approved: bool = True) -> None:
         """A client may have work from now on, or no more."""
         self.clients[client].approved = approved
-        self.books.note(client, urgent=True)
+        self.books.changes.approvals.append((client, approved))
+
+    def learn(self, row: ClientRow) -> None:
+        """A client that another server knows: as it was kept, but for what it has here."""
+        known = self.clients.get(row.id)
+        if known is not None:
+            known.approved = row.approved
+            return
+        client = self.clients[row.id] = remembered(row, self.books.ahead, self.books.now)
+        client.holds = sum(lease.client == row.id for one in self.served.values() for lease in one.leases.values())
 
     # Work
 

@@ -5,28 +5,32 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
 
 from eligo.errors import InputError
 from eligo.server.api import Api
-from eligo.server.entering import Entrance, as_token
+from eligo.server.entering import Entrance, Learning, as_token
 from eligo.server.files import Blobs, routes
+from eligo.server.holding import Holding, taken
 from eligo.server.http import application, described
 from eligo.server.keeping import Keeper
 from eligo.server.limits import FILES, Bounds, Guard
 from eligo.server.metrics import Census, Metrics
+from eligo.server.neighbours import Neighbours
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
 from eligo.server.refusing import RefusedError
@@ -42,6 +46,7 @@ from eligo.stores.serving_naming import service_store
 from eligo.workflow import Workflow
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
 PATIENT = 5  # seconds that answers under way are waited for at the end
 
@@ -66,6 +71,10 @@ class Setup:
     #: names by which the server may be called, beside its host
     hosts: tuple[str, ...] = ()
     insecure: bool = False
+    #: where a line goes for every request; "-": standard error; None: nowhere
+    log: str | None = None
+    #: where other servers on the same store find this one, such as "https://a.example.org:8750"
+    address: str | None = None
     #: seconds for which requests are gathered and answered together
     gather: float = 0.0
     #: whether to end when every workflow has ended
@@ -76,6 +85,11 @@ class Setup:
     def files_folder(self) -> str:
         """Where files go."""
         return self.files or ("eligo.files" if "://" in self.store else f"{self.store.removesuffix('.db')}.files")
+
+    def found_at(self, port: int) -> str:
+        """Where other servers on the same store find this one."""
+        host = socket.gethostname() if self.host in ANYWHERE else self.host
+        return self.address or f"{'https' if self.certificate else 'http'}://{_shown(host)}:{port}"
 
     def check(self) -> None:
         """Refuse a set-up that lets strangers in."""
@@ -93,11 +107,12 @@ class Server:
     def __init__(self, setup: Setup, store: ServiceStore) -> None:
         self.setup, self.store = setup, store
         self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
-        ahead = time.time() - time.monotonic()
+        began = time.monotonic()
+        ahead = time.time() - began
         self.service = Service(
             setup.terms, ahead=ahead, recall=store.outcome, recall_digests=store.accepted, has_file=self._has_file
         )
-        self.service.restore(time.monotonic(), store)
+        self.service.restore(began, store, taken(store) if store.shared else None)
         self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
         self._folders: dict[str, Path] = {}  # of workflows that lie on this machine
         self._bringing: list[asyncio.Task[None]] = []
@@ -106,19 +121,34 @@ class Server:
         self.metrics = Metrics(census=self.census)
         #: why it cannot go on; it begins again from what is kept
         self.broken: BaseException | None = None
-        self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break)
+        self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break, self.service.forget)
         self.desk = Desk(self.service, self.keeper, setup.gather)
-        self.entrance = Entrance(self.service, self.gate, setup.approving)
+        learning = Learning(self.service, self.gate, store) if store.shared else None
+        self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
         self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
+        self.neighbours = None if learning is None else self._meet(began, learning)
         addresses = self.api.addresses()
+        if self.neighbours is not None:
+            addresses = self.neighbours.joined(addresses)
         self.api.openapi = lambda: described(addresses)
         app, known = application(addresses, self.entrance.who, routes(self.blobs))
         self.metrics.know(known)
         #: the file with the token of the operator, where it was made just now
         self.admin = self._first_token()
         self.app = Guard(
-            app, Bounds(hosts=self._hosts(), file=setup.most_file), enter=self._enter, seen=self.metrics.seen
+            app,
+            Bounds(hosts=self._hosts(), file=setup.most_file),
+            enter=self._look_at if learning is None else self._enter,
+            seen=self.metrics.seen,
         )
+
+    def _meet(self, began: float, learning: Learning) -> Neighbours:
+        """The other servers on the same store."""
+        tls = None
+        if self.setup.certificate:  # which the others may have too, where nobody else vouches for it
+            tls = ssl.create_default_context()
+            tls.load_verify_locations(self.setup.certificate)
+        return Neighbours(self.api, Holding(self.desk, self.store, began, learning.refresh), tls)
 
     def _first_token(self) -> str | None:
         """Where nobody has a token yet, one for the operator, in a file that is his alone."""
@@ -161,7 +191,19 @@ class Server:
         recent = time.monotonic() - self.setup.terms.longest_wait
         return sum(one.seen > recent and not one.dismissed for one in self.service.clients.values())
 
-    def _enter(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
+    def _enter(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> Awaitable[None] | None:
+        """Who is not known here may be known to the store."""
+        learning = self.entrance.learning
+        if learning is not None and learning.lacks(headers):
+            return self._enter_later(learning, scope, headers)
+        self._look_at(scope, headers)
+        return None
+
+    async def _enter_later(self, learning: Learning, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
+        await learning.learn(headers)
+        self._look_at(scope, headers)
+
+    def _look_at(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
         """What is large, or no call of the API, is looked at before anything of it is read."""
         path = scope["path"]
         if path.startswith(FILES) and not {"work", "submit"} & self.entrance.who(headers).scopes:
@@ -191,12 +233,16 @@ class Server:
         return self.blobs.size(hash) is not None
 
     def _hosts(self) -> tuple[str, ...]:
-        return (*Bounds().hosts, _shown(self.setup.host), *self.setup.hosts)
+        found = urlsplit(self.setup.found_at(self.setup.port)).hostname or ""
+        return (*Bounds().hosts, _shown(self.setup.host), _shown(found), *self.setup.hosts)
 
     async def submit(self, flow: Workflow, wishes: Wishes, folder: str | Path | None = None) -> str:
         """Serve a workflow, once; the files that no task makes are taken from a folder."""
         ready = await asyncio.to_thread(prepared, flow, wishes)
         key = f"file:{sha256(ready.document).hexdigest()[:32]}:{wishes.name}"
+        elsewhere = await asyncio.to_thread(self.store.submitted, key) if self.store.shared else None
+        if elsewhere is not None and elsewhere not in self.service.served:
+            return elsewhere
         workflow = self.service.submit(time.monotonic(), ready, key)
         served = self.service.served.get(workflow)
         if folder is not None:
@@ -213,11 +259,16 @@ class Server:
     @property
     def over(self) -> bool:
         """Whether every workflow has ended."""
+        if self.neighbours is not None and self.neighbours.holding.elsewhere:
+            return False
         return all(served.verdict is not None for served in self.service.served.values())
 
     async def close(self) -> None:
         """Answer nobody any more, and keep what is to be kept."""
         self.desk.close()
+        if self.neighbours is not None:
+            await self.neighbours.holding.close()
+            self.neighbours.close()
         await self.keeper.close()
         await asyncio.gather(*self._bringing)
         self.told.update((served.id, workflow_words(served)) for served in self.service.served.values())
@@ -257,7 +308,8 @@ async def serve(
     setup.check()
     listener = listening(setup)
     address = f"{'https' if setup.certificate else 'http'}://{_shown(setup.host)}:{listener.getsockname()[1]}"
-    server = Server(setup, service_store(setup.store, address))
+    server = Server(setup, service_store(setup.store, setup.found_at(listener.getsockname()[1])))
+    await server.desk.settle()
     for flow, wishes, folder in flows:
         await server.submit(flow, wishes, folder)
     running = _Uvicorn(_config(setup, server), server.desk.drain)
@@ -310,11 +362,25 @@ def _config(setup: Setup, server: Server) -> uvicorn.Config:
     )  # fmt: skip
 
 
+def _log_to(path: str) -> None:
+    """Have a line written for every request, and for what goes wrong."""
+    try:
+        handler = logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: the log cannot be written: {error.strerror}") from None
+    logger = logging.getLogger("eligo.server")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
 def run_server(
     setup: Setup, flows: Sequence[tuple[Workflow, Wishes, str | None]], ready: Callable[[Server, str], None]
 ) -> Server:
     """The same, in an event loop of its own."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    if setup.log is not None:
+        _log_to(setup.log)
     with suppress(ImportError):
         import uvloop
 

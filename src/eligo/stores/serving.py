@@ -5,8 +5,8 @@ death: the journal of every workflow, who has what, what came of it, and who the
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -47,7 +47,11 @@ class Lease(NamedTuple):
 
 
 class LeaseEnd(NamedTuple):
-    """What came of a lease that is no more; the answer is what its holder was told, or "expired"."""
+    """What came of a lease that is no more.
+
+    The answer is what its holder was told; or "expired" where it was not heard of, and "dropped" where the task went back
+    for another reason, which counts against nobody.
+    """
 
     workflow: str
     number: int
@@ -135,6 +139,8 @@ class Changes:
     #: workflow, task, signature
     signatures: list[tuple[str, str, str]] = field(default_factory=list)
     clients: list[ClientRow] = field(default_factory=list)
+    #: whether a client may have work, which rows of clients that are there already do not change
+    approvals: list[tuple[str, bool]] = field(default_factory=list)
     tokens: list[TokenRow] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
 
@@ -155,11 +161,18 @@ class Changes:
         )
         return {row[0] for kind in rows for row in kind}
 
+    def without(self, workflows: Collection[str]) -> "Changes":
+        """All of it but what is of these workflows."""
+        kept = {kind: [row for row in getattr(self, kind) if row[0] not in workflows] for kind in OF_WORKFLOWS}
+        return replace(self, **kept)
+
 
 #: seconds for which a server holds a workflow that it takes
 HELD = 30.0
 #: the kinds of changes, in the order in which they are kept
 KINDS = tuple(each.name for each in fields(Changes))
+#: those whose rows begin with the workflow that they are of
+OF_WORKFLOWS = KINDS[: KINDS.index("clients")]
 
 
 class Tried(NamedTuple):
@@ -179,6 +192,10 @@ class ServiceStore(Protocol):
 
     #: what its user should know of it, if anything
     remark: str | None
+    #: whether other servers may be at it
+    shared: bool
+    #: where the server that is at it is found
+    address: str
 
     def commit(self, changes: Sequence[Changes]) -> None:
         """Keep all of it or nothing; on the disk when this returns. New workflows are held by who submits them.
@@ -205,7 +222,7 @@ class ServiceStore(Protocol):
         ...
 
     def keep_holding(self, seconds: float) -> set[str]:
-        """Hold all that this server holds for so many seconds from now; gives what that is."""
+        """Hold all that this server holds, and that goes on, for so many seconds from now; gives what that is."""
         ...
 
     def let_go(self) -> None:
@@ -214,6 +231,22 @@ class ServiceStore(Protocol):
 
     def holders(self) -> dict[str, str]:
         """The address of the server that holds a workflow, by workflow."""
+        ...
+
+    def unheld(self) -> list[str]:
+        """The workflows that go on and that `hold` would give this server, who does not hold them."""
+        ...
+
+    def workflow(self, id: str) -> WorkflowRow | None:
+        """One workflow, with its document."""
+        ...
+
+    def submitted(self, key: str) -> str | None:
+        """The workflow that was submitted by the request of this key."""
+        ...
+
+    def states(self) -> dict[str, str]:
+        """The state of every workflow, the first submitted first."""
         ...
 
     def workflows(self) -> list[WorkflowRow]:
@@ -270,6 +303,14 @@ class ServiceStore(Protocol):
 
     def clients(self) -> list[ClientRow]:
         """Every client."""
+        ...
+
+    def client(self, id: str) -> ClientRow | None:
+        """One client."""
+        ...
+
+    def token(self, hash: str) -> TokenRow | None:
+        """One token."""
         ...
 
     def tokens(self) -> list[TokenRow]:

@@ -36,6 +36,7 @@ REFUSED = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, 
 MIGRATING = 0x656C69676F  # the lock of whoever brings a database up to date
 TABLES = ("eligo_schema", "writer", "holding", *sorted({keeping.table for keeping in KEEPING.values()}))
 
+GOES_ON = "state NOT IN ('done', 'cancelled')"
 HOLD = """INSERT INTO holding VALUES (%s, %s, %s, 1, now() + make_interval(secs => %s))
     ON CONFLICT (workflow) DO UPDATE SET holder = excluded.holder, address = excluded.address, until = excluded.until,
         epoch = holding.epoch + CASE WHEN holding.holder = excluded.holder THEN 0 ELSE 1 END
@@ -44,8 +45,10 @@ HOLD = """INSERT INTO holding VALUES (%s, %s, %s, 1, now() + make_interval(secs 
     RETURNING epoch"""
 HOLD_NEW = """INSERT INTO holding SELECT id, %s, %s, 1, now() + make_interval(secs => %s) FROM unnest(%s::text[]) AS new (id)
     ON CONFLICT DO NOTHING"""
-KEEP_HOLDING = """UPDATE holding SET until = now() + make_interval(secs => %s) WHERE holder = %s
-    RETURNING workflow, epoch"""
+KEEP_HOLDING = f"""UPDATE holding SET until = now() + make_interval(secs => %s) FROM workflow
+    WHERE holder = %s AND id = holding.workflow AND {GOES_ON} RETURNING holding.workflow, epoch"""  # noqa: S608
+UNHELD = f"""SELECT id FROM workflow LEFT JOIN holding ON id = holding.workflow WHERE {GOES_ON} AND holder IS DISTINCT FROM ?
+    AND (until IS NULL OR until < now() OR (address = ? AND address <> '')) ORDER BY made, id"""  # noqa: S608
 LET_GO = "UPDATE holding SET holder = '', address = '', until = '-infinity' WHERE holder = %s"
 STILL_HELD = """SELECT workflow FROM holding
     JOIN unnest(%s::text[], %s::bigint[]) AS mine (workflow, epoch) USING (workflow, epoch)
@@ -54,6 +57,8 @@ STILL_HELD = """SELECT workflow FROM holding
 
 class PostgresServiceStore(SqlStore):
     """The state of servers in a database; this one is found by clients, and by the other servers, at its *address*."""
+
+    shared = True
 
     def __init__(self, where: str, address: str = "") -> None:
         self.address, self.holder = address, uuid.uuid4().hex
@@ -177,6 +182,10 @@ class PostgresServiceStore(SqlStore):
             database.execute(LET_GO, (self.holder,))
             database.commit()
             self._held.clear()
+
+    def unheld(self) -> list[str]:
+        """See `ServiceStore`."""
+        return [id for (id,) in self._rows(UNHELD, (self.holder, self.address))]
 
     def holders(self) -> dict[str, str]:
         """See `ServiceStore`."""

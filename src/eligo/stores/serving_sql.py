@@ -35,6 +35,8 @@ class Keeping(NamedTuple):
     table: str
     columns: tuple[str, ...]
     keys: tuple[str, ...] = ()
+    #: what "put" leaves as it is in rows that are there already
+    steady: tuple[str, ...] = ()
 
     def statement(self) -> str:
         """The statement for one row."""
@@ -50,7 +52,8 @@ class Keeping(NamedTuple):
         """What becomes of a row that is there already: it becomes as this one."""
         if self.verb != "put":
             return ""
-        changed = ", ".join(f"{column} = excluded.{column}" for column in self.columns if column not in self.keys)
+        kept = self.keys + self.steady
+        changed = ", ".join(f"{column} = excluded.{column}" for column in self.columns if column not in kept)
         return f" ON CONFLICT ({', '.join(self.keys)}) DO UPDATE SET {changed}"
 
     def last(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
@@ -73,7 +76,8 @@ KEEPING = {
     "outcomes": Keeping("put", "outcome", LeaseEnd._fields, _NUMBERED),
     "files": Keeping("put", "file", FileRow._fields, ("workflow", "name")),
     "signatures": Keeping("put", "signature", ("workflow", "task", "signature"), ("workflow", "task")),
-    "clients": Keeping("put", "client", ClientRow._fields, ("id",)),
+    "clients": Keeping("put", "client", ClientRow._fields, ("id",), ("approved",)),
+    "approvals": Keeping("update", "client", ("approved", "id"), ("id",)),
     "tokens": Keeping("put", "token", TokenRow._fields, ("hash",)),
     "facts": Keeping("put", "fact", ("name", "value"), ("name",)),
 }
@@ -118,6 +122,23 @@ class SqlStore:
             WorkflowRow._make((*known, bytes(document or b""), None if plan is None else bytes(plan)))
             for *known, document, plan in self._rows(WORKFLOWS)
         ]
+
+    def workflow(self, id: str) -> WorkflowRow | None:
+        """See `ServiceStore`."""
+        row = self._row(f"SELECT {', '.join(WorkflowRow._fields)} FROM workflow WHERE id = ?", (id,))  # noqa: S608
+        if row is None:
+            return None
+        *known, document, plan = row
+        return WorkflowRow._make((*known, bytes(document), None if plan is None else bytes(plan)))
+
+    def submitted(self, key: str) -> str | None:
+        """See `ServiceStore`."""
+        row = self._row("SELECT id FROM workflow WHERE key = ?", (key,))
+        return None if row is None else str(row[0])
+
+    def states(self) -> dict[str, str]:
+        """See `ServiceStore`."""
+        return dict(self._rows("SELECT id, state FROM workflow ORDER BY made, id"))
 
     def document(self, workflow: str) -> bytes:
         """See `ServiceStore`."""
@@ -180,14 +201,28 @@ class SqlStore:
 
     def clients(self) -> list[ClientRow]:
         """See `ServiceStore`."""
-        statement = f"SELECT {', '.join(ClientRow._fields)} FROM client ORDER BY made, id"  # noqa: S608
-        found = map(ClientRow._make, self._rows(statement))
+        return self._clients("ORDER BY made, id")
+
+    def client(self, id: str) -> ClientRow | None:
+        """See `ServiceStore`."""
+        return next(iter(self._clients("WHERE id = ?", (id,))), None)
+
+    def _clients(self, rest: str, values: Sequence[object] = ()) -> list[ClientRow]:
+        statement = f"SELECT {', '.join(ClientRow._fields)} FROM client {rest}"  # noqa: S608
+        found = map(ClientRow._make, self._rows(statement, values))
         return [row._replace(approved=bool(row.approved)) for row in found]
 
     def tokens(self) -> list[TokenRow]:
         """See `ServiceStore`."""
-        statement = f"SELECT {', '.join(TokenRow._fields)} FROM token ORDER BY made, hash"  # noqa: S608
-        return list(map(TokenRow._make, self._rows(statement)))
+        return self._tokens("ORDER BY made, hash")
+
+    def token(self, hash: str) -> TokenRow | None:
+        """See `ServiceStore`."""
+        return next(iter(self._tokens("WHERE hash = ?", (hash,))), None)
+
+    def _tokens(self, rest: str, values: Sequence[object] = ()) -> list[TokenRow]:
+        statement = f"SELECT {', '.join(TokenRow._fields)} FROM token {rest}"  # noqa: S608
+        return list(map(TokenRow._make, self._rows(statement, values)))
 
     def facts(self) -> dict[str, str]:
         """See `ServiceStore`."""
@@ -213,8 +248,8 @@ def _told(kind: str, rows: list[Any]) -> list[Any]:
     """The values of rows in the order of their columns."""
     if kind == "moves":
         return _joined(rows)
-    if kind in {"states", "plans"}:
-        return [(value, workflow) for workflow, value in rows]
+    if KEEPING[kind].verb == "update":
+        return [(value, id) for id, value in rows]
     return rows
 
 

@@ -26,6 +26,8 @@ REFUSED = (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingEr
 class SqliteServiceStore(SqlStore):
     """A server's state in a file; a second server on it is refused, so this one holds every workflow, at its *address*."""
 
+    shared = False
+
     def __init__(self, path: str | Path, address: str = "") -> None:
         self.path, self.address = str(path), address
         self.remark = None if sqlite3.sqlite_version_info >= SOUND else OLD.format(sqlite3.sqlite_version)
@@ -74,6 +76,10 @@ class SqliteServiceStore(SqlStore):
     def keep_holding(self, seconds: float) -> set[str]:
         """See `ServiceStore`."""
         return set(self.holders())
+
+    def unheld(self) -> list[str]:
+        """See `ServiceStore`."""
+        return []
 
     def let_go(self) -> None:
         """See `ServiceStore`."""

@@ -1,0 +1,70 @@
+"""A server and four clients on this machine: two are fast, one is slow, one dies; everything is done all the same."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ELIGO = str(Path(sys.executable).with_name("eligo"))
+SLOW = '#!/bin/sh\nsleep .7\nexec {python} "$@"\n'  # stands before the real one on the slow client's way
+
+
+def main(place: str) -> None:
+    """Serve the mosaic, and tell what was lost, repeated and saved."""
+    folder = Path(place).resolve()
+    shutil.copytree(HERE / "mosaic", folder / "mosaic")
+    server = subprocess.Popen(
+        [ELIGO, "serve", "mosaic/mosaic.yaml", "--until-done", "--lease", "2", "--port", "0"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    url = server.stdout.readline().split()[-1]
+    print(f"serving on {url}", flush=True)
+    clients = {name: client(folder, url, name, *words) for name, words in TEAM.items()}
+    wait_for(url, "mayfly")
+    clients["mayfly"].kill()
+    print("mayfly is killed in the middle of a task", flush=True)
+    for line in server.stdout:
+        print(line, end="", flush=True)
+    for name, process in clients.items():
+        _, said = process.communicate()
+        print(f"{name}: {said.strip().removeprefix('eligo: ') or 'nothing more was heard of it'}")
+    sys.exit(server.wait())
+
+
+#: three tasks at a time go to fast2, one after another in one folder: what passes between them stays there
+TEAM = {"fast1": (), "fast2": ("--size", "3"), "snail": (), "mayfly": ()}
+
+
+def client(folder: Path, url: str, name: str, *words: str) -> "subprocess.Popen[str]":
+    """One client."""
+    path = os.environ["PATH"]
+    if name == "snail":
+        shell = folder / "slow" / "python3"
+        shell.parent.mkdir()
+        shell.write_text(SLOW.format(python=shutil.which("python3")))
+        shell.chmod(0o755)
+        path = f"{shell.parent}:{path}"
+    place = ["--folder", str(folder / name), "--name", name, "--cores", "1"]
+    return subprocess.Popen(
+        [ELIGO, "work", url, *place, *words], env={**os.environ, "PATH": path}, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(url: str, name: str) -> None:
+    """Wait until a client has something to do, having done something already."""
+    while True:
+        found: list[dict[str, Any]] = json.load(urllib.request.urlopen(f"{url}/v1/clients"))["clients"]
+        if any(one["name"] == name and one["holds"] and one["done"] for one in found):
+            return
+        time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,319 @@
+"""What the tests of the server's rules share: a store that is a few dictionaries, and a service with a clock to turn."""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from eligo.dag import Dag
+from eligo.execution import ALLOCATED, HELD
+from eligo.server.asking import Brought, Granted, Request, Ticket
+from eligo.server.clients import Client
+from eligo.server.preparing import Wishes, prepared
+from eligo.server.served import Served
+from eligo.server.service import Service
+from eligo.server.terms import ServerTerms
+from eligo.stores.serving import (
+    Changes,
+    ClientRow,
+    FileRow,
+    Lease,
+    LeaseEnd,
+    ServiceStore,
+    TokenRow,
+    Tried,
+    WorkflowRow,
+)
+from eligo.workflow import Task, Workflow
+
+
+class MemoryStore:
+    """Keeps what a server must not forget in dictionaries; see `ServiceStore`."""
+
+    remark: str | None = None
+    shared, address = False, ""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, WorkflowRow] = {}
+        self.journals: dict[str, array[int]] = {}
+        self.out: dict[tuple[str, int], Lease] = {}
+        self.ends: dict[tuple[str, int], LeaseEnd] = {}
+        self.there: dict[tuple[str, str], FileRow] = {}
+        self.signed: dict[tuple[str, str], str] = {}
+        self.known: dict[str, ClientRow] = {}
+
+    def commit(self, changes: Sequence[Changes]) -> None:
+        for one in changes:
+            self._keep(one)
+
+    def _keep(self, one: Changes) -> None:
+        for row in one.workflows:
+            assert row.id not in self.rows
+            self.rows[row.id] = row
+            self.journals[row.id] = array("q")
+        for workflow, state in one.states:
+            self.rows[workflow] = self.rows[workflow]._replace(state=state)
+        for moves in one.moves:
+            assert moves.first == len(self.journals[moves.workflow])
+            self.journals[moves.workflow] += moves.moves
+        for lease in one.leases:
+            assert lease[:2] not in self.out
+            self.out[lease[:2]] = lease
+        for place in one.ended:
+            del self.out[place]
+        self.ends.update((end[:2], end) for end in one.outcomes)
+        self.there.update((row[:2], row) for row in one.files)
+        self.signed.update(((workflow, task), signature) for workflow, task, signature in one.signatures)
+        approved = {id: row.approved for id, row in self.known.items()}
+        self.known.update((row.id, row._replace(approved=approved.get(row.id, row.approved))) for row in one.clients)
+        for client, may in one.approvals:
+            self.known[client] = self.known[client]._replace(approved=may)
+
+    def prepare(self, changes: Sequence[Changes]) -> None:
+        self.commit(changes)
+
+    def finish(self) -> None:
+        pass
+
+    def hold(self, workflow: str) -> int | None:
+        return 1
+
+    def keep_holding(self, seconds: float) -> set[str]:
+        return set(self.rows)
+
+    def let_go(self) -> None:
+        pass
+
+    def holders(self) -> dict[str, str]:
+        return dict.fromkeys(self.rows, "")
+
+    def unheld(self) -> list[str]:
+        return []
+
+    def workflow(self, id: str) -> WorkflowRow | None:
+        return self.rows.get(id)
+
+    def submitted(self, key: str) -> str | None:
+        return next((row.id for row in self.rows.values() if row.key == key), None)
+
+    def states(self) -> dict[str, str]:
+        return {row.id: row.state for row in self.rows.values()}
+
+    def workflows(self) -> list[WorkflowRow]:
+        return list(self.rows.values())
+
+    def document(self, workflow: str) -> bytes:
+        return self.rows[workflow].document
+
+    def moves(self, workflow: str) -> "array[int]":
+        return copy(self.journals[workflow])
+
+    def leases(self, workflow: str) -> list[Lease]:
+        return [lease for lease in self.out.values() if lease.workflow == workflow]
+
+    def last_number(self, workflow: str) -> int:
+        return max((number for known in (self.out, self.ends) for at, number in known if at == workflow), default=0)
+
+    def tallies(self, workflow: str) -> dict[int, Tried]:
+        found: dict[int, Tried] = {}
+        for end in self.outcomes(workflow):
+            if end.answer != "accepted":
+                tries, failures, losses = found.get(end.task, Tried())
+                found[end.task] = Tried(
+                    tries + 1, failures + (end.answer == "failed"), losses + (end.answer == "expired")
+                )
+        return found
+
+    def votes(self, workflow: str) -> list[tuple[int, str, str]]:
+        return [(end.task, end.client, end.digest or "") for end in self.outcomes(workflow) if end.answer == "voted"]
+
+    def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
+        return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
+
+    def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
+        return self.ends.get((workflow, number))
+
+    def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
+        return (self.ends[place] for place in sorted(self.ends) if place[0] == workflow)
+
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
+        return [end for end in self.outcomes(workflow) if end.number >= first][:most]
+
+    def files(self, workflow: str) -> list[FileRow]:
+        return [row for row in self.there.values() if row.workflow == workflow]
+
+    def signatures(self, workflow: str) -> dict[str, str]:
+        return {task: signature for (at, task), signature in self.signed.items() if at == workflow}
+
+    def clients(self) -> list[ClientRow]:
+        return list(self.known.values())
+
+    def client(self, id: str) -> ClientRow | None:
+        return self.known.get(id)
+
+    def token(self, hash: str) -> TokenRow | None:
+        return None
+
+    def tokens(self) -> list[TokenRow]:
+        return []
+
+    def facts(self) -> dict[str, str]:
+        return {}
+
+    def backup(self, path: str | Path) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+def flow_of(
+    dag: Mapping[str, Iterable[str]], files: Mapping[str, tuple[list[str], list[str]]] | None = None
+) -> Workflow:
+    """A workflow by the parents of its tasks; *files* are what tasks read and write."""
+    known = {name: (files or {}).get(name, ([], [])) for name in dag}
+    tasks = {
+        name: Task(name=name, command="true", inputs=tuple(reads), outputs=tuple(writes))
+        for name, (reads, writes) in known.items()
+    }
+    return Workflow(Dag.from_parents(dag), tasks)
+
+
+def many(number: int) -> Workflow:
+    """So many tasks that wait for nothing."""
+    return flow_of({f"t{i}": [] for i in range(number)})
+
+
+class Scene:
+    """A service, its store and its clock; every move is kept at once unless told otherwise."""
+
+    def __init__(self, keeping: bool = True, **terms: Any) -> None:
+        self.terms = ServerTerms(**terms)
+        self.store, self.now, self.ahead, self.keeping = MemoryStore(), 0.0, 1e9, keeping
+        self.uploaded: set[str] | None = None  # None: every file is there
+        self.twins: list[ServiceStore] = []  # that keep the same
+        self.keys = map(str, count())
+        self.service = self._begun()
+
+    def _begun(self) -> Service:
+        found = Service(
+            self.terms,
+            ahead=self.ahead,
+            recall=self.store.outcome,
+            recall_digests=self.store.accepted,
+            has_file=lambda sha256: self.uploaded is None or sha256 in self.uploaded,
+        )
+        found.books.random.seed(0)
+        return found
+
+    def keep(self) -> None:
+        changes = self.service.take_changes()
+        if changes is not None:
+            for store in (self.store, *self.twins):
+                store.commit([changes])
+
+    def kept(self) -> None:
+        if self.keeping:
+            self.keep()
+
+    def restart(self) -> None:
+        """The server dies, and what was not kept with it."""
+        self.service = self._begun()
+        self.service.restore(self.now, self.store)
+
+    def submit(self, flow: Workflow, key: str | None = None, **wishes: Any) -> str:
+        ready = prepared(flow, Wishes(**{"copies": 1, "files": False, "policy": "fifo", **wishes}))
+        found = self.service.submit(self.now, ready, next(self.keys) if key is None else key)
+        self.kept()
+        return found
+
+    def enrol(self, name: str = "ann") -> str:
+        found = self.service.enrol(self.now, name).id
+        self.kept()
+        return found
+
+    def client(self, id: str) -> Client:
+        return self.service.clients[id]
+
+    def served(self, workflow: str) -> Served:
+        return self.service.served[workflow]
+
+    def state(self, workflow: str) -> str:
+        ended = self.service.books.ended
+        return ended[workflow].state if workflow in ended else self.served(workflow).state
+
+    def ask(self, client: str, key: str | None = None, **request: Any) -> Ticket:
+        return self.service.ask(
+            self.now, self.client(client), next(self.keys) if key is None else key, Request(**request)
+        )
+
+    def serve(self) -> list[Ticket]:
+        found = self.service.serve(self.now)
+        self.kept()
+        return found
+
+    def get(self, client: str, key: str | None = None, **request: Any) -> list[Granted]:
+        """What a client gets at once."""
+        ticket = self.ask(client, key, **request)
+        self.serve()
+        assert not self.service.requests.pending(ticket)
+        return ticket.grants
+
+    def lease(self, client: str, key: str | None = None, **request: Any) -> Lease:
+        """The one task that a client gets."""
+        ((_, (lease,), _),) = self.get(client, key, **request)
+        return lease
+
+    def leases(self, client: str, **request: Any) -> list[Lease]:
+        return [lease for grant in self.get(client, **request) for lease in grant.leases]
+
+    def tell(self, client: str, *brought: Brought) -> list[str]:
+        found = self.service.deliver(self.now, self.client(client), brought)
+        self.kept()
+        return found
+
+    def bring(self, lease: Lease, outcome: str = "done", client: str | None = None, **facts: Any) -> str:
+        (answer,) = self.tell(client or lease.client, Brought(lease.id, outcome, **facts))
+        return answer
+
+    def later(self, seconds: float, *alive: str) -> int:
+        """Time passes; those that live renew all they have. How many leases were lost."""
+        lost = 0
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + 20.0)
+            for client in alive:
+                self.service.renew(self.now, self.client(client), [lease.id for lease in self.held(client)])
+            lost += self.service.expire(self.now)
+            self.kept()
+        return lost
+
+    def held(self, client: str) -> list[Lease]:
+        known = self.service.served.values()
+        return [lease for served in known for lease in served.leases.values() if lease.client == client]
+
+    def tasks(self, leases: Iterable[Lease]) -> list[Any]:
+        return [self.served(lease.workflow).flow.dag.tasks[lease.task] for lease in leases]
+
+
+def check(scene: Scene) -> None:
+    """What holds at any moment."""
+    service = scene.service
+    out = [lease for served in service.served.values() for lease in served.leases.values()]
+    assert {lease[:2] for lease in out} == set(service.books.due)
+    for client in service.clients.values():
+        assert client.holds == sum(lease.client == client.id for lease in out)
+    for served in service.served.values():
+        _check_served(served)
+
+
+def _check_served(served: Served) -> None:
+    game = served.execution
+    if served.state != "cancelled":
+        for v, name in enumerate(game.dag.tasks):
+            assert game.holders(name) == len(served.holding.get(v, ())), name
+            assert (game.codes[v] in {ALLOCATED, HELD}) == (v in served.holding), name
+    assert sorted(n for numbers in served.holding.values() for n in numbers) == sorted(served.leases)
+    assert sum(served.counts().values()) == len(game.dag)
