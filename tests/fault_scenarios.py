@@ -240,7 +240,11 @@ def real_deaths(folder: Path, tasks: int, rounds: int) -> Line:
         server.kill()
         verdict = ended(server, workflow, _with_real(Ledger(), server, workflow, 1))
     assert told["counts"]["done"] == tasks
-    said = f"{rounds // 2} killed, {rounds - rounds // 2} stopped and continued; {told['lost']} leases lost"
+    ends = Counter(answer for _, answer in kept(server.store, workflow).ends.values())
+    said = (
+        f"{rounds // 2} killed, {rounds - rounds // 2} stopped and continued; {ends['expired']} leases lost for good, "
+    )
+    said += f"{ends['duplicate']} results too late, {ends['returned']} tasks returned"
     what = ("3, 5", "`eligo work` killed, and stopped (SIGSTOP)", f"{tasks} tasks, 5 real clients")
     return line(what, began, said, verdict)
 

@@ -99,4 +99,4 @@ def test_malformed_requests(tmp_path: Path) -> None:
 
 
 def test_the_described_api(tmp_path: Path) -> None:
-    tell(abuse.described(tmp_path, 100, 240.0))
+    tell(abuse.described(tmp_path, 25, 240.0))
