@@ -72,7 +72,9 @@ def estimate(flow: Workflow) -> Estimate:
     n, tasks = len(flow), flow.dag.tasks
     if not flow.history and not flow.details:
         return Estimate(np.ones(n), np.zeros(n, np.bool_))
-    told = [flow.task(name).seconds for name in tasks]
+    told = flow.column("seconds")
+    if not flow.history and not any(time is not None for time in told):
+        return Estimate(np.ones(n), np.zeros(n, np.bool_))
     times = np.array([np.nan if time is None else time for time in told], np.float64)
     if not flow.history and not np.isnan(times).any():
         return Estimate(times, np.ones(n, np.bool_))

@@ -100,6 +100,10 @@ class Origin:
 class LazyDetails(Mapping[Name, Task]):
     """Details that are made when they are asked for, each of a task of the dag and under its name: nothing is checked."""
 
+    def column(self, what: str) -> Sequence[Any] | None:
+        """One detail of every task, by number; None where it must be asked of each."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
@@ -137,6 +141,15 @@ class Workflow:
         if name not in self.dag:
             raise UnknownTaskError(name)
         return self.details.get(name) or Task(name=name)
+
+    def column(self, what: str) -> Sequence[Any]:
+        """One detail of every task, by number.
+
+        >>> Workflow(Dag.from_arcs([("a", "b")]), {"a": Task(name="a", seconds=2.0)}).column("seconds")
+        [2.0, None]
+        """
+        found = self.details.column(what) if isinstance(self.details, LazyDetails) else None
+        return [getattr(self.task(name), what) for name in self.dag.tasks] if found is None else found
 
     def labelled(self) -> "Workflow":
         """The same with every task called by its label: what files and pictures show."""

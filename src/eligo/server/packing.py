@@ -1,7 +1,6 @@
 """A workflow as bytes and back, in columns: a million tasks are read in a second or two."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -10,7 +9,9 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.names import Name
-from eligo.workflow import DETAILS, LazyDetails, Task, Workflow
+from eligo.workflow import DETAILS, LazyDetails, Task, Timed, Workflow
+
+LISTS = ("inputs", "outputs")
 
 
 class Packed(msgspec.Struct):
@@ -23,17 +24,19 @@ class Packed(msgspec.Struct):
     #: for each detail that any task has, its value for every task
     details: dict[str, list[Any]]
     sizes: dict[str, int]
+    #: earlier run times: task, kind, seconds
+    history: list[tuple[str | None, str | None, float]]
 
 
 def packed(flow: Workflow) -> bytes:
     """A workflow as bytes, its tasks by their labels."""
     flow = flow.labelled()
-    tasks = [flow.task(name) for name in flow.dag.tasks]
-    columns = {name: [getattr(task, name) for task in tasks] for name in DETAILS}
+    columns = {name: list(flow.column(name)) for name in DETAILS}
     known = {name: column for name, column in columns.items() if any(value not in (None, ()) for value in column)}
     tails, heads = (np.ascontiguousarray(ends, np.int32).tobytes() for ends in (flow.dag.tails, flow.dag.child))
+    history = [(None if one.task is None else str(one.task), one.kind, one.seconds) for one in flow.history]
     names = [str(name) for name in flow.dag.tasks]
-    return msgspec.msgpack.encode(Packed(flow.name, names, tails, heads, known, dict(flow.file_sizes)))
+    return msgspec.msgpack.encode(Packed(flow.name, names, tails, heads, known, dict(flow.file_sizes), history))
 
 
 def unpacked_flow(document: bytes) -> Workflow:
@@ -44,7 +47,8 @@ def unpacked_flow(document: bytes) -> Workflow:
         raise InputError(f"this is no workflow that a server kept: {error}") from None
     tails, heads = np.frombuffer(found.tails, np.int32), np.frombuffer(found.heads, np.int32)
     dag = Dag.from_arrays(len(found.tasks), tails, heads, found.tasks)
-    return Workflow(dag, _Details(dag, found.details), name=found.name, file_sizes=found.sizes)
+    history = tuple(Timed(*one) for one in found.history)
+    return Workflow(dag, _Details(dag, found.details), name=found.name, file_sizes=found.sizes, history=history)
 
 
 class _Details(LazyDetails):
@@ -58,7 +62,7 @@ class _Details(LazyDetails):
             raise KeyError(name)
         v = self._dag.number(name)
         known = {what: column[v] for what, column in self._columns.items()}
-        for what in ("command", "inputs", "outputs"):
+        for what in ("command", *LISTS):
             if isinstance(known.get(what), list):
                 known[what] = tuple(known[what])
         return Task(name=name, **known)
@@ -69,7 +73,7 @@ class _Details(LazyDetails):
     def __len__(self) -> int:
         return len(self._dag)
 
-    @cached_property
-    def columns(self) -> dict[str, list[Any]]:
-        """What is known of the tasks, by what it is."""
-        return self._columns
+    def column(self, what: str) -> list[Any]:
+        """See `LazyDetails`."""
+        found = self._columns.get(what)
+        return [() if what in LISTS else None] * len(self._dag) if found is None else found

@@ -11,7 +11,7 @@ from eligo.errors import InputError, is_amount
 from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.running.whole import PLANNED
-from eligo.server.packing import packed
+from eligo.server.packing import packed, unpacked_flow
 from eligo.stores.serving import WorkflowRow
 from eligo.workflow import Workflow
 
@@ -59,12 +59,15 @@ class Prepared(NamedTuple):
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and write it down, which may take seconds; what cannot be served is refused."""
     flow = flow.labelled()
-    without = next((name for name in flow.dag.tasks if not flow.task(name).command), None)
+    without = next(
+        (name for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True) if not command), None
+    )
     if without is not None:
         raise InputError(f"what {without!r} should run is not said in the file")
     allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
     order = plan(flow, effort).sequence if wishes.policy in PLANNED else None
-    return Prepared(flow, wishes, packed(flow), order)
+    document = packed(flow)
+    return Prepared(unpacked_flow(document), wishes, document, order)  # as it is after a restart, too
 
 
 def new_row(ready: Prepared, id: str, key: str, made: float, state: str) -> WorkflowRow:

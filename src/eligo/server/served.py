@@ -74,8 +74,7 @@ class Served:
     @cached_property
     def demanding(self) -> bool:
         """Whether tasks ask for cores or memory that not every client may have."""
-        tasks = map(self.flow.task, self.flow.dag.tasks)
-        return any((task.cores or 1) > 1 or task.memory for task in tasks)
+        return any((cores or 1) > 1 for cores in self.flow.column("cores")) or any(self.flow.column("memory"))
 
     def fits(self, client: str, cores: float, memory: float) -> Fits | None:
         """Which tasks a client can get; None: all. The same function each time, so that askers alike are seen as such."""

@@ -16,10 +16,10 @@ class Travels:
     readers: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for v, name in enumerate(self.flow.dag.tasks):
-            task = self.flow.task(name)
-            self.makers.update(dict.fromkeys(task.outputs, v))
-            for file in task.inputs:
+        for v, names in enumerate(self.flow.column("outputs")):
+            self.makers.update(dict.fromkeys(names, v))
+        for v, names in enumerate(self.flow.column("inputs")):
+            for file in names:
                 self.readers.setdefault(file, []).append(v)
 
     @property

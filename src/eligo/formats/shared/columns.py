@@ -87,6 +87,12 @@ class Described(LazyDetails):
     def __len__(self) -> int:
         return sum(self._known())
 
+    def column(self, what: str) -> list[Any]:
+        """See `LazyDetails`."""
+        nothing = () if what in {"inputs", "outputs"} else None
+        found = self._fields.get(what)
+        return [nothing if value is None else value for value in found or repeat(None, len(self._dag))]
+
     def __repr__(self) -> str:
         return f"Described({len(self)} tasks)"
 
