@@ -58,11 +58,10 @@ async def watched(
 # The server dies
 
 
-def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 0, store: str | None = None) -> Line:
+def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 0) -> Line:
     """Kill -9 the server again and again; *nested*: each time so often while it comes back."""
     began, ledger, rng = time.monotonic(), Ledger(), random.Random(size.seed)
     server = ServerProcess(folder, "--lease", "30", "-q")
-    server.store = store or server.store
     with server, ExitStack() as real:
         workflow = server.submit(layered(size.tasks, size.wide, run=f"sleep {size.nap}"))
         for i in range(size.workers):
@@ -75,7 +74,6 @@ def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 
     said = f"{server.kills - 1} kills; back in {percentile(slow, 0.5):.2f} s, at most {slow[-1]:.2f} s"
     said += f" ({late} over {BACK:g} s)"
     tried = f"kill -9 while it comes back, {nested} nested" if nested else "kill -9 of the server at random"
-    tried += ", on PostgreSQL" if store else ""
     what = ("2" if nested else "1", tried, str(size))
     return line(what, began, said, verdict)
 
@@ -100,6 +98,39 @@ async def _killing(
                 server.kill()
             await asyncio.to_thread(server.start)
         assert await doing, "it took too long"
+
+
+def kills_of_two(folder: Path, size: Size, between: tuple[float, float], store: str) -> Line:
+    """Kill -9 one of two servers on one database again and again; half of the clients know the one, half the other."""
+    began, ledger, rng = time.monotonic(), Ledger(), random.Random(size.seed)
+    servers = []
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        servers.append(ServerProcess(folder / name, "--lease", "30", "-q", "--files", str(folder / "files")))
+        servers[-1].store = store
+
+    async def play(server: ServerProcess, over: asyncio.Event) -> None:
+        halves = [light(size.clients // 2, each.address, ledger, i, nap=size.nap) for i, each in enumerate(servers)]
+        doing = asyncio.ensure_future(working([*halves[0], *halves[1]], over, SECONDS))
+        for _ in range(size.kills):
+            await asyncio.sleep(rng.uniform(*between))
+            if doing.done():
+                break
+            hit = rng.choice(servers)
+            hit.kill()
+            await asyncio.to_thread(hit.start)
+        assert await doing, "it took too long"
+
+    with servers[0], servers[1]:
+        workflow = servers[0].submit(layered(size.tasks, size.wide))
+        asyncio.run(watched(servers[0], workflow, play))
+        kills = sum(each.kills for each in servers)
+        servers[1].kill()
+        assert "Traceback" not in servers[1].log(), servers[1].log()[-3000:]
+        verdict = ended(servers[0], workflow, ledger)
+    starts = sorted(servers[0].starts[1:] + servers[1].starts[1:])
+    said = f"{kills} kills; back in {percentile(starts, 0.5):.2f} s, at most {starts[-1]:.2f} s"
+    return line(("1", "kill -9 of either of two servers on PostgreSQL", str(size)), began, said, verdict)
 
 
 def _with_real(ledger: Ledger, server: ServerProcess, workflow: str, workers: int) -> Ledger:
@@ -209,7 +240,11 @@ def real_deaths(folder: Path, tasks: int, rounds: int) -> Line:
         server.kill()
         verdict = ended(server, workflow, _with_real(Ledger(), server, workflow, 1))
     assert told["counts"]["done"] == tasks
-    said = f"{rounds // 2} killed, {rounds - rounds // 2} stopped and continued; {told['lost']} leases lost"
+    ends = Counter(answer for _, answer in kept(server.store, workflow).ends.values())
+    said = (
+        f"{rounds // 2} killed, {rounds - rounds // 2} stopped and continued; {ends['expired']} leases lost for good, "
+    )
+    said += f"{ends['duplicate']} results too late, {ends['returned']} tasks returned"
     what = ("3, 5", "`eligo work` killed, and stopped (SIGSTOP)", f"{tasks} tasks, 5 real clients")
     return line(what, began, said, verdict)
 

@@ -217,7 +217,7 @@ def herd(folder: Path, clients: int) -> Line:
 
         async def ask(client: LightClient) -> None:
             reply = await client.call("/v1/request", client.asking())
-            took.append(time.monotonic() - up)
+            took.append(time.monotonic() - begun)
             tasks = reply["grants"][0]["tasks"]
             ledger.executed.update(task["task"] for task in tasks)
             await client.deliver(tasks, {})
@@ -225,13 +225,14 @@ def herd(folder: Path, clients: int) -> Line:
         for client in all_of_them:
             client.hang_up()
         asking = [asyncio.ensure_future(ask(client)) for client in all_of_them]
+        await asyncio.sleep(0.2)
+        begun = time.monotonic()
         await asyncio.to_thread(server.start)
-        up = time.monotonic()
         async with asyncio.timeout(120):
             await asyncio.gather(*asking)
         for client in all_of_them:
             client.hang_up()
-        return took
+        return [max(0.0, seconds - server.starts[-1]) for seconds in took]
 
     with ServerProcess(folder, "-q") as server:
         workflow = server.submit(layered(clients, clients))

@@ -1,10 +1,16 @@
 """Faults of every kind on a server, in short; tests/faults/test_server_kills.py has the long forms. `-s` prints the table."""
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 import abuse_scenarios as abuse
 import fault_scenarios as play
 import hardship_scenarios as hard
+from eligo.server.api import Api
 from fault_scenarios import Size
 from server_faults import tell
 
@@ -103,3 +109,27 @@ def test_bombs(tmp_path: Path) -> None:
 
 def test_hostile_names(tmp_path: Path) -> None:
     tell(abuse.names(tmp_path))
+
+
+def test_broken_uploads(tmp_path: Path) -> None:
+    tell(abuse.broken_uploads(tmp_path))
+
+
+def test_who_only_looks_is_told_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workflow that was said to be done must be done after a kill, too."""
+
+    async def told(self: Api, workflow: str) -> str:
+        return f"{workflow} is done"
+
+    async def play() -> None:
+        kept = asyncio.get_running_loop().create_future()
+        desk: Any = SimpleNamespace(keeper=SimpleNamespace(kept=lambda: kept))
+        call: Any = SimpleNamespace(parts={"workflow": "w-1"})
+        looking = asyncio.ensure_future(Api(desk, cast(Any, None), cast(Any, None)).workflow(call))
+        await asyncio.sleep(0.01)
+        assert not looking.done()
+        kept.set_result(None)
+        assert str(await looking) == "w-1 is done"
+
+    monkeypatch.setattr(Api, "told", told)
+    asyncio.run(play())

@@ -55,7 +55,7 @@ def test_dying_clients(tmp_path: Path) -> None:
 
 
 def test_real_clients_die_and_sleep(tmp_path: Path) -> None:
-    tell(play.real_deaths(tmp_path, 120, 10))
+    tell(play.real_deaths(tmp_path, 400, 10))
 
 
 def test_sleeping_clients(tmp_path: Path) -> None:
@@ -99,4 +99,4 @@ def test_malformed_requests(tmp_path: Path) -> None:
 
 
 def test_the_described_api(tmp_path: Path) -> None:
-    tell(abuse.described(tmp_path, 100, 240.0))
+    tell(abuse.described(tmp_path, 25, 240.0))

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -186,11 +187,20 @@ class Api:
     async def workflows(self, call: ApiCall) -> WorkflowsWords:
         """All workflows."""
         known = [*self._service.books.ended, *self._service.served]
-        return WorkflowsWords([await self.told(workflow) for workflow in known])
+        words = WorkflowsWords([await self.told(workflow) for workflow in known])
+        await self._until_kept()
+        return words
 
     async def workflow(self, call: ApiCall) -> WorkflowWords:
         """Where a workflow stands."""
-        return await self.told(call.parts["workflow"])
+        words = await self.told(call.parts["workflow"])
+        await self._until_kept()
+        return words
+
+    async def _until_kept(self) -> None:
+        """What is told to who only looks must not be undone by a kill either; where nothing can be kept, he may look."""
+        with suppress(RefusedError):
+            await self.desk.keeper.kept()
 
     async def told(self, workflow: str) -> WorkflowWords:
         """Where a workflow stands, in words."""
