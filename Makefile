@@ -24,8 +24,10 @@ setup: .venv/installed
 demo: setup
 	@$(BIN)/python examples/demo.py
 
+TESTS ?= tests
+
 test: .venv/tools
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 $(TESTS)
 
 # Slurm, HTCondor and PostgreSQL for real, two at the same time; where one cannot be had, that is said aloud.
 test-engines: .venv/tools

@@ -15,7 +15,9 @@ EVERY = (
     "finishing",
     "policies",
     "running",
+    "stores",
     "serving",
+    "slow_clients",
 )
 
 print(version_line().strip())
