@@ -195,6 +195,15 @@ def test_a_missing_input_is_named(tmp_path: Path, flow: Path) -> None:
     assert "given.txt" in said
 
 
+def test_the_same_call_again_makes_no_second_client(tmp_path: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        first = posted(f"{url}/v1/clients", {"name": "ann"}, "key")
+        assert first[0] == 201
+        assert posted(f"{url}/v1/clients", {"name": "ann"}, "key") == first
+        assert posted(f"{url}/v1/clients", {"name": "ann"}, "other")[1] != first[1]
+        assert len(got(f"{url}/v1/clients")["clients"]) == 2
+
+
 def test_sigterm_ends_a_server_in_order(tmp_path: Path) -> None:
     path = written(tmp_path, nothing(3))
     with serving(tmp_path, str(path)) as (_, server):

@@ -58,6 +58,8 @@ from eligo.server.words import (
 from eligo.stores.serving import LeaseEnd, ServiceStore
 from eligo.version import __version__
 
+#: what would be made a second time
+ONCE = {"/v1/clients", "/v1/tokens"}
 MOST_LISTED = 1_000  # tasks, or attempts, in one answer
 WISHES = {each.name for each in fields(Wishes)} - {"owner"}
 
@@ -333,7 +335,7 @@ class Api:
         return [
             Address(
                 method=method, path=path, scope=scope, answer=answer, takes=takes, gives=gives, status=status,
-                query=query, says=answer.__doc__ or "",
+                query=query, says=answer.__doc__ or "", once=path in ONCE and method == "POST",
             )
             for method, path, scope, answer, takes, gives, status, query in table
         ]  # fmt: skip

@@ -1,7 +1,9 @@
 """The API: one table of addresses, each with what it takes, what it gives, and who may call it."""
 
+import asyncio
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from eligo.server.refusing import RefusedError
 from eligo.server.words import DoneWords, encode
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
+MOST_ANSWERS = 10_000  # that are remembered of each address
 JSON = (b"content-type", b"application/json")
 
 
@@ -69,6 +72,8 @@ class Address:
     gives: Any = DoneWords
     status: int = 200
     says: str = ""
+    #: whether the same call again, by its key, gets the same answer here; the others see to that themselves
+    once: bool = False
     #: what may stand behind the question mark, and what it is
     query: Mapping[str, str] | None = None
 
@@ -80,11 +85,13 @@ class Answering:
         self.address, self._who = address, who
         self._decode = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
         self._posts = address.method == "POST"
+        self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it; the body is read already."""
         try:
-            given = await self.address.answer(self._call(scope, receive))
+            call = self._call(scope, receive)
+            given = await (self._once(call) if self.address.once else self.address.answer(call))
         except RefusedError:
             raise
         except EligoError as error:
@@ -94,6 +101,20 @@ class Answering:
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": self.address.status, "headers": [kind, length]})
         await send({"type": "http.response.body", "body": body})
+
+    async def _once(self, call: ApiCall) -> Any:
+        """The answer that the same call got before, where it comes again; for what would make something else each time."""
+        place = (call.caller.name, call.key, call.body)
+        known = self._answers.get(place)
+        if known is None:
+            known = self._answers[place] = asyncio.ensure_future(self.address.answer(call))
+            if len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)
+        try:
+            return await asyncio.shield(known)
+        except Exception:
+            self._answers.pop(place, None)
+            raise
 
     def _call(self, scope: Scope, receive: Receive) -> ApiCall:
         state = scope["state"]

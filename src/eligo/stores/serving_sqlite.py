@@ -15,6 +15,7 @@ from eligo.stores.serving_sql import KEEPING, SqlStore, newest, steps_after, to_
 from eligo.stores.sqlite import MOST_BUSY, locked
 
 STEPS = "sqlite_steps"
+SHORTLY = 200  # milliseconds that somebody else's lock is waited for
 STATEMENTS = {kind: keeping.statement() for kind, keeping in KEEPING.items()}
 #: the first version without a fault that two connections which write at once can hit (sqlite.org/wal.html#walresetbug)
 SOUND = (3, 51, 3)
@@ -127,6 +128,7 @@ def _opened(path: str) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         _bring_up_to_date(database, path)
+        database.execute(f"PRAGMA busy_timeout = {SHORTLY}")  # from now on the server itself tries again
     except BaseException:
         database.close()
         raise
