@@ -55,6 +55,8 @@ class MemoryStore:
             self.journals[row.id] = array("q")
         for workflow, state in one.states:
             self.rows[workflow] = self.rows[workflow]._replace(state=state)
+        for workflow, order in one.plans:
+            self.rows[workflow] = self.rows[workflow]._replace(plan=order)
         for moves in one.moves:
             assert moves.first == len(self.journals[moves.workflow])
             self.journals[moves.workflow] += moves.moves

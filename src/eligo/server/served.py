@@ -8,7 +8,7 @@ from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
 
-from eligo.allocating import Ask, Grant, Prudent, Rules, allocator, informed
+from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
 from eligo.allocating.prudent import PRUDENT
 from eligo.execution import ALLOCATED, FAILED, HELD, RELEASE, Execution, unpacked
@@ -36,8 +36,9 @@ class Served:
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
         rules = informed(replace(PRUDENT, copies=self.wishes.copies), flow) if self.wishes.rules else Rules()
-        inner = allocator(self.wishes.policy, flow, execution, rules=None, order=order)
-        self.allocator = Prudent(inner, rules, clock=clock)
+        #: the order of its plan, where its policy has to do with that
+        self.order = order
+        self.allocator = Prudent(self._inner(order), rules, clock=clock)
         self.files = Travels(flow) if self.wishes.files else None
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
@@ -54,6 +55,14 @@ class Served:
         self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
         self.lost = self.repeated = self.saved = 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
+
+    def _inner(self, order: Ints | None) -> Allocator:
+        return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
+
+    def follow(self, order: Ints) -> None:
+        """Go by another plan from now on; what is known of clients stays known."""
+        self.order = order
+        self.allocator.allocator = self._inner(order)
 
     # What it is
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from eligo.errors import InputError
 from eligo.execution import FAILED, Execution
+from eligo.rows import Ints
 from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.books import Books
 from eligo.server.clients import Client, remembered
@@ -161,6 +162,11 @@ class Service:
         count = served.retry(numbers)
         self.books.after(served)
         return count
+
+    def replan(self, workflow: str, order: Ints) -> None:
+        """Go by another plan of a workflow from now on."""
+        self._open(workflow).follow(order)
+        self.books.changes.plans.append((workflow, order.tobytes()))
 
     def _open(self, workflow: str) -> Served:
         if self._has_ended(workflow):

@@ -34,6 +34,7 @@ from eligo.server.neighbours import Neighbours
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
 from eligo.server.refusing import RefusedError
+from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
@@ -124,6 +125,7 @@ class Server:
         self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break, self.service.forget)
         self.desk = Desk(self.service, self.keeper, setup.gather)
         learning = Learning(self.service, self.gate, store) if store.shared else None
+        self._replanning = asyncio.create_task(replan_for_ever(self.service))
         self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
         self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
         self.neighbours = None if learning is None else self._meet(began, learning)
@@ -266,6 +268,7 @@ class Server:
     async def close(self) -> None:
         """Answer nobody any more, and keep what is to be kept."""
         self.desk.close()
+        self._replanning.cancel()
         if self.neighbours is not None:
             await self.neighbours.holding.close()
             self.neighbours.close()
