@@ -16,6 +16,7 @@ from typing import Any
 
 from eligo.errors import InputError
 
+LARGE = 65_536  # bytes that are sent at once
 LINGER = 1.0  # seconds that are left to whoever was answered before all of his body came
 METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete",
            "on_message_complete", "on_response_complete", "send_400_response", "pause_writing", "resume_writing")  # fmt: skip
@@ -99,6 +100,36 @@ async def _nothing(scope: Any, receive: Any, send: Any) -> None:
     """The app of a protocol that is only looked at."""
 
 
+class Gathering:
+    """A transport that sends together what is written at once: uvicorn writes headers and body one after the other."""
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop, self._parts = transport, loop, list[bytes]()
+
+    def write(self, data: bytes) -> None:
+        """Send this, with what else is written before the loop comes round."""
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(data)
+        if len(data) > LARGE:
+            self._send()
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def close(self) -> None:
+        """Close it once all is sent."""
+        self._send()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _Patient:
     """What is added to uvicorn's protocol; it stands before it in the order of classes."""
 
@@ -125,7 +156,7 @@ class _Patient:
             transport.abort()
             return
         self._address = address
-        super().connection_made(transport)  # type: ignore[misc]
+        super().connection_made(Gathering(transport, self.loop))  # type: ignore[misc]
         self.timeout_keep_alive = self.door.patience.idle
         self._since, self._asked = self.loop.time(), deque()
         self._look_again = self.loop.call_later(self.door.patience.head, self._look)

@@ -1,6 +1,7 @@
 """A whole server: its store, its files, its rules and its address, from its start to its end."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -49,6 +50,7 @@ from eligo.workflow import Workflow
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
+SELDOM = 20_000  # new objects after which garbage is looked for
 PATIENT = 5  # seconds that answers under way are waited for at the end
 
 
@@ -319,6 +321,8 @@ async def serve(
     task = asyncio.create_task(running.serve([listener]))
     while not running.started and not task.done():
         await asyncio.sleep(0.005)
+    gc.freeze()  # what there is now stays: it need not be looked through again and again
+    gc.set_threshold(SELDOM)
     ready(server, address)
     watch = asyncio.create_task(_watched(server, running, task))
     await task
