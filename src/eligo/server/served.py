@@ -39,7 +39,8 @@ class Served:
         #: the order of its plan, where its policy has to do with that
         self.order = order
         self.allocator = Prudent(self._inner(order), rules, clock=clock)
-        self.files = Travels(flow) if self.wishes.files else None
+        files = Travels(flow) if self.wishes.files else None
+        self.files = files if files is not None and (files.makers or files.readers) else None
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
         self.holding: dict[int, set[int]] = {}  # the leases of each task that is out
@@ -80,6 +81,11 @@ class Served:
         """How often its tasks are tried again."""
         most = self.wishes.retries
         return usual if most is None else Retries(most=most, lost=usual.lost, first=usual.first, longest=usual.longest)
+
+    @cached_property
+    def commands(self) -> Sequence[str | tuple[str, ...]]:
+        """What each task runs."""
+        return [tuple(one) if isinstance(one, list) else one for one in self.flow.column("command")]
 
     @cached_property
     def demanding(self) -> bool:

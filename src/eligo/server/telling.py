@@ -20,7 +20,7 @@ from eligo.server.words import (
     TaskWords,
     WorkflowWords,
 )
-from eligo.stores.serving import WorkflowRow
+from eligo.stores.serving import Lease, WorkflowRow
 
 MOST_NAMED = 10  # tasks of one cause
 
@@ -28,6 +28,8 @@ MOST_NAMED = 10  # tasks of one cause
 def task_words(granted: Granted) -> list[TaskWords]:
     """The tasks of a grant, as its client is told of them."""
     served = granted.served
+    if served.files is None and not served.signatures and not served.demanding:
+        return _plain(served, granted.leases)
     members = {lease.task for lease in granted.leases}
     made: set[str] = set()
     found = []
@@ -44,6 +46,14 @@ def task_words(granted: Granted) -> list[TaskWords]:
             told.signed = SignedWords(served.row.name, sorted(task.inputs), sorted(task.outputs), {})
         found.append(told)
     return found
+
+
+def _plain(served: Served, leases: list[Lease]) -> list[TaskWords]:
+    """The same where there is nothing to tell but commands."""
+    names, commands, timeout = served.flow.dag.tasks, served.commands, served.wishes.timeout
+    return [
+        TaskWords(lease.id, str(names[lease.task]), lease.attempt, commands[lease.task], timeout) for lease in leases
+    ]
 
 
 def _tell_files(told: TaskWords, served: Served, v: int, members: set[int], made: set[str]) -> None:
