@@ -211,3 +211,81 @@ def test_sigterm_ends_a_server_in_order(tmp_path: Path) -> None:
         assert server.wait(PATIENCE) == 0
         assert server.stdout is not None
         assert "3 ready" in server.stdout.read()
+
+
+def test_what_the_user_has_is_never_overwritten_and_new_inputs_are_new_work(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        client = working(tmp_path, url, "ann", "--idle-exit", "20")
+        assert told("run", str(flow), "--on", url)[0] == 0
+        (tmp_path / "given.txt").write_text("zebra\nyak\n")
+        assert told("run", str(flow), "--on", url)[0] == 0
+        client.send_signal(signal.SIGTERM)
+        client.communicate(timeout=PATIENCE)
+    assert (tmp_path / "given.txt").read_text() == "zebra\nyak\n"
+    assert (tmp_path / "both.txt").read_text() == "yak\nzebra\n"
+
+
+def test_a_name_that_cannot_be_kept_is_refused_and_the_server_goes_on(tmp_path: Path) -> None:
+    with serving(tmp_path) as (url, server):
+        body = {"tasks": [{"name": "a", "run": "true"}]}
+        assert posted(f"{url}/v1/workflows?name=a%00b", body)[0] == 422
+        assert posted(f"{url}/v1/workflows?name=good", body)[0] == 201
+        assert server.poll() is None
+
+
+def test_a_client_that_was_approved_works(tmp_path: Path) -> None:
+    path = written(tmp_path, nothing(3))
+    with serving(tmp_path, str(path), "--approve") as (url, _):
+        operator = ("--token-file", str(tmp_path / "s.token"))
+        client = working(tmp_path, url, "ann", "--idle-exit", "3")
+        while not (found := json.loads(told("clients", url, *operator, "--json")[1])["clients"]):
+            time.sleep(0.1)
+        assert not found[0]["approved"]
+        assert told("clients", url, "--approve", found[0]["client"], *operator)[0] == 0
+        _, said = client.communicate(timeout=PATIENCE)
+    assert "3 tasks done" in said
+
+
+def test_signatures_are_there_before_anything_is_handed_out(tmp_path: Path) -> None:
+    path = written(tmp_path, nothing(60))
+    told("key", str(tmp_path / "mine"))
+    with serving(tmp_path) as (url, _):
+        client = working(tmp_path, url, "ann", "--idle-exit", "4", "--trust", str(tmp_path / "mine.pub"))
+        while not got(f"{url}/v1/clients")["clients"]:
+            time.sleep(0.05)
+        told("submit", url, str(path), "--sign", str(tmp_path / "mine"), "--retries", "0")
+        _, said = client.communicate(timeout=PATIENCE)
+    assert "60 tasks done, 0 failed" in said
+
+
+def test_owners_command_their_own_workflows_only(tmp_path: Path) -> None:
+    path = written(tmp_path, nothing(2))
+    with serving(tmp_path, "--tokens") as (url, _):
+        operator = ("--token-file", str(tmp_path / "s.token"))
+        for name in ("ann", "bob"):
+            made = told("token", url, name, "--scope", "submit", *operator)[1]
+            (tmp_path / f"{name}.token").write_text(made)
+        ann, bob = (("--token-file", str(tmp_path / f"{name}.token")) for name in ("ann", "bob"))
+        place = f"{url}/{told('submit', url, str(path), *ann)[1].strip()}"
+        assert told("status", place, *ann)[0] == 0
+        assert told("cancel", place, *bob)[0] == 2
+        assert told("cancel", place, *ann)[0] == 0
+
+
+def test_what_was_made_is_brought_by_the_next_server_too(tmp_path: Path, flow: Path) -> None:
+    with serving(tmp_path, str(flow), "--until-done") as (url, server):
+        worked(tmp_path, url)
+        server.wait(PATIENCE)
+    (tmp_path / "both.txt").unlink()
+    with serving(tmp_path, str(flow), "--until-done") as (_, server):
+        assert server.wait(PATIENCE) == 0
+    assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["work", "http://h:abc"], ["status", "http://h:99999"], ["work", "http://h", "--memory", "x"]]
+)
+def test_nothing_of_a_wrong_word_is_an_internal_error(words: list[str]) -> None:
+    code, _, said = told(*words)
+    assert code == 2
+    assert "internal error" not in said

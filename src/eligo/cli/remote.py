@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines, print_table
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
-from eligo.client.owning import Owner, split_address
+from eligo.client.owning import Owner, hashed, split_address
 from eligo.errors import InputError, shorten
 from eligo.workflow import Workflow
 
+OVER = {"done", "failed", "cancelled"}
 SELDOM = 10.0  # seconds between two lines that tell how it goes
 
 
@@ -42,16 +43,26 @@ class ServerDoor(NamedTuple):
 
 def worked(url: str, given: Mapping[str, Any]) -> int:
     """Run tasks for a server, and say what was done."""
-    from eligo.client.__main__ import amount
     from eligo.client.options import WorkOptions
     from eligo.client.working import work
 
     known = dict(given)
     for what in ("memory", "output"):
         if what in known:
-            known[what] = amount(known[what])
+            known[what] = _amount(known[what])
     tell([str(work(WorkOptions(url=url, **known)))])
     return 0
+
+
+def _amount(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    from eligo.client.__main__ import amount
+
+    try:
+        return amount(text)
+    except ArgumentTypeError as error:
+        raise InputError(str(error)) from None
 
 
 def submitted(
@@ -70,7 +81,9 @@ def submitted(
         print_json(told) if json else print_lines([told["workflow"]])
         return 0
     last = follow(owner, told["workflow"], quiet=json)
-    fetched = owner.fetch(told["workflow"], folder)
+    if last.get("state") not in OVER:
+        return _goes_on(door.url, told["workflow"])
+    fetched = owner.fetch(told["workflow"], folder, _made(flow))
     if json:
         print_json(last | {"fetched": fetched})
     else:
@@ -89,14 +102,23 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: str | No
     wishes.setdefault("name", flow.name or "workflow")
     if sign is not None:  # by this name a signature holds for this workflow only
         wishes["name"] = f"{wishes['name']}-{secrets.token_hex(4)}"
+        wishes["signed"] = "true"
     text = generate(flow, "json")
-    key = sha256(f"{sorted(wishes.items())} {text}".encode()).hexdigest()
     with working(f"submitting {len(flow):,} tasks"):
+        files = {} if wishes.get("files") == "false" else hashed(_given(flow), folder)
+        key = sha256(f"{sorted(wishes.items())} {sorted(files.items())} {text}".encode()).hexdigest()
         told = owner.submit(text, wishes | {"format": "json"}, key)
-        signed = None if sign is None else _signed(flow, wishes["name"], sign)
-        if told["needs"] or signed:
-            owner.provide(told["workflow"], told["needs"], folder, signed)
+        if sign is not None and told["state"] == "paused":
+            owner.sign(told["workflow"], _signed(flow, wishes["name"], sign))
+        if files and told["state"] == "paused":
+            owner.provide(told["workflow"], files, folder)
     return told
+
+
+def _given(flow: Workflow) -> list[str]:
+    """The files that tasks read and no task makes."""
+    made = _made(flow)
+    return sorted({name for names in flow.column("inputs") for name in names} - made)
 
 
 def _signed(flow: Workflow, name: str, path: str) -> dict[str, str]:
@@ -124,14 +146,23 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
 
     told, due, said = dict[str, Any](), 0.0, ""
     with heeding(stop, signal.SIGINT, signal.SIGTERM):
-        for told in owner.followed(workflow):
+        for told in owner.followed(workflow, lambda: bool(stopping)):
             line = _counted(told)
             if not quiet and line != said and (time.monotonic() >= due):
                 tell([line])
                 said, due = line, time.monotonic() + (2.0 if sys.stderr.isatty() else SELDOM)
-            if stopping:
-                break
     return told
+
+
+def _made(flow: Workflow) -> set[str]:
+    """The files that the tasks of a workflow say they make."""
+    return {name for names in flow.column("outputs") for name in names}
+
+
+def _goes_on(url: str, workflow: str) -> int:
+    place = f"{split_address(url)[0]}/{workflow}"
+    tell([f"it goes on there: eligo status {place}, and eligo cancel {place} stops it"])
+    return INTERRUPTED
 
 
 def _counted(told: Mapping[str, Any]) -> str:
@@ -156,10 +187,9 @@ def by_server(flow: Workflow, request: RunRequest) -> int:
     workflow = told["workflow"]
     tell([f"{request.on.rstrip('/')}/{workflow} has it; clients work for it with: eligo work {request.on}"])
     last = follow(owner, workflow, request.quiet or request.json)
-    if last["state"] not in {"done", "failed", "cancelled"}:
-        tell([f"it goes on there; eligo cancel {request.on.rstrip('/')}/{workflow} stops it"])
-        return INTERRUPTED
-    owner.fetch(workflow, folder)
+    if last.get("state") not in OVER:
+        return _goes_on(request.on, workflow)
+    owner.fetch(workflow, folder, _made(flow))
     ended = Ended(len(flow), time.monotonic() - began, f"{request.on.rstrip('/')}/{workflow}")
     if request.json:
         failed = {task: one["cause"] for one in last["failures"] for task in one["tasks"]}

@@ -3,7 +3,6 @@
 import os
 import resource
 import shutil
-import sqlite3
 import ssl
 import sys
 import threading
@@ -140,8 +139,6 @@ def _problems(setup: "Setup") -> list[str]:
             found.append(f"{setup.certificate}: this certificate and its key cannot be used: {error}")
     if setup.host not in LOOPBACK and setup.insecure:
         found.append(f"{setup.host} can be reached from elsewhere, and anybody may come")
-    if "://" not in setup.store and sqlite3.sqlite_version_info < (3, 51, 3):
-        found.append(f"SQLite {sqlite3.sqlite_version} has a known fault that one server on a file does not meet")
     place = Path(setup.files_folder).absolute()
     near = next(folder for folder in (place, *place.parents) if folder.exists())
     if not os.access(near, os.W_OK):

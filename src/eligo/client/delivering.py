@@ -13,6 +13,7 @@ from eligo.client.transferring import Depot, HashedFile, parsed
 from eligo.errors import EligoError, FormatError
 
 LONG = 1.0  # seconds of work that are worth waiting for a disk
+TOO_LARGE = 413
 NOT_KNOWN = frozenset({401, 403, 404})  # codes: it is about who we are, and not about what we deliver
 
 
@@ -114,6 +115,10 @@ class Courier:
         except ServerRefusedError as error:
             if error.code in NOT_KNOWN:
                 raise
+            if error.code == TOO_LARGE and len(taken) > 1:
+                half = len(taken) // 2
+                self.deliver(taken[:half], until)
+                return self.deliver(taken[half:], until, ask)
             self._say(f"{len(taken)} results were not delivered: {error}")
             reply = {}
         self._settle(taken)

@@ -15,6 +15,17 @@ def own_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_address(url: str) -> None:
+    """Refuse what is no address of a server."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError(f"{url!r} is no address of a server; one begins with http:// or https://")
+
+
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
     """How `eligo work` works; only the server's address is needed."""
@@ -52,9 +63,7 @@ class WorkOptions:
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InputError(f"{self.url!r} is no address of a server; one begins with http:// or https://")
+        check_address(self.url)
         if self.cores < 1 or self.size < 1:
             raise InputError("a client has at least one core, and asks for at least one task")
         amounts = (self.memory or 1, self.output, self.seconds or 1, self.idle_exit or 0, self.grace, self.poll)

@@ -4,18 +4,20 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from eligo.client.calling import Calls, Outgoing, ServerAwayError, answered, whole
 from eligo.client.enrolling import read_token
+from eligo.client.options import check_address
 from eligo.client.transferring import Depot, HashedFile, parsed
 from eligo.errors import InputError
 from eligo.version import __version__
 
 ALL = 2**62  # bytes: as much as there is
+SOME = 10_000  # signatures in one call
 ONCE = 5.0  # seconds after which a server that is not there is given up
 
 
@@ -25,9 +27,8 @@ def split_address(url: str) -> tuple[str, str | None]:
     >>> split_address("http://localhost:8750/w-1a2b"), split_address("https://host/")
     (('http://localhost:8750', 'w-1a2b'), ('https://host', None))
     """
+    check_address(url)
     parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InputError(f"{url!r} is no address of a server; one begins with http:// or https://")
     path, _, last = parts.path.rstrip("/").rpartition("/")
     if last.startswith("w-"):
         return f"{parts.scheme}://{parts.netloc}{path}", last
@@ -62,38 +63,34 @@ class Owner:
         sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
         return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
 
-    def provide(
-        self, workflow: str, needs: list[str], folder: str | Path, signatures: Mapping[str, str] | None = None
-    ) -> list[str]:
+    def provide(self, workflow: str, files: Mapping[str, HashedFile], folder: str | Path) -> list[str]:
         """Give a server the files that no task makes, from a folder; those that are still missing."""
         with tempfile.TemporaryDirectory() as place:
             depot = Depot(place, self._calls, ALL)
-            files = {name: self._given(depot, Path(folder) / name) for name in needs}
-        words = {"files": {name: file._asdict() for name, file in files.items()}, "signatures": signatures}
+            for name, file in files.items():
+                if not os.path.lexists(depot.path(file.sha256)):
+                    os.symlink((Path(folder) / name).resolve(), depot.path(file.sha256))
+                depot.send(file)
+        words = {"files": {name: file._asdict() for name, file in files.items()}}
         missing: list[str] = self.post(f"/v1/workflows/{workflow}/inputs", words)["missing"]
         return missing
 
-    def _given(self, depot: Depot, path: Path) -> HashedFile:
-        try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                stored = HashedFile(digest, file.tell())
-        except OSError as error:
-            raise InputError(f"{path}: tasks read this file, and it cannot be read: {error.strerror}").cured_by(
-                "files"
-            ) from None
-        if not os.path.lexists(depot.path(digest)):
-            os.symlink(path.resolve(), depot.path(digest))
-        depot.send(stored)
-        return stored
+    def sign(self, workflow: str, signatures: Mapping[str, str]) -> None:
+        """Give a server the owner's signatures, some at a time."""
+        rows = list(signatures.items())
+        for first in range(0, len(rows), SOME):
+            some = dict(rows[first : first + SOME])
+            self.post(f"/v1/workflows/{workflow}/inputs", {"signatures": some})
 
     def status(self, workflow: str) -> dict[str, Any]:
         """Where a workflow stands."""
         return self.get(f"/v1/workflows/{quote(workflow)}")
 
-    def followed(self, workflow: str, every: float = 0.5) -> Iterator[dict[str, Any]]:
+    def followed(
+        self, workflow: str, until: Callable[[], bool] = lambda: False, every: float = 0.5
+    ) -> Iterator[dict[str, Any]]:
         """Where it stands, again and again until it has ended; a server that is away for a while is waited for."""
-        while True:
+        while not until():
             try:
                 told = self.status(workflow)
             except ServerAwayError:
@@ -104,14 +101,16 @@ class Owner:
                 return
             time.sleep(every)
 
-    def fetch(self, workflow: str, folder: str | Path) -> int:
-        """Bring the files that a workflow made into a folder, beside what is there; how many were."""
+    def fetch(self, workflow: str, folder: str | Path, made: Collection[str]) -> int:
+        """Bring the files that a workflow's tasks *made* into a folder, and nothing else, whatever a server names."""
         told = self.get(f"/v1/workflows/{quote(workflow)}/results")
         place = Path(folder).resolve()
         count = 0
         with tempfile.TemporaryDirectory(dir=place) as scratch:
             depot = Depot(scratch, self._calls, ALL)
             for name, words in told["files"].items():
+                if name not in made:
+                    continue
                 target = inside(place, name)
                 if target.exists() and _same(target, parsed(words)):
                     continue
@@ -139,6 +138,20 @@ class Owner:
         if told.get("version", "").split(".")[0] != __version__.split(".")[0]:
             raise InputError(f"{self.url} runs eligo {told.get('version')}, and this is {__version__}")
         return str(told["status"])
+
+
+def hashed(names: Collection[str], folder: str | Path) -> dict[str, HashedFile]:
+    """Files of a folder by what is in them."""
+    found = {}
+    for name in names:
+        path = Path(folder) / name
+        try:
+            with path.open("rb") as file:
+                found[name] = HashedFile(hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
+        except OSError as error:
+            said = f"{path}: tasks read this file, and it cannot be read: {error.strerror}"
+            raise InputError(said).cured_by("files") from None
+    return found
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -60,6 +60,7 @@ from eligo.version import __version__
 
 #: what would be made a second time
 ONCE = {"/v1/clients", "/v1/tokens"}
+MOST_SAID = 4_096  # bytes by which a client says who it is
 MOST_LISTED = 1_000  # tasks, or attempts, in one answer
 WISHES = {each.name for each in fields(Wishes)} - {"owner"}
 
@@ -84,6 +85,8 @@ class Api:
         """A new client."""
         self.desk.keeper.check()
         approved = self.entrance.admits(call.caller)
+        if len(call.body) > MOST_SAID:
+            raise RefusedError(413, f"who a client is takes at most {MOST_SAID} bytes")
         client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
         token = self.entrance.token_for(client, approved)
         await self.desk.settle()
@@ -115,6 +118,9 @@ class Api:
         """One client."""
         if self.entrance.learning is not None:
             await self.entrance.learning.learn_client(call.parts["client"])
+        mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
+        if not mine and "read" not in call.caller.scopes:
+            raise RefusedError(403, "this token is not good for that: it needs the scope read")
         return client_words(self._client(call), self._service)
 
     async def approve(self, call: ApiCall) -> DoneWords:
@@ -129,8 +135,8 @@ class Api:
         self.desk.keeper.check()
         await self._catch_up()
         client = self._client(call)
-        self._service.approve(client.id, approved)
         self.entrance.decide(client.id, approved)
+        self._service.approve(client.id, approved)
         await self.desk.settle()
         return DoneWords()
 
@@ -173,12 +179,13 @@ class Api:
         await self.desk.settle()
         served = self._service.served.get(workflow)
         needs = [] if served is None or served.files is None else served.files.needs
-        return SubmittedWords(workflow, len(ready.flow), needs, "done" if served is None else served.state)
+        state = self._service.books.ended[workflow].state if served is None else served.state
+        return SubmittedWords(workflow, len(ready.flow), needs, state)
 
     async def inputs(self, call: ApiCall) -> MissingWords:
         """Files of a workflow that were uploaded, and the owner's signatures."""
         self.desk.keeper.check()
-        workflow, now = self._served(call).id, time.monotonic()
+        workflow, now = self._own(call).id, time.monotonic()
         if call.words.signatures:
             self._service.sign(now, workflow, call.words.signatures)
         files = [(name, file.sha256, file.size) for name, file in call.words.files.items()]
@@ -260,16 +267,27 @@ class Api:
         """Hand out nothing more of a workflow."""
         self.desk.keeper.check()
         if call.parts["workflow"] not in self._service.books.ended:
-            self._service.cancel(time.monotonic(), self._served(call).id)
+            self._service.cancel(time.monotonic(), self._own(call).id)
         await self.desk.settle()
         return DoneWords()
 
     async def retry(self, call: ApiCall) -> CountWords:
         """Try tasks again that were set aside."""
         self.desk.keeper.check()
-        count = self._service.retry(time.monotonic(), self._served(call).id, call.words.tasks)
+        count = self._service.retry(time.monotonic(), self._own(call).id, call.words.tasks)
         await self.desk.settle()
         return CountWords(count)
+
+    def _own(self, call: ApiCall) -> Served:
+        """The workflow that is meant, which is the caller's, or the caller an operator."""
+        served = self._served(call)
+        if (
+            self.entrance.gate is not None
+            and served.wishes.owner != call.caller.name
+            and "admin" not in call.caller.scopes
+        ):
+            raise RefusedError(403, "this workflow is somebody else's")
+        return served
 
     def _served(self, call: ApiCall) -> Served:
         workflow = call.parts["workflow"]
@@ -307,6 +325,7 @@ class Api:
             "timeout": "seconds that a task may take", "retries": "how often a failed task is tried again",
             "copies": "how many clients may have one task at the end", "files": "false: no file travels",
             "rules": "false: all clients are alike",
+            "signed": "true: it waits for the signatures of all tasks",
         }  # fmt: skip
         table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [
             ("POST", "/v1/request", "work", self.request, AskWords, GrantsWords, 200, None),
@@ -314,18 +333,18 @@ class Api:
             ("POST", "/v1/renew", "work", self.renew, RenewWords, GoneWords, 200, None),
             ("POST", "/v1/clients", None, self.enrol, EnrolWords, EnrolledWords, 201, None),
             ("GET", "/v1/clients", "read", self.clients, None, ClientsWords, 200, None),
-            ("GET", "/v1/clients/{client}", "read", self.client, None, ClientWords, 200, None),
+            ("GET", "/v1/clients/{client}", "read|work", self.client, None, ClientWords, 200, None),
             ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
             ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),
             ("POST", "/v1/tokens", "admin", self.token, TokenAskWords, TokenWords, 201, None),
             ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
             ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
-            ("GET", "/v1/workflows", "read", self.workflows, None, WorkflowsWords, 200, None),
-            ("GET", one, "read", self.workflow, None, WorkflowWords, 200, None),
+            ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, None),
+            ("GET", one, "read|submit", self.workflow, None, WorkflowWords, 200, None),
             ("POST", f"{one}/inputs", "submit", self.inputs, InputsWords, MissingWords, 200, None),
-            ("GET", f"{one}/tasks", "read", self.tasks, None, StatesWords, 200, page | {"state": "only those"}),
-            ("GET", f"{one}/attempts", "read", self.attempts, None, AttemptsWords, 200, page),
-            ("GET", f"{one}/results", "read", self.results, None, ResultsWords, 200, None),
+            ("GET", f"{one}/tasks", "read|submit", self.tasks, None, StatesWords, 200, page | {"state": "only those"}),
+            ("GET", f"{one}/attempts", "read|submit", self.attempts, None, AttemptsWords, 200, page),
+            ("GET", f"{one}/results", "read|submit", self.results, None, ResultsWords, 200, None),
             ("POST", f"{one}/cancel", "submit", self.cancel, None, DoneWords, 200, None),
             ("POST", f"{one}/retry", "submit", self.retry, RetryWords, CountWords, 200, None),
             ("GET", "/health", None, self.health, None, HealthWords, 200, None),
@@ -367,7 +386,7 @@ def _wishes(call: ApiCall) -> Wishes:
                 found[name] = kind(found[name])
             except ValueError:
                 raise RefusedError(400, f"{name} is a number, and {found[name][:20]!r} is none") from None
-    for name in {"files", "rules"} & found.keys():
+    for name in {"files", "rules", "signed"} & found.keys():
         found[name] = found[name] != "false"
     return Wishes(owner=call.caller.name, **found)
 

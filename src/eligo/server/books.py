@@ -59,7 +59,7 @@ class Books:
             self._dirty, self._urgent, self._told = set(), False, self.now
         self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
-            self.ended[workflow] = self.served.pop(workflow).row
+            self.ended[workflow] = self.served.pop(workflow).row._replace(document=b"", plan=None)
         self._over = set()
         if not self.changes:
             return None

@@ -54,6 +54,7 @@ class Entrance:
             return True
         if not self.approving:
             raise unknown("a new client needs a token with the scope work")
+        self.gate.check_room(time.time())
         return False
 
     def token_for(self, client: Client, approved: bool) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -65,7 +66,7 @@ class Address:
 
     method: str
     path: str
-    #: what the caller must be allowed: work, submit, read, admin; None: anybody may
+    #: what the caller must be allowed: work, submit, read, admin, or any of several with | between; None: anybody may
     scope: str | None
     answer: Callable[[ApiCall], Awaitable[Any]]
     #: the words that are sent and given back; bytes: as they are
@@ -105,7 +106,7 @@ class Answering:
 
     async def _once(self, call: ApiCall) -> Any:
         """The answer that the same call got before, where it comes again; for what would make something else each time."""
-        place = (call.caller.name, call.key, call.body)
+        place = (call.caller.name, call.key, sha256(call.body).digest())
         known = self._answers.get(place)
         if known is None:
             known = self._answers[place] = asyncio.ensure_future(self.address.answer(call))
@@ -137,8 +138,9 @@ class Answering:
             if self.address.scope is not None:
                 raise
             return Caller("anybody", frozenset())
-        if self.address.scope is not None and self.address.scope not in caller.scopes:
-            raise RefusedError(403, f"this token is not good for that: it needs the scope {self.address.scope}")
+        if self.address.scope is not None and caller.scopes.isdisjoint(self.address.scope.split("|")):
+            wanted = self.address.scope.replace("|", " or ")
+            raise RefusedError(403, f"this token is not good for that: it needs the scope {wanted}")
         return caller
 
     def _words(self, body: bytes) -> Any:
@@ -178,7 +180,7 @@ def _endpoint(address: Address) -> Endpoint:
     kinds = {"limit": int | None, "after": int | None}
     query = {name: kinds.get(name, str | None) for name in address.query or ()}
     gives = {address.status: dict if address.gives is dict else address.gives}
-    scopes = () if address.scope is None else (address.scope,)
+    scopes = () if address.scope is None else tuple(address.scope.split("|"))
     refuses = (409, 422) if address.method == "POST" else ()
     return Endpoint(address.method, address.path, address.says, address.takes, gives, query, refuses, scopes)
 

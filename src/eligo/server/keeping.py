@@ -47,6 +47,7 @@ class Keeper:
         self._waiters: list[Waiter] = []
         self._writing = self._planned = False
         self._stuck: Changes | None = None
+        self._retrying: asyncio.TimerHandle | None = None
         #: workflows that were lost while something of them may still be on its way to the store
         self.tainted: set[str] = set()
         #: workflows that were submitted and are still on their way to the store
@@ -60,6 +61,9 @@ class Keeper:
     def kept(self, waiter: Waiter | None = None) -> Waiter:
         """Done as soon as all that has happened up to now is kept."""
         waiter = self._loop.create_future() if waiter is None else waiter
+        if self._retrying is not None:  # nothing is tried before its time
+            _refuse([waiter], UNWRITTEN)
+            return waiter
         self._waiters.append(waiter)
         if not (self._writing or self._planned):
             self._planned = True
@@ -145,9 +149,13 @@ class Keeper:
         waiters, self._waiters = waiters + self._waiters, []
         _refuse(waiters, UNWRITTEN)
         if isinstance(error, OSError):
-            self._loop.call_later(AGAIN, self._begin)
+            self._retrying = self._retrying or self._loop.call_later(AGAIN, self._try_again)
         else:
             self._broken(error)
+
+    def _try_again(self) -> None:
+        self._retrying = None
+        self._begin()
 
     async def close(self) -> None:
         """Keep what is left, as far as that can be done."""

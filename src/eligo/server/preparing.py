@@ -15,6 +15,8 @@ from eligo.server.packing import packed, unpacked_flow
 from eligo.stores.serving import WorkflowRow
 from eligo.workflow import Workflow
 
+MOST_LETTERS = 200
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
@@ -32,12 +34,18 @@ class Wishes:
     retries: int | None = None
     #: how many clients may have one task where nothing else is ready
     copies: int = 2
+    #: whether it waits until its owner has signed every task
+    signed: bool = False
     #: whether slow clients get what matters least, and overdue tasks go to somebody else as well
     rules: bool = True
     #: whether the files that tasks read and write travel
     files: bool = True
 
     def __post_init__(self) -> None:
+        if not self.name.isprintable() or len(self.name) > MOST_LETTERS:
+            raise InputError(
+                f"a workflow's name has at most {MOST_LETTERS} letters, and nothing that cannot be printed"
+            )
         if not (is_amount(self.share) and self.share > 0):
             raise InputError(f"a share is a number above 0, and {self.share!r} is none")
         for what, least in (("quorum", 1), ("copies", 1)):

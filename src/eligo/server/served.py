@@ -73,6 +73,12 @@ class Served:
         return self.state == RUNNING
 
     @property
+    def waits(self) -> bool:
+        """Whether files or signatures are missing without which nothing is handed out."""
+        unsigned = self.wishes.signed and len(self.signatures) < len(self.flow)
+        return unsigned or (self.files is not None and bool(self.files.missing))
+
+    @property
     def ready(self) -> int:
         """How many tasks could be handed out."""
         return len(self.execution.eligible)

@@ -112,7 +112,7 @@ class Service:
         served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
-        if served.files is not None and served.files.missing:
+        if served.waits:
             self.books.enter(served, PAUSED)
         self.books.awake = True
         self.books.settle(served)
@@ -131,13 +131,17 @@ class Service:
             if not self.has_file(sha256):
                 raise InputError(f"{name!r} was not uploaded")
             row = FileRow(workflow, name, sha256, size)
-            served.files.there[name] = row
+            if served.files.there.setdefault(name, row).sha256 != sha256:
+                raise InputError(f"{name!r} was given already, with something else in it")
             self.books.changes.files.append(row)
-        missing = served.files.missing
-        if not missing and served.state == PAUSED:
+        self._go_on(served)
+        return served.files.missing
+
+    def _go_on(self, served: Served) -> None:
+        """A workflow that waits for files or signatures goes on once all are there."""
+        if served.state == PAUSED and not served.waits:
             self.books.enter(served, RUNNING)
             self.books.awake = True
-        return missing
 
     def sign(self, now: float, workflow: str, signatures: dict[str, str]) -> None:
         """The owner's signatures of tasks."""
@@ -147,6 +151,7 @@ class Service:
             served.flow.dag.number(task)
             served.signatures[task] = signature
             self.books.changes.signatures.append((workflow, task, signature))
+        self._go_on(served)
 
     def cancel(self, now: float, workflow: str) -> None:
         """Hand out nothing more of a workflow; what clients bring of it is of no use any more."""

@@ -146,9 +146,13 @@ class Gate:
 
     def ask(self, name: str, client: str, now: float, lasting: float | None = None) -> tuple[str, Token]:
         """A token for a client who has none, that opens nothing before it is approved; and its row."""
+        self.check_room(now)
+        return self._made(Token("", ("work",), client, name, now, state=WAITING), lasting)
+
+    def check_room(self, now: float) -> None:
+        """Refuse where too many wait already."""
         if sum(self._waits(row, now) for row in self._rows.values()) >= MOST_WAITING:
             raise RefusedError(503, "too many clients wait for approval", after=60)
-        return self._made(Token("", ("work",), client, name, now, state=WAITING), lasting)
 
     def waiting(self, now: float) -> list[Token]:
         """The requests that an operator has not answered."""

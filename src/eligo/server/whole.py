@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -47,6 +47,8 @@ from eligo.stores.serving import Changes, ServiceStore
 from eligo.stores.serving_naming import service_store
 from eligo.workflow import Workflow
 
+#: addresses for anybody
+OPEN = {"/v1/clients", "/health", "/v1/openapi.json"}
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
@@ -208,12 +210,15 @@ class Server:
         self._look_at(scope, headers)
 
     def _look_at(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
-        """What is large, or no call of the API, is looked at before anything of it is read."""
+        """Who calls is looked at before anything that he sends is read."""
         path = scope["path"]
-        if path.startswith(FILES) and not {"work", "submit"} & self.entrance.who(headers).scopes:
+        if path in OPEN:
+            return
+        scopes = self.entrance.who(headers).scopes
+        if path.startswith(FILES) and not {"work", "submit"} & scopes:
             raise RefusedError(403, "this token is not good for that: it needs the scope work or submit")
-        if path == "/v1/workflows" and scope["method"] == "POST":
-            self.entrance.who(headers)
+        if path == "/v1/workflows" and scope["method"] == "POST" and "submit" not in scopes:
+            raise RefusedError(403, "this token is not good for that: it needs the scope submit")
 
     def _break(self, error: BaseException) -> None:
         self.broken = error
@@ -228,10 +233,23 @@ class Server:
 
     def _bring(self, served: Served) -> None:
         """What a workflow that lies here has made goes beside it."""
-        folder = self._folders.pop(served.id, None)
-        if folder is not None and served.files is not None:
-            files = [row for name, row in served.files.there.items() if name in served.files.makers]
-            self._bringing.append(asyncio.create_task(asyncio.to_thread(self.blobs.copy, files, folder)))
+        if served.files is not None:
+            self._bring_rows(served.id, served.files.makers)
+
+    def _bring_rows(self, workflow: str, made: Collection[str]) -> None:
+        folder = self._folders.get(workflow)
+
+        def bring() -> None:
+            if folder is not None:
+                self.blobs.copy([row for row in self.store.files(workflow) if row.name in made], folder)
+
+        if folder is not None:
+            self._bringing.append(asyncio.create_task(self._after_keeping(bring)))
+
+    async def _after_keeping(self, work: Callable[[], None]) -> None:
+        """Do something with what is kept, once it is."""
+        await self.keeper.kept()
+        await asyncio.to_thread(work)
 
     def _has_file(self, hash: str) -> bool:
         return self.blobs.size(hash) is not None
@@ -251,6 +269,8 @@ class Server:
         served = self.service.served.get(workflow)
         if folder is not None:
             self._folders[workflow] = Path(folder).resolve()
+            if served is None:  # it had ended before: perhaps nobody came to bring what it made
+                self._bring_rows(workflow, {name for names in flow.column("outputs") for name in names})
         if served is not None and served.files is not None and folder is not None:
             found = await asyncio.to_thread(self._taken, served.files.missing, Path(folder))
             self.service.provide(time.monotonic(), workflow, found)
@@ -274,10 +294,13 @@ class Server:
         if self.neighbours is not None:
             await self.neighbours.holding.close()
             self.neighbours.close()
+        brought = await asyncio.gather(*self._bringing, return_exceptions=True)
         await self.keeper.close()
-        await asyncio.gather(*self._bringing)
         self.told.update((served.id, workflow_words(served)) for served in self.service.served.values())
         self.store.close()
+        for error in brought:
+            if isinstance(error, OSError):
+                raise InputError(f"what was made could not be brought: {error}; it is in {self.setup.files_folder}")
 
 
 class _Uvicorn(uvicorn.Server):
