@@ -124,10 +124,10 @@ def checked(setup: "Setup", json: bool) -> int:
 
 def _problems(setup: "Setup") -> list[str]:
     from eligo.server.whole import LOOPBACK, listening
-    from eligo.stores.serving_naming import service_store
+    from eligo.stores.serving_naming import check_store
 
     found = []
-    for look in (setup.check, lambda: listening(setup).close(), lambda: service_store(setup.store).close()):
+    for look in (setup.check, lambda: listening(setup).close(), lambda: check_store(setup.store)):
         try:
             look()
         except InputError as error:

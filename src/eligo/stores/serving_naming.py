@@ -1,13 +1,18 @@
 """Where a server keeps its state, by name."""
 
+import os
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from eligo.errors import InputError
 from eligo.stores.serving import ServiceStore
 from eligo.stores.serving_sqlite import SqliteServiceStore, back_up
+from eligo.stores.sqlite import locked
 
 SCHEMES = ("postgresql://", "postgres://")
 ENDING = ".db"
+UNKNOWN = f"{{}}: a server keeps its state in FILE{ENDING} or in {SCHEMES[0]}USER@HOST/DATABASE"
 
 
 def service_store(where: str, address: str = "") -> ServiceStore:
@@ -16,7 +21,21 @@ def service_store(where: str, address: str = "") -> ServiceStore:
         return _postgres(where, address)
     if where.endswith(ENDING) and "://" not in where:
         return SqliteServiceStore(where, address)
-    raise InputError(f"{where}: a server keeps its state in FILE{ENDING} or in {SCHEMES[0]}USER@HOST/DATABASE")
+    raise InputError(UNKNOWN.format(where))
+
+
+def check_store(where: str) -> None:
+    """Refuse a store that a server could not use; nothing is made, and nothing brought up to date."""
+    if where.startswith(SCHEMES):
+        _home().check_reached(where)
+        return
+    path = Path(where)
+    if not where.endswith(ENDING) or "://" in where:
+        raise InputError(UNKNOWN.format(where))
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise InputError(f"{where}: a server cannot keep its state here: it cannot be written")
+    if path.exists():
+        os.close(locked(f"{where}.lock", f"{where}: another server is at this file already"))
 
 
 def back_up_store(where: str, copy: str) -> None:
@@ -32,9 +51,12 @@ def back_up_store(where: str, copy: str) -> None:
 
 
 def _postgres(where: str, address: str) -> ServiceStore:
+    store: ServiceStore = _home().PostgresServiceStore(where, address)
+    return store
+
+
+def _home() -> Any:
     try:
-        home = import_module("eligo.stores.serving_postgres")
+        return import_module("eligo.stores.serving_postgres")
     except ImportError:
         raise InputError('PostgreSQL needs psycopg: pip install "eligo[postgres]"') from None
-    store: ServiceStore = home.PostgresServiceStore(where, address)
-    return store

@@ -281,6 +281,15 @@ def dump(where: str, tables: Iterable[str], copy: str | Path) -> None:
     os.replace(part, copy)
 
 
+def check_reached(where: str) -> None:
+    """Refuse a database that cannot be reached; nothing is changed there."""
+    how, called = _reached(where)
+    try:
+        psycopg.connect(how).close()
+    except psycopg.Error as error:
+        raise InputError(f"{called}: the database cannot be reached: {_first_line(error)}") from None
+
+
 def _reached(where: str) -> tuple[str, str]:
     """How a database is reached, and what it is called where others read it: without a password."""
     try:
