@@ -186,7 +186,7 @@ class Served:
 
     def forget(self, task: int) -> None:
         """A task is done: how it went before does not matter any more."""
-        for counts in (self.tries, self.failures, self.losses, self.failed_with):
+        for counts in (self.tries, self.failures, self.losses, self.failed_with, self.causes):
             if counts:
                 counts.pop(task, None)
 

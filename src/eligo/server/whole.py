@@ -162,6 +162,7 @@ class Server:
             return None
         path = f"{Path(self.setup.files_folder).with_suffix('')}.token"
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            os.fchmod(file.fileno(), 0o600)  # it may have been there before
             file.write(self.entrance.make("operator", ["admin"]) + "\n")
         return path
 
