@@ -81,11 +81,11 @@ def test_scopes_are_demanded() -> None:
     gate = Gate()
     worker = gate.bearer(header(gate.make("a", ["work"], 0.0)[0]), 0.0)
     admin = gate.bearer(header(gate.make("b", ["admin"], 0.0)[0]), 0.0)
-    demand(worker, "work")
-    demand(worker, "read", "work")
-    demand(admin, "submit")
+    demand(worker.scopes, "work")
+    demand(worker.scopes, "read", "work")
+    demand(admin.scopes, "submit")
     with pytest.raises(RefusedError, match="needs the scope submit or read") as caught:
-        demand(worker, "submit", "read")
+        demand(worker.scopes, "submit", "read")
     assert caught.value.status == 403
     for wrong in (["root"], []):
         with pytest.raises(InputError, match="there is no scope"):

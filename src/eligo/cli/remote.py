@@ -15,6 +15,7 @@ from eligo.cli.printing import harmless, print_json, print_lines, print_table
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
 from eligo.client.owning import Owner, hashed, split_address
 from eligo.errors import InputError, shorten
+from eligo.server.travelling import Travels
 from eligo.workflow import Workflow
 
 OVER = {"done", "failed", "cancelled"}
@@ -83,7 +84,7 @@ def submitted(
     last = follow(owner, told["workflow"], quiet=json)
     if last.get("state") not in OVER:
         return _goes_on(door.url, told["workflow"])
-    fetched = owner.fetch(told["workflow"], folder, _made(flow))
+    fetched = owner.fetch(told["workflow"], folder, Travels(flow).makers)
     if json:
         print_json(last | {"fetched": fetched})
     else:
@@ -105,7 +106,7 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: str | No
         wishes["signed"] = "true"
     text = generate(flow, "json")
     with working(f"submitting {len(flow):,} tasks"):
-        files = {} if wishes.get("files") == "false" else hashed(_given(flow), folder)
+        files = {} if wishes.get("files") == "false" else hashed(Travels(flow).needs, folder)
         key = sha256(f"{sorted(wishes.items())} {sorted(files.items())} {text}".encode()).hexdigest()
         told = owner.submit(text, wishes | {"format": "json"}, key)
         if sign is not None and told["state"] == "paused":
@@ -113,12 +114,6 @@ def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: str | No
         if files and told["state"] == "paused":
             owner.provide(told["workflow"], files, folder)
     return told
-
-
-def _given(flow: Workflow) -> list[str]:
-    """The files that tasks read and no task makes."""
-    made = _made(flow)
-    return sorted({name for names in flow.column("inputs") for name in names} - made)
 
 
 def _signed(flow: Workflow, name: str, path: str) -> dict[str, str]:
@@ -154,11 +149,6 @@ def follow(owner: Owner, workflow: str, quiet: bool = False) -> dict[str, Any]:
     return told
 
 
-def _made(flow: Workflow) -> set[str]:
-    """The files that the tasks of a workflow say they make."""
-    return {name for names in flow.column("outputs") for name in names}
-
-
 def _goes_on(url: str, workflow: str) -> int:
     place = f"{split_address(url)[0]}/{workflow}"
     tell([f"it goes on there: eligo status {place}, and eligo cancel {place} stops it"])
@@ -189,7 +179,7 @@ def by_server(flow: Workflow, request: RunRequest) -> int:
     last = follow(owner, workflow, request.quiet or request.json)
     if last.get("state") not in OVER:
         return _goes_on(request.on, workflow)
-    owner.fetch(workflow, folder, _made(flow))
+    owner.fetch(workflow, folder, Travels(flow).makers)
     ended = Ended(len(flow), time.monotonic() - began, f"{request.on.rstrip('/')}/{workflow}")
     if request.json:
         failed = {task: one["cause"] for one in last["failures"] for task in one["tasks"]}

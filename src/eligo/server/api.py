@@ -9,14 +9,17 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from eligo.errors import InputError
+from eligo.execution import STATES
 from eligo.formats.reading import parse
 from eligo.server.asking import Request
+from eligo.server.clients import Client
 from eligo.server.entering import Entrance
 from eligo.server.http import Address, ApiCall
 from eligo.server.packing import unpacked_flow
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.refusing import RefusedError
 from eligo.server.served import Served
+from eligo.server.service import Service
 from eligo.server.speaking import Desk
 from eligo.server.telling import (
     client_words,
@@ -26,6 +29,7 @@ from eligo.server.telling import (
     state_words,
     workflow_words,
 )
+from eligo.server.tokens import demand
 from eligo.server.words import (
     AnswersWords,
     AskWords,
@@ -76,7 +80,7 @@ class Api:
     openapi: Callable[[], bytes] = lambda: b"{}"
 
     @property
-    def _service(self) -> Any:
+    def _service(self) -> Service:
         return self.desk.service
 
     # Clients
@@ -119,8 +123,8 @@ class Api:
         if self.entrance.learning is not None:
             await self.entrance.learning.learn_client(call.parts["client"])
         mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
-        if not mine and "read" not in call.caller.scopes:
-            raise RefusedError(403, "this token is not good for that: it needs the scope read")
+        if not mine:
+            demand(call.caller.scopes, "read")
         return client_words(self._client(call), self._service)
 
     async def approve(self, call: ApiCall) -> DoneWords:
@@ -145,7 +149,7 @@ class Api:
         if self.entrance.learning is not None:
             await self.entrance.learning.catch_up()
 
-    def _client(self, call: ApiCall) -> Any:
+    def _client(self, call: ApiCall) -> Client:
         found = self._service.clients.get(call.parts["client"])
         if found is None:
             raise RefusedError(404, "there is no such client")
@@ -234,7 +238,7 @@ class Api:
         begin = _number(call, "after", 0)
         found, codes = [], served.execution.codes
         for v in range(begin, len(codes)):
-            if state is None or _named(codes[v]) == state:
+            if state is None or STATES[codes[v]] == state:
                 found.append(v)
             if len(found) > limit:
                 break
@@ -295,8 +299,7 @@ class Api:
             raise RefusedError(409, "this workflow has ended")
         if workflow not in self._service.served:
             raise RefusedError(404, "there is no such workflow")
-        served: Served = self._service.served[workflow]
-        return served
+        return self._service.served[workflow]
 
     # The server
 
@@ -398,12 +401,6 @@ def _number(call: ApiCall, name: str, usual: int, most: int = 2**53) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 17):
         raise RefusedError(400, f"{name} is a whole number")
     return min(int(text), most)
-
-
-def _named(code: int) -> str:
-    from eligo.execution import STATES
-
-    return STATES[code]
 
 
 def _tallied(store: ServiceStore, workflow: str) -> Counter[str]:

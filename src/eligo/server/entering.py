@@ -71,20 +71,22 @@ class Entrance:
 
     def make(self, name: str, scopes: list[str], days: float | None = None) -> str:
         """A new token, which is told only here."""
-        if self.gate is None:
-            raise RefusedError(409, "this server lets everybody in: there are no tokens")
-        token, row = self.gate.make(name, scopes, time.time(), lasting=None if days is None else days * DAY)
+        token, row = self._guarded().make(name, scopes, time.time(), lasting=None if days is None else days * DAY)
         self.keep([row])
         return token
 
     def revoke(self, name: str) -> int:
         """Make the tokens of a name worthless; how many there were."""
-        if self.gate is None:
-            raise RefusedError(409, "this server lets everybody in: there are no tokens")
+        gate = self._guarded()
         self._mark()
-        rows = self.gate.revoke(time.time(), name=name)
+        rows = gate.revoke(time.time(), name=name)
         self.keep(rows)
         return len(rows)
+
+    def _guarded(self) -> Gate:
+        if self.gate is None:
+            raise RefusedError(409, "this server lets everybody in: there are no tokens")
+        return self.gate
 
     def decide(self, client: str, approved: bool) -> None:
         """A client that waits is let in, or refused; one that was let in loses its tokens."""

@@ -20,6 +20,7 @@ from eligo.server.clients import Client
 from eligo.server.limits import HANDLERS
 from eligo.server.openapi import Endpoint, openapi
 from eligo.server.refusing import RefusedError
+from eligo.server.tokens import demand
 from eligo.server.words import DoneWords, encode
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
@@ -138,9 +139,8 @@ class Answering:
             if self.address.scope is not None:
                 raise
             return Caller("anybody", frozenset())
-        if self.address.scope is not None and caller.scopes.isdisjoint(self.address.scope.split("|")):
-            wanted = self.address.scope.replace("|", " or ")
-            raise RefusedError(403, f"this token is not good for that: it needs the scope {wanted}")
+        if self.address.scope is not None:
+            demand(caller.scopes, *self.address.scope.split("|"))
         return caller
 
     def _words(self, body: bytes) -> Any:

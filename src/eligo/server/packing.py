@@ -1,6 +1,5 @@
 """A workflow as bytes and back, in columns: a million tasks are read in a second or two."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -8,10 +7,8 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.names import Name
-from eligo.workflow import DETAILS, LazyDetails, Task, Timed, Workflow
-
-LISTS = ("inputs", "outputs")
+from eligo.formats.shared.columns import Described
+from eligo.workflow import DETAILS, Timed, Workflow
 
 
 class Packed(msgspec.Struct):
@@ -48,32 +45,10 @@ def unpacked_flow(document: bytes) -> Workflow:
     tails, heads = np.frombuffer(found.tails, np.int32), np.frombuffer(found.heads, np.int32)
     dag = Dag.from_arrays(len(found.tasks), tails, heads, found.tasks)
     history = tuple(Timed(*one) for one in found.history)
-    return Workflow(dag, _Details(dag, found.details), name=found.name, file_sizes=found.sizes, history=history)
+    columns = {what: [_as_was(value) for value in column] for what, column in found.details.items()}
+    return Workflow(dag, Described(dag, columns), name=found.name, file_sizes=found.sizes, history=history)
 
 
-class _Details(LazyDetails):
-    """The details of tasks, each made when it is asked for."""
-
-    def __init__(self, dag: Dag, columns: dict[str, list[Any]]) -> None:
-        self._dag, self._columns = dag, columns
-
-    def __getitem__(self, name: Name) -> Task:
-        if name not in self._dag:
-            raise KeyError(name)
-        v = self._dag.number(name)
-        known = {what: column[v] for what, column in self._columns.items()}
-        for what in ("command", *LISTS):
-            if isinstance(known.get(what), list):
-                known[what] = tuple(known[what])
-        return Task(name=name, **known)
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._dag.tasks)
-
-    def __len__(self) -> int:
-        return len(self._dag)
-
-    def column(self, what: str) -> list[Any]:
-        """See `LazyDetails`."""
-        found = self._columns.get(what)
-        return [() if what in LISTS else None] * len(self._dag) if found is None else found
+def _as_was(value: Any) -> Any:
+    """Words of a command, or names of files, which come back as a list."""
+    return tuple(value) if type(value) is list else value

@@ -91,7 +91,7 @@ class Served:
     @cached_property
     def commands(self) -> Sequence[str | tuple[str, ...]]:
         """What each task runs."""
-        return [tuple(one) if isinstance(one, list) else one for one in self.flow.column("command")]
+        return self.flow.column("command")
 
     @cached_property
     def demanding(self) -> bool:

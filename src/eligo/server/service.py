@@ -253,11 +253,3 @@ class Service:
             count += 1
         self.books.expired += count
         return count
-
-    def next_due(self) -> float | None:
-        """When something is to be done though nobody comes."""
-        times = [due for one in self.served.values() if (due := one.allocator.due) is not None]
-        times += [one.later[0][0] for one in self.served.values() if one.later]
-        times += [next(iter(self.books.due.values()))] if self.books.due else []
-        times += [ticket.until for ticket in self.requests.waiting]
-        return min(times, default=None)

@@ -187,10 +187,10 @@ class Gate:
         return row
 
 
-def demand(bearer: Bearer, *scopes: str) -> None:
-    """Refuse (403) a bearer who has none of these scopes; `admin` is good for everything."""
-    if not bearer.scopes.intersection(scopes) and "admin" not in bearer.scopes:
-        raise RefusedError(403, f"this token is not good for that: it needs the scope {' or '.join(scopes)}")
+def demand(scopes: Collection[str], *wanted: str) -> None:
+    """Refuse (403) who has none of the wanted scopes; `admin` is good for everything."""
+    if not {"admin", *wanted}.intersection(scopes):
+        raise RefusedError(403, f"this token is not good for that: it needs the scope {' or '.join(wanted)}")
 
 
 def unknown(sentence: str) -> RefusedError:

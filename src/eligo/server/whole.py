@@ -34,14 +34,14 @@ from eligo.server.metrics import Census, Metrics
 from eligo.server.neighbours import Neighbours
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
-from eligo.server.refusing import RefusedError
 from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
 from eligo.server.telling import workflow_words
 from eligo.server.terms import ServerTerms
-from eligo.server.tokens import Gate
+from eligo.server.tokens import Gate, demand
+from eligo.server.travelling import Travels
 from eligo.server.words import WorkflowWords
 from eligo.stores.serving import Changes, ServiceStore
 from eligo.stores.serving_naming import service_store
@@ -216,10 +216,10 @@ class Server:
         if path in OPEN:
             return
         scopes = self.entrance.who(headers).scopes
-        if path.startswith(FILES) and not {"work", "submit"} & scopes:
-            raise RefusedError(403, "this token is not good for that: it needs the scope work or submit")
-        if path == "/v1/workflows" and scope["method"] == "POST" and "submit" not in scopes:
-            raise RefusedError(403, "this token is not good for that: it needs the scope submit")
+        if path.startswith(FILES):
+            demand(scopes, "work", "submit")
+        if path == "/v1/workflows" and scope["method"] == "POST":
+            demand(scopes, "submit")
 
     def _break(self, error: BaseException) -> None:
         self.broken = error
@@ -271,7 +271,7 @@ class Server:
         if folder is not None:
             self._folders[workflow] = Path(folder).resolve()
             if served is None:  # it had ended before: perhaps nobody came to bring what it made
-                self._bring_rows(workflow, {name for names in flow.column("outputs") for name in names})
+                self._bring_rows(workflow, Travels(flow).makers)
         if served is not None and served.files is not None and folder is not None:
             found = await asyncio.to_thread(self._taken, served.files.missing, Path(folder))
             self.service.provide(time.monotonic(), workflow, found)
