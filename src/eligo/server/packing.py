@@ -45,10 +45,8 @@ def unpacked_flow(document: bytes) -> Workflow:
     tails, heads = np.frombuffer(found.tails, np.int32), np.frombuffer(found.heads, np.int32)
     dag = Dag.from_arrays(len(found.tasks), tails, heads, found.tasks)
     history = tuple(Timed(*one) for one in found.history)
-    columns = {what: [_as_was(value) for value in column] for what, column in found.details.items()}
+    columns = {
+        what: [tuple(value) if type(value) is list else value for value in column]  # words, or names of files
+        for what, column in found.details.items()
+    }
     return Workflow(dag, Described(dag, columns), name=found.name, file_sizes=found.sizes, history=history)
-
-
-def _as_was(value: Any) -> Any:
-    """Words of a command, or names of files, which come back as a list."""
-    return tuple(value) if type(value) is list else value

@@ -87,6 +87,9 @@ class Described(LazyDetails):
     def __len__(self) -> int:
         return sum(self._known())
 
+    def __bool__(self) -> bool:
+        return any(self._known())  # without counting a million
+
     def column(self, what: str) -> list[Any]:
         """See `LazyDetails`."""
         nothing = () if what in {"inputs", "outputs"} else None
