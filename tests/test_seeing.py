@@ -26,10 +26,10 @@ import eligo
 from eligo import families
 from eligo.cli import run
 from eligo.cli import watching as display
-from eligo.cli.finishes import lasting
 from eligo.cli.printing import harmless
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.estimating import lasting
 from eligo.execution import COMPLETE, Execution, unpacked
 from eligo.plotting import vectors
 from eligo.plotting.runs import run_page
@@ -38,8 +38,9 @@ from eligo.running import RunFolder, Settings, begun
 from eligo.running import folder as folders
 from eligo.running.findings import causes, deciding_chain, recovered
 from eligo.running.forecasting import Forecast, Left
+from eligo.running.looked import STATES
 from eligo.running.progress import Progress
-from eligo.running.seen import STATES, Seen
+from eligo.running.seen import Seen
 from eligo.stores import Attempt, Store, under_way
 from eligo.workflow import Task, Workflow
 

@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from types import FrameType
 
 from eligo.cli.dagman import by_dagman
-from eligo.cli.finishes import lasting
 from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
 from eligo.cli.remote import by_server
@@ -16,6 +15,7 @@ from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunReques
 from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
 from eligo.errors import InputError, shorten
+from eligo.estimating import lasting
 from eligo.plotting.labels import counted
 from eligo.running import Result, Resumed, RunFolder, Runner, begun, carried_out
 from eligo.running.progress import Progress
