@@ -6,6 +6,7 @@ Nothing is written, and another process may be at the run: what is read is as of
 import json
 import os
 import time
+from array import array
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +47,11 @@ class Seen(Looked):
     def facts(self) -> dict[str, str]:
         """What is known of the run, by name."""
         return self._kept.facts
+
+    @property
+    def moves(self) -> "array[int]":
+        """Every move that was made."""
+        return self._kept.moves
 
     @property
     def sessions(self) -> list[Session]:
