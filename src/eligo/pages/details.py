@@ -6,8 +6,10 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
+from eligo.kernels.windows import longest_after
 from eligo.pages.attempted import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched
+from eligo.rows import Ints, gathered
 from eligo.running.reasons import place_of, why_told
 
 MOST_NAMED, MOST_PATH = 50, 100
@@ -41,7 +43,7 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
         **_neighbours(watched, "children", dag.children_of(v).tolist()),
         "above": len(reached(dag, v, up=True)), "below": len(reached(dag, v, up=False)),
         "path": {
-            "tasks": [watched.labels[u] for u in path[:MOST_PATH]], "total": len(path),
+            "tasks": [watched.labels[u] for u in path[:MOST_PATH].tolist()], "total": len(path),
             "seconds": None if known.level == "nothing" else float(known.seconds[path].sum()),
         },
         "attempts": attempts, "log": watched.tail(v, tried) if tried else [],
@@ -64,24 +66,23 @@ def _attempt(watched: Watched, place: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def reached(dag: Dag, v: int, up: bool) -> set[int]:
+def reached(dag: Dag, v: int, up: bool) -> Ints:
     """All tasks above, or below, a task."""
-    near = dag.parents_of if up else dag.children_of
-    found: set[int] = set()
-    waiting = [v]
-    while waiting:
-        fresh = [w for w in near(waiting.pop()).tolist() if w not in found]
-        found.update(fresh)
-        waiting += fresh
-    return found
+    ptr, near = (dag.parent_ptr, dag.parent) if up else (dag.child_ptr, dag.child)
+    found, level = np.zeros(len(dag), np.bool_), np.array([v], np.int32)
+    while len(level):
+        level = np.unique(gathered(ptr, near, level)[0])
+        level = level[~found[level]]
+        found[level] = True
+    return np.flatnonzero(found).astype(np.int32)
 
 
-def longest_path(watched: Watched, v: int) -> list[int]:
+def longest_path(watched: Watched, v: int) -> Ints:
     """The longest path through a task, from a source to a sink: in seconds where they are known, else in tasks."""
     dag, known = watched.flow.dag, watched.expected
     seconds = known.seconds if known.level != "nothing" else np.ones(len(dag))
     above, under = _chain(dag, v, seconds, up=True), _chain(dag, v, seconds, up=False)
-    return [*above[::-1], v, *under]
+    return np.array([*above[::-1], v, *under], np.int32)
 
 
 def lineage(watched: Watched, name: str) -> dict[str, Any]:
@@ -92,13 +93,14 @@ def lineage(watched: Watched, name: str) -> dict[str, Any]:
 
 def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[int]:
     """The longest way from a task, without itself."""
-    near, known = (dag.parents_of if up else dag.children_of), reached(dag, v, up)
-    order = [u for u in (dag.order if up else dag.order[::-1]).tolist() if u in known or u == v]
-    length: dict[int, float] = {}
-    for u in order:
-        length[u] = float(seconds[u]) + max((length[w] for w in near(u).tolist()), default=0.0)
+    near = dag.parents_of if up else dag.children_of
+    length = np.zeros(len(dag))
+    if up:
+        longest_after(dag.parent_ptr, dag.parent, dag.order, seconds, length)
+    else:
+        longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, length)
     found, u = [], v
     while len(further := near(u)):
-        u = max(further.tolist(), key=length.__getitem__)
+        u = int(further[np.argmax((length + seconds)[further])])
         found.append(u)
     return found

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.estimating import kind_of
+from eligo.estimating import all_kinds
 from eligo.pages.sampling import Sampled
 from eligo.plotting.grouping import Groups
 from eligo.plotting.layout import layered
+from eligo.rows import Ints
 from eligo.running.looked import STATES
 from eligo.workflow import Workflow
 
@@ -24,7 +25,7 @@ class Drawn:
 
     def __init__(self, flow: Workflow, kinds: list[str] | None = None) -> None:
         self.flow = flow
-        named = [kind_of(flow.task(name)) for name in flow.dag.tasks] if kinds is None else kinds
+        named = all_kinds(flow) if kinds is None else kinds
         self.kinds, kind = _numbered(named)
         groups = _grouped(flow, kind)
         self.of, self._dag, self._kind = groups.of, groups.dag, groups.kind
@@ -83,11 +84,10 @@ class Drawn:
         ways = zip(dag.tails.tolist(), dag.child.tolist(), self._bends, strict=True)
         return [[a, b, weight[a * len(dag) + b], np.round(bends, 1).tolist()] for a, b, bends in ways]
 
-    def lineage(self, above: set[int], below: set[int], path: list[int], v: int) -> dict[str, Any]:
+    def lineage(self, above: Ints, below: Ints, path: Ints, v: int) -> dict[str, Any]:
         """The nodes in which tasks above and below a task are, and those of its longest path."""
-        of = self.of
-        up, down, way = (sorted({int(of[u]) for u in tasks}) for tasks in (above, below, path))
-        return {"above": up, "below": down, "self": int(of[v]), "path": way}
+        up, down, way = (np.unique(self.of[tasks]).tolist() for tasks in (above, below, path))
+        return {"above": up, "below": down, "self": int(self.of[v]), "path": way}
 
 
 def _numbered(kinds: list[str]) -> tuple[list[str], NDArray[np.int32]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.estimating import kind_of
 from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.sampling import Sampled
 from eligo.pages.watched import Watched, Worker
@@ -190,12 +191,12 @@ def _remark(watched: Watched, worker: Worker, known: tuple[int, int, int, int]) 
 def running(watched: Watched) -> list[dict[str, Any]]:
     """What runs now, the longest first."""
     found = sorted(watched.trying.values(), key=lambda one: one.since)[:MOST_RUNNING]
-    known = watched.expected
+    tasks, flow = watched.flow.dag.tasks, watched.flow
     return [
         {
             "task": watched.labels[one.task], "client": watched.name_of(one.client), "since": one.since,
-            "attempt": one.attempt, "kind": watched.kinds[one.task],
-            "expected": float(known.seconds[one.task]) if known.own[one.task] else None,
+            "attempt": one.attempt, "kind": kind_of(flow.task(tasks[one.task])),
+            "expected": flow.task(tasks[one.task]).seconds,
         }
         for one in found
     ]  # fmt: skip

@@ -129,8 +129,8 @@ class Watched(Looked):
     # What takes a moment, once
 
     def prepare(self) -> None:
-        """Work out whatever takes long, once, before it is asked for; it may be called in another thread."""
-        for what in (self.labels, self.kinds, self.fifo, self.place, self.planned, self.expected):
+        """Work out what a view needs, once, before it is asked for; it may be called in another thread."""
+        for what in (self.labels, self.fifo, self.planned, self.ready.follow()):
             del what
 
     @cached_property

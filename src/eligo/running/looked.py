@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.estimating import kind_of
+from eligo.estimating import all_kinds
 from eligo.execution import FAILED, Execution
 from eligo.workflow import Workflow
 
@@ -78,7 +78,7 @@ class Looked(ABC):
     @cached_property
     def kinds(self) -> list[str]:
         """What kind of task each is."""
-        return [kind_of(self.flow.task(name)) for name in self.flow.dag.tasks]
+        return all_kinds(self.flow)
 
     @property
     def failed(self) -> list[int]:

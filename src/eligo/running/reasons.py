@@ -7,10 +7,11 @@ import numpy as np
 from eligo.allocating import ALLOCATORS
 from eligo.errors import InputError, shorten
 from eligo.estimating import estimate, lasting
-from eligo.execution import EXECUTED
+from eligo.execution import EXECUTED, HELD
+from eligo.execution import WAITING as NOT_READY
 from eligo.policies import policy
 from eligo.prioritising import ORDERS
-from eligo.rows import Ints, places
+from eligo.rows import Ints, gathered, places
 from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Looked, Trying
 
 MOST_NAMES = 6  # tasks in a sentence
@@ -85,13 +86,17 @@ def waits_for(looked: Looked, v: int) -> list[int]:
 
 def nearest(looked: Looked, v: int) -> list[int]:
     """Above a task, the nearest that are neither done nor waiting themselves: what has to happen next."""
-    found, known, waiting = list[int](), {v}, [v]
-    while waiting:
-        for u in waits_for(looked, waiting.pop(0)):
-            if u not in known:
-                known.add(u)
-                (waiting if looked.state(u) in {WAITING, FUTILE} else found).append(u)
-    return found
+    dag, codes = looked.flow.dag, np.frombuffer(looked.execution.codes, np.uint8)
+    passed = codes == NOT_READY if looked.under_way else (codes == NOT_READY) | (codes == HELD)
+    known, found, level = np.zeros(len(dag), np.bool_), list[Ints](), np.array([v], np.int32)
+    known[v] = True
+    while len(level):
+        above = np.unique(gathered(dag.parent_ptr, dag.parent, level)[0])
+        fresh = above[~known[above] & (codes[above] != EXECUTED)]
+        known[fresh] = True
+        level = fresh[passed[fresh]]
+        found.append(fresh[~passed[fresh]])
+    return [int(u) for part in found for u in part]
 
 
 def to_blame(looked: Looked, v: int) -> list[int]:
