@@ -13,7 +13,7 @@ from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.sampling import Sampled
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
-from eligo.running.looked import Trying
+from eligo.running.looked import FUTILE, Trying
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
@@ -39,7 +39,7 @@ def view(watched: Watched, scopes: frozenset[str] = frozenset()) -> dict[str, An
         "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
         "clients": clients(watched), "failures": failures(watched), "failures_total": len(watched.failed),
         "running": running(watched), "recent": recent(watched),
-        "order": {"words": order_words(curve, len(watched.ready.order), len(watched.flow), alive)},
+        "order": {"words": order_words(curve, len(watched.ready.order), alive, counts[FUTILE])},
         "can": watched.may(scopes),
     }  # fmt: skip
 
@@ -98,7 +98,7 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(first, times, "right") - np.searchsorted(latest, times, "left"), np.int64)
 
 
-def order_words(curve: dict[str, Any], done: int, size: int, alive: int) -> list[str]:
+def order_words(curve: dict[str, Any], done: int, alive: int, futile: int) -> list[str]:
     """Whether another order would have helped."""
     averages = curve["averages"]
     seen, fifo, bound = (averages[name] for name in ("seen", "fifo", "bound"))
@@ -113,12 +113,11 @@ def order_words(curve: dict[str, Any], done: int, size: int, alive: int) -> list
         told.append("No other order could have had more." if room < 0.05 else most)
     hungry = sum(end - begin for begin, end in curve["starved"])
     if hungry:
-        told.append(
-            f"During {100 * hungry / done:.0f} % of the tasks done, fewer tasks could run than there were workers."
-        )
+        share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"
+        told.append(f"During {share} of the tasks done, fewer tasks could run than there were workers.")
     elif alive:
         told.append("There was always enough for all workers.")
-    return told
+    return told + ([f"What failed keeps {counted(futile, 'task')} from running, in any order."] if futile else [])
 
 
 # Workers
