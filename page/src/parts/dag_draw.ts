@@ -3,7 +3,7 @@ import { type Counts, type Dag, type DagArc, type DagNode, type Lineage, STATES,
 import type { Camera, Size } from "../camera";
 import { number } from "../format";
 import { count, slug, total } from "../states";
-import { hatch } from "./chart";
+import { cut, hatch } from "./pen";
 
 export type Ink = Record<string, string>;
 
@@ -88,15 +88,6 @@ function fill(pen: CanvasRenderingContext2D, state: State, ink: Ink, draw: () =>
   }
 }
 
-function cut(pen: CanvasRenderingContext2D, text: string, width: number): string {
-  if (pen.measureText(text).width <= width) return text;
-  const each = pen.measureText(text).width / text.length;
-  const kept = Math.floor(width / each) - 1;
-  if (kept < 3) return "";
-  const front = Math.ceil(kept * 0.6);
-  return `${text.slice(0, front)}…${text.slice(text.length - (kept - front))}`;
-}
-
 function bar(pen: CanvasRenderingContext2D, counts: Counts, ink: Ink, x: number, y: number, width: number, height: number): void {
   const whole = total(counts);
   let at = x;
@@ -156,8 +147,8 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag 
     pen.fillStyle = ink[`kind-${one.kind % 8}`]!;
     pen.fillRect(left + w * 0.01, y - h * 0.3, Math.min(w * 0.05, 5 / camera.scale), h * 0.6);
   }
-  const size = Math.min(h * (group ? 0.36 : 0.46), 15 / Math.min(1, camera.scale));
-  if (size * camera.scale < 6.5) return;
+  const size = Math.min(h * (group ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
+  if (size * camera.scale < 6) return;
   const middle = group && total(counts) ? y - h * 0.14 : y;
   pen.font = `${size}px system-ui, sans-serif`;
   pen.textBaseline = "middle";

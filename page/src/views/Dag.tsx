@@ -98,12 +98,13 @@ function List({ dag, counts, choose }: { dag: Drawing; counts: Counts[]; choose:
 }
 
 function told(dag: Drawing, lineage: Lineage | null): string {
+  const chosen = lineage && dag.nodes[lineage.self];
   const drawn = dag.aggregated
     ? `${many(dag.tasks, "task")} drawn as ${many(dag.nodes.length, "group")}: tasks that are alike stand together.`
     : `${many(dag.tasks, "task")}, ${many(dag.arcs.length, "arc")}; what is needed first is above.`;
-  if (!lineage) return drawn;
+  if (!lineage || !chosen) return drawn;
   const what = dag.aggregated ? "group" : "task";
-  return `${drawn} Chosen: ${many(lineage.above.length, what)} above, ${many(lineage.below.length, what)} below, the longest path through it has ${number(lineage.path.length)}.`;
+  return `${drawn} Chosen: ${chosen.label || chosen.tasks[0]}; ${many(lineage.above.length, what)} above, ${many(lineage.below.length, what)} below, the longest path through it has ${number(lineage.path.length)}.`;
 }
 
 export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] | null; view: View | null }) {

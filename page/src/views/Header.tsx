@@ -25,9 +25,9 @@ export function Theme() {
     <label class="theme">
       <span class="sr">Colours</span>
       <select value={choice.value} onChange={(event) => choose(event.currentTarget.value as Choice)}>
-        <option value="auto">as the system</option>
-        <option value="light">light</option>
-        <option value="dark">dark</option>
+        <option value="auto">◐ auto</option>
+        <option value="light">○ light</option>
+        <option value="dark">● dark</option>
       </select>
     </label>
   );

@@ -72,8 +72,8 @@ export function RunningBox({ view }: { view: View }) {
 export function RecentBox({ view }: { view: View }) {
   if (!view.recent.length) return null;
   return (
-    <Box title="Ended last">
-      <Scroll label="Attempts that ended last">
+    <Box title="Ended last" kind="ended-last">
+      <Scroll label="Attempts that ended last" tall>
         <table class="plain">
           <thead>
             <tr>

@@ -12,6 +12,7 @@ import { TaskPanel } from "./TaskPanel";
 import { Tasks } from "./Tasks";
 import { Timeline } from "./Timeline";
 import { Workers } from "./Workers";
+import { Print } from "./Print";
 
 const sections = (view: View): (Entry & { shown: () => ComponentChildren })[] => [
   { section: "overview", words: "Overview", shown: () => <Overview view={view} /> },
@@ -50,7 +51,10 @@ export function Run({ view }: { view: View }) {
         {route.value.task && <TaskPanel key={route.value.task} task={route.value.task} view={view} />}
       </div>
       <footer class="foot">
-        {view.title}, {number(view.tasks)} tasks, policy {view.policy}; made by eligo
+        <span>
+          <bdi>{view.title}</bdi>, {number(view.tasks)} tasks, policy {view.policy}; made by eligo
+        </span>
+        <Print view={view} />
       </footer>
     </>
   );

@@ -8,7 +8,7 @@ import { StateName } from "../parts/Mark";
 import { Log, Task } from "../parts/Task";
 import { useLatest } from "../parts/useLatest";
 import { go, href, route } from "../route";
-import { source } from "../session";
+import { now, source } from "../session";
 
 function Names({ title, names, total }: { title: string; names: [string, State][]; total: number }) {
   if (!total) return null;
@@ -57,10 +57,10 @@ function Tries({ attempts }: { attempts: Attempt[] }) {
       <ul class="attempts">
         {attempts.map((one) => (
           <li key={one.attempt}>
-            <b>{one.attempt}.</b> on <bdi>{one.client || "?"}</bdi>, {clock(one.began, Date.now() / 1000)}
+            <b>{one.attempt}.</b> on <bdi>{one.client || "?"}</bdi>, {clock(one.began, now.value || undefined)}
             {one.began !== null && one.ended !== null && `, ${length(one.ended - one.began)}`}
             {one.memory ? `, ${bytes(one.memory)}` : ""}: <bdi>{one.failure ?? one.answer}</bdi>
-            {one.code ? ` (exit code ${one.code})` : ""}
+            {one.code && !one.failure?.includes(String(one.code)) ? ` (exit code ${one.code})` : ""}
           </li>
         ))}
       </ul>

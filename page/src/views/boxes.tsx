@@ -13,11 +13,12 @@ const more = (section: string, words: string) => (
 
 export function FailureBox({ view }: { view: View }) {
   const causes = view.failures.length;
+  const again = count(view.counts, "to be tried again");
   if (!view.failures_total && !causes) {
     return (
       <Box title="Failures" tone="good">
-        <p class="answer">None</p>
-        <p class="quiet">{view.lost ? `${many(view.lost, "attempt")} got lost and went out again.` : "Every attempt that ended has ended well."}</p>
+        <p class="answer">{again ? "None for good" : "None"}</p>
+        <p class="quiet">{again ? `${many(again, "task")} did not work out and will be tried again.` : "No task has failed."}</p>
       </Box>
     );
   }
