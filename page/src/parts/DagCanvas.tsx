@@ -1,4 +1,5 @@
 // The drawing of the dag, moved by pointer, fingers, wheel or keys.
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Counts, Dag, DagNode, Lineage } from "../documents";
 import { type Camera, centred, fit, moved, type Size, zoom } from "../camera";
@@ -25,6 +26,8 @@ interface Words {
   lineage: Lineage | null;
   chosen: (node: DagNode | null) => void;
   label: string;
+  legend: ComponentChildren;
+  children?: ComponentChildren;
 }
 
 /** The nearest node in one of the four directions: what lies straight ahead counts more than what is close but aside. */
@@ -43,7 +46,7 @@ export function neighbour(dag: Dag, from: DagNode, key: string): DagNode | null 
   return best;
 }
 
-export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
+export function DagCanvas({ dag, counts, lineage, chosen, label, legend, children }: Words) {
   const place = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
@@ -147,6 +150,21 @@ export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
   };
 
   return (
+    <>
+    <div class="top">
+      {legend}
+      <div class="zoom" role="group" aria-label="Size of the drawing">
+        <button type="button" aria-label="Larger" onClick={() => bigger(1.4)}>
+          +
+        </button>
+        <button type="button" aria-label="Smaller" onClick={() => bigger(1 / 1.4)}>
+          −
+        </button>
+        <button type="button" onClick={() => setCamera(null)}>
+          Whole
+        </button>
+      </div>
+    </div>
     <div class="dag-place" ref={place} style={{ height: `${Math.max(300, (size.width * dag.height) / (dag.width || 1) + 48)}px` }}>
       <canvas
         ref={canvas}
@@ -166,11 +184,8 @@ export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
           <span>{[over.node.count > 1 ? many(over.node.count, "task") : "", described(counts[over.node.id] ?? {})].filter(Boolean).join(": ") || dag.kinds[over.node.kind]}</span>
         </div>
       )}
-      <div class="zoom" role="group" aria-label="Size of the drawing">
-        <button type="button" aria-label="Larger" onClick={() => bigger(1.4)}>+</button>
-        <button type="button" aria-label="Smaller" onClick={() => bigger(1 / 1.4)}>−</button>
-        <button type="button" onClick={() => setCamera(null)}>Whole</button>
-      </div>
+      {children}
     </div>
+    </>
   );
 }

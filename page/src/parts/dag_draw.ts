@@ -145,7 +145,9 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag 
     from = left + edge + h * 0.15;
   } else if (one.kind >= 0 && !total(counts)) {
     pen.fillStyle = ink[`kind-${one.kind % 8}`]!;
-    pen.fillRect(left + w * 0.01, y - h * 0.3, Math.min(w * 0.05, 5 / camera.scale), h * 0.6);
+    shapeLeft(pen, left, y - h / 2, h * 0.3, h);
+    pen.fill();
+    from = left + h * 0.5;
   }
   const size = Math.min(h * (group ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
   if (size * camera.scale < 6) return;

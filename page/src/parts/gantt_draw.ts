@@ -78,7 +78,8 @@ function named(pen: CanvasRenderingContext2D, task: string, x: number, y: number
   pen.font = "11px system-ui, sans-serif";
   pen.textAlign = "left";
   pen.fillStyle = [0, 7].includes(Math.max(0, kind) % 8) ? "#fff" : "#0c1722";
-  const words = cut(pen, task, width - 10);
+  // Scraps of names tell nothing: short bars are read by pointing at them.
+  const words = width > 90 || pen.measureText(task).width <= width - 10 ? cut(pen, task, width - 10) : "";
   if (words) pen.fillText(words, x + 6, y + 0.5);
 }
 

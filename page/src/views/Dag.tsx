@@ -1,5 +1,5 @@
 // The dag: what hangs together with what, where it stands, and the lineage of the task that is chosen.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Counts, Dag as Drawing, DagNode, Lineage, View } from "../documents";
 import { STATES } from "../documents";
 import { many, number } from "../format";
@@ -111,8 +111,9 @@ export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] 
   const [group, setGroup] = useState<DagNode | null>(null);
   const { task } = route.value;
   const { value: found, problem } = useLatest<Lineage | null>(async () => (task ? source.peek()!.lineage(task) : null), `lineage ${route.value.workflow} ${task}`, 0);
-  const counts = states && states.length === dag.nodes.length ? states : dag.nodes.map((node) => node.counts);
-  const lineage = group ? near(dag, group.id) : task ? found : null;
+  const counts = useMemo(() => (states && states.length === dag.nodes.length ? states : dag.nodes.map((node) => node.counts)), [dag, states]);
+  const around = useMemo(() => (group ? near(dag, group.id) : null), [dag, group]);
+  const lineage = around ?? (task ? found : null);
   const choose = (node: DagNode | null) => {
     const single = node && node.count === 1 ? node.tasks[0] : undefined;
     setGroup(node && single === undefined ? node : null);
@@ -120,16 +121,14 @@ export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] 
   };
   return (
     <div class="dag">
-      <div class="top">
-        <Key dag={dag} states={view !== null} />
-      </div>
       {task && problem && <p class="told bad">{problem}</p>}
-      <DagCanvas dag={dag} counts={counts} lineage={lineage} chosen={choose} label={told(dag, lineage)} />
+      <DagCanvas dag={dag} counts={counts} lineage={lineage} chosen={choose} label={told(dag, lineage)} legend={<Key dag={dag} states={view !== null} />}>
+        {group && <Group node={group} counts={counts[group.id] ?? {}} close={() => setGroup(null)} />}
+      </DagCanvas>
       <p class="quiet" role="status">
         {told(dag, lineage)}
       </p>
       <p class="quiet hint">{KEYS}</p>
-      {group && <Group node={group} counts={counts[group.id] ?? {}} close={() => setGroup(null)} />}
       <List dag={dag} counts={counts} choose={choose} />
     </div>
   );

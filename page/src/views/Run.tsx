@@ -1,7 +1,8 @@
 // One run, live or written down: the same sections in both.
 import type { ComponentChildren } from "preact";
 import type { View } from "../documents";
-import { number } from "../format";
+import { many } from "../format";
+import { Footer } from "../parts/Footer";
 import { route } from "../route";
 import { printing } from "../theme";
 import { Dag } from "./Dag";
@@ -39,7 +40,7 @@ export function Sections({ entries }: { entries: (Entry & { shown: () => Compone
   );
 }
 
-export function Run({ view }: { view: View }) {
+export function Run({ view, extra }: { view: View; extra?: ComponentChildren }) {
   const entries = sections(view);
   return (
     <>
@@ -50,12 +51,10 @@ export function Run({ view }: { view: View }) {
         </main>
         {route.value.task && <TaskPanel key={route.value.task} task={route.value.task} view={view} />}
       </div>
-      <footer class="foot">
-        <span>
-          <bdi>{view.title}</bdi>, {number(view.tasks)} tasks, policy {view.policy}; made by eligo
-        </span>
+      <Footer words={`${view.title}, ${many(view.tasks, "task")}, policy ${view.policy}`}>
+        {extra}
         <Print view={view} />
-      </footer>
+      </Footer>
     </>
   );
 }
