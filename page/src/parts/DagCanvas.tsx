@@ -69,10 +69,11 @@ export function DagCanvas({ dag, counts, lineage, chosen, label, legend, childre
   useLayoutEffect(() => {
     const pen = canvas.current?.getContext("2d");
     if (!pen || !size.width) return;
-    const ratio = Math.max(printing.peek() ? 2 : 1, window.devicePixelRatio || 1);
+    const paper = printing.peek();
+    const ratio = Math.max(paper ? 3 : 1, window.devicePixelRatio || 1);
     canvas.current!.width = Math.round(size.width * ratio);
     canvas.current!.height = Math.round(size.height * ratio);
-    draw(pen, { dag, counts, lineage, camera: printing.peek() ? fit(dag, size) : shown, size, ink: inks() }, ratio);
+    draw(pen, { dag, counts, lineage, camera: paper ? fit(dag, size) : shown, size, ink: inks(), paper }, ratio);
   }, [dag, counts, lineage, shown.scale, shown.x, shown.y, size, look]);
 
   const bigger = (factor: number, x = size.width / 2, y = size.height / 2) => setCamera((now) => zoom(now ?? fit(dag, size), factor, x, y));

@@ -10,7 +10,7 @@ import { useLatest } from "../parts/useLatest";
 import { go, href, route } from "../route";
 import { now, source } from "../session";
 
-function Names({ title, names, total }: { title: string; names: [string, State][]; total: number }) {
+function Names({ title, names, total }: { title: string; names: [string, State | ""][]; total: number }) {
   if (!total) return null;
   return (
     <details open={total <= 8}>
@@ -21,7 +21,7 @@ function Names({ title, names, total }: { title: string; names: [string, State][
         {names.map(([name, state]) => (
           <li key={name}>
             <Task name={name} />
-            <StateName state={state} />
+            {state && <StateName state={state} />}
           </li>
         ))}
         {total > names.length && <li class="quiet">and {number(total - names.length)} more</li>}
