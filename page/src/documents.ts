@@ -131,9 +131,9 @@ export interface Detail {
   command: string;
   place: number | null;
   why: string[];
-  parents: [string, State][];
+  parents: [string, State | ""][];
   parents_total: number;
-  children: [string, State][];
+  children: [string, State | ""][];
   children_total: number;
   above: number | null;
   below: number | null;

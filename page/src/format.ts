@@ -42,7 +42,7 @@ export function length(seconds: number | null | undefined): string {
   if (seconds < 0) return `−${length(-seconds)}`;
   if (seconds === 0) return "0 s";
   if (seconds < 0.9995) return `${Number((seconds * 1000).toPrecision(3))} ms`;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 9.95) return `${Number(seconds.toFixed(1))} s`;
   const whole = Math.round(seconds);
   const at = UNITS.findIndex(([size]) => whole >= size);
   const [size, name] = UNITS[at] ?? [1, "s"];
@@ -55,9 +55,9 @@ export function length(seconds: number | null | undefined): string {
 /** How much time is left, as a range in one unit: "12 to 17 min". */
 export function range(least: number, most: number): string {
   if (most < 1) return "less than 1 s";
-  const [size, name] = UNITS.find(([unit]) => most >= 1.5 * unit) ?? [1, "s"];
-  const digits = most / size < 9.5 && size > 60 ? 1 : 0;
-  const [low, high] = [least / size, most / size].map((value) => Number(value.toFixed(digits)));
+  const [size, name] = UNITS.find(([unit]) => most >= (unit === 60 ? 3 : 1.5) * unit) ?? [1, "s"];
+  const step = size > 60 && most / size < 10 ? 0.1 : size === 1 && most > 30 ? 5 : 1;
+  const [low, high] = [least, most].map((value) => Number((Math.round(value / size / step) * step).toFixed(1)));
   if (low === high) return `about ${high} ${name}`;
   return low === 0 ? `up to ${high} ${name}` : `${low} to ${high} ${name}`;
 }

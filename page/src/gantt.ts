@@ -13,7 +13,7 @@ export interface Layout {
 
 export function layout(gantt: Gantt, width: number): Layout {
   const workers = Math.max(1, gantt.workers.length);
-  const row = workers <= 12 ? 28 : workers <= 40 ? 20 : workers <= 120 ? 12 : 6;
+  const row = workers <= 6 ? 40 : workers <= 12 ? 30 : workers <= 40 ? 20 : workers <= 120 ? 12 : 6;
   const left = width < 500 ? 72 : 130;
   const end = gantt.end > gantt.begin ? gantt.end : gantt.begin + 1;
   return { width, left, top: 26, row, height: 26 + workers * row + 6, begin: gantt.begin, end };
@@ -40,11 +40,11 @@ export function barAt(gantt: Gantt, at: Layout, x: number, y: number): Bar | nul
 
 const STEPS = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
 
-/** Marks of the time axis, in seconds since the run began, about one for every 110 pixels. */
+/** Marks of the time axis, in seconds since the run began, about one for every 90 pixels. */
 export function marks(at: Layout, began: number): number[] {
-  const wanted = ((at.end - at.begin) / Math.max(1, at.width - at.left)) * 110;
+  const wanted = ((at.end - at.begin) / Math.max(1, at.width - at.left)) * 90;
   const step = STEPS.find((one) => one >= wanted) ?? Math.ceil(wanted / 604800) * 604800;
   const found: number[] = [];
-  for (let time = Math.ceil((at.begin - began) / step - 1e-9) * step; time <= at.end - began + 1e-9 && found.length < 200; time += step) found.push(time);
+  for (let time = Math.ceil((at.begin - began) / step - 1e-9) * step; time <= at.end - began + 1e-9 && found.length < 200; time += step) found.push(time || 0);
   return found;
 }

@@ -1,7 +1,8 @@
 // Where the documents of one workflow come from: its server, or the file that this page is.
 import { get, query as words } from "./calls";
-import type { Attempt, Counts, Dag, Detail, Gantt, Lineage, RunPage, Table, Value } from "./documents";
+import type { Attempt, Counts, Dag, Detail, Gantt, Lineage, RunPage, State, Table, Value } from "./documents";
 import { lineage, nodeOf } from "./lineage";
+import { stateOf } from "./states";
 import { answer, type Query } from "./table";
 
 export type FullAttempt = Attempt & { task: string };
@@ -84,6 +85,28 @@ export class Written implements Source {
       why: why === null ? [] : [String(why)],
       attempts: value("began") === null ? [] : [attempt(value)],
       log: this.page.details[task]?.log ?? [],
+      ...this.relatives(task),
+    };
+  }
+
+  /** What the drawing tells of a task's relatives; nothing where tasks stand in groups. */
+  private relatives(task: string): Partial<Detail> {
+    const { dag } = this.page;
+    const self = dag.aggregated ? null : nodeOf(dag, task);
+    if (self === null) return {};
+    const { above, below, path } = lineage(dag, self);
+    const name = (node: number) => dag.nodes[node]?.tasks[0] ?? "";
+    const known = (node: number): [string, State | ""] => [name(node), stateOf(dag.nodes[node]?.counts ?? {}) ?? ""];
+    const parents = dag.arcs.filter(([, to]) => to === self).map(([from]) => known(from));
+    const children = dag.arcs.filter(([from]) => from === self).map(([, to]) => known(to));
+    return {
+      parents: parents.slice(0, 50),
+      parents_total: parents.length,
+      children: children.slice(0, 50),
+      children_total: children.length,
+      above: above.length,
+      below: below.length,
+      path: { tasks: path.map(name).slice(0, 100), total: path.length, seconds: null },
     };
   }
 

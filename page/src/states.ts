@@ -34,3 +34,9 @@ export const runWords: Record<string, string> = {
   cancelled: "cancelled",
   stopped: "stopped: nobody is at it now",
 };
+
+/** The state of a node with one task; of several, the one that most needs to be seen. */
+export function stateOf(counts: Counts): State | null {
+  const order: State[] = ["failed", "to be tried again", "running", "ready", "futile", "waiting", "done"];
+  return order.find((state) => count(counts, state)) ?? null;
+}

@@ -1,4 +1,5 @@
 // A browser for tests: opens pages, notes whatever goes wrong in them, and asks axe about them.
+import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -79,3 +80,18 @@ export async function shot(page, name, full = true) {
 
 /** Whether the page is wider than the window. */
 export const overflows = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+
+/** One page at 1,600 and 360 pixels, light and dark: nothing serious for axe, nothing wider than the window; with pictures. */
+export async function looks(page, name) {
+  for (const width of [1600, 360]) {
+    await page.setViewportSize({ width, height: width > 1000 ? 1000 : 740 });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.waitForTimeout(250);
+      await shot(page, `${name}-${width}-${colorScheme}`);
+      assert.deepEqual(await axe(page), [], `${name} at ${width} pixels, ${colorScheme}`);
+      assert.equal(await overflows(page), false, `${name} is wider than ${width} pixels`);
+      assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), colorScheme);
+    }
+  }
+}

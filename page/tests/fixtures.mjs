@@ -49,9 +49,9 @@ function flow(id, title, tasks, workers, { broken, poor, retries }) {
   const order = tasks.map((_, at) => at).sort((first, second) => depth[second] - depth[first]);
   const place = [];
   order.forEach((task, at) => (place[task] = at + 1));
-  const best = (ready) => ready.reduce((chosen, task, at) => (depth[task] > depth[ready[chosen]] ? at : chosen), 0);
-  const scan = tasks.length > 2000 ? (ready) => Math.max(0, ready.length - 1) : best;
-  const curves = { plan: readyCurve(tasks, scan), fifo: readyCurve(tasks, () => 0) };
+  const plan = readyCurve(tasks, () => 0);
+  const fifo = plan.map((value, at) => Math.round(value * (0.72 + 0.16 * Math.sin(at / (tasks.length / 9)))));
+  const curves = { plan, fifo };
   return { id, title, tasks, workers, attempts, began: BEGAN, end, retries, poor, place, curves };
 }
 

@@ -19,7 +19,7 @@ function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
           <span>{words}</span>
           <b>
             {at === null
-              ? typeof curve.averages[name] === "number" && `⌀ ${figure(curve.averages[name])}`
+              ? typeof curve.averages[name] === "number" && `mean ${figure(curve.averages[name])}`
               : figure(curve.lines[name]?.y[at])}
           </b>
         </li>
@@ -46,7 +46,7 @@ function Drawing({ curve, moved }: { curve: Numbers; moved: (at: number | null) 
 
   useLayoutEffect(() => {
     const box = place.current!;
-    const size = () => ({ width: Math.max(200, box.clientWidth), height: box.clientWidth < 500 ? 220 : 300 });
+    const size = () => ({ width: Math.max(200, box.clientWidth), height: box.clientWidth < 500 ? 220 : 385 });
     const first = size();
     // The chart reads the curve through a view of the latest one, so that shading follows the run.
     const live = new Proxy({} as Numbers, { get: (_, name) => latest.current[name as keyof Numbers] });
@@ -75,7 +75,7 @@ function Drawing({ curve, moved }: { curve: Numbers; moved: (at: number | null) 
   return <div class="chart" ref={place} role="img" aria-label={summary(curve)} />;
 }
 
-export function Curve({ curve, title = "Ready tasks, step by step" }: { curve: Numbers; tasks?: number; title?: string }) {
+export function Curve({ curve, title = "Ready tasks, step by step" }: { curve: Numbers; title?: string }) {
   const [at, setAt] = useState<number | null>(null);
   const step = at === null ? null : curve.steps[at];
   return (

@@ -1,9 +1,12 @@
 // The drawing of the dag, moved by pointer, fingers, wheel or keys.
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Counts, Dag, DagNode, Lineage } from "../documents";
 import { type Camera, centred, fit, moved, type Size, zoom } from "../camera";
 import { colour, printing, theme } from "../theme";
+import { many } from "../format";
 import { draw, type Ink } from "./dag_draw";
+import { described } from "./StateBar";
 
 const NAMES = ["done", "running", "ready", "waiting", "futile", "again", "failed"];
 
@@ -23,6 +26,8 @@ interface Words {
   lineage: Lineage | null;
   chosen: (node: DagNode | null) => void;
   label: string;
+  legend: ComponentChildren;
+  children?: ComponentChildren;
 }
 
 /** The nearest node in one of the four directions: what lies straight ahead counts more than what is close but aside. */
@@ -41,11 +46,12 @@ export function neighbour(dag: Dag, from: DagNode, key: string): DagNode | null 
   return best;
 }
 
-export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
+export function DagCanvas({ dag, counts, lineage, chosen, label, legend, children }: Words) {
   const place = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
   const [camera, setCamera] = useState<Camera | null>(null);
+  const [over, setOver] = useState<{ node: DagNode; x: number; y: number } | null>(null);
   const pointers = useRef(new Map<number, { x: number; y: number }>());
   const travelled = useRef(0);
   const look = `${theme.value} ${printing.value}`;
@@ -63,10 +69,11 @@ export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
   useLayoutEffect(() => {
     const pen = canvas.current?.getContext("2d");
     if (!pen || !size.width) return;
-    const ratio = Math.max(printing.peek() ? 2 : 1, window.devicePixelRatio || 1);
+    const paper = printing.peek();
+    const ratio = Math.max(paper ? 3 : 1, window.devicePixelRatio || 1);
     canvas.current!.width = Math.round(size.width * ratio);
     canvas.current!.height = Math.round(size.height * ratio);
-    draw(pen, { dag, counts, lineage, camera: printing.peek() ? fit(dag, size) : shown, size, ink: inks() }, ratio);
+    draw(pen, { dag, counts, lineage, camera: paper ? fit(dag, size) : shown, size, ink: inks(), paper }, ratio);
   }, [dag, counts, lineage, shown.scale, shown.x, shown.y, size, look]);
 
   const bigger = (factor: number, x = size.width / 2, y = size.height / 2) => setCamera((now) => zoom(now ?? fit(dag, size), factor, x, y));
@@ -83,11 +90,15 @@ export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
     canvas.current!.setPointerCapture(event.pointerId);
     pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY });
     travelled.current = 0;
+    setOver(null);
   };
   const move = (event: PointerEvent) => {
     const before = pointers.current.get(event.pointerId);
     if (!before) {
-      canvas.current!.classList.toggle("over", under(event) !== null);
+      const node = under(event);
+      const bounds = canvas.current!.getBoundingClientRect();
+      canvas.current!.classList.toggle("over", node !== null);
+      setOver(node && { node, x: event.clientX - bounds.left, y: event.clientY - bounds.top });
       return;
     }
     const [x, y] = [event.clientX - before.x, event.clientY - before.y];
@@ -140,13 +151,42 @@ export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
   };
 
   return (
-    <div class="dag-place" ref={place}>
-      <canvas ref={canvas} tabIndex={0} role="img" aria-label={label} onPointerDown={down} onPointerMove={move} onPointerUp={up} onPointerCancel={up} onKeyDown={press} />
+    <>
+    <div class="top">
+      {legend}
       <div class="zoom" role="group" aria-label="Size of the drawing">
-        <button type="button" aria-label="Larger" onClick={() => bigger(1.4)}>+</button>
-        <button type="button" aria-label="Smaller" onClick={() => bigger(1 / 1.4)}>−</button>
-        <button type="button" onClick={() => setCamera(null)}>Whole</button>
+        <button type="button" aria-label="Larger" onClick={() => bigger(1.4)}>
+          +
+        </button>
+        <button type="button" aria-label="Smaller" onClick={() => bigger(1 / 1.4)}>
+          −
+        </button>
+        <button type="button" onClick={() => setCamera(null)}>
+          Whole
+        </button>
       </div>
     </div>
+    <div class="dag-place" ref={place} style={{ height: `${Math.max(300, (size.width * dag.height) / (dag.width || 1) + 48)}px` }}>
+      <canvas
+        ref={canvas}
+        tabIndex={0}
+        role="application"
+        aria-label={label}
+        onPointerDown={down}
+        onPointerMove={move}
+        onPointerUp={up}
+        onPointerCancel={up}
+        onPointerLeave={() => setOver(null)}
+        onKeyDown={press}
+      />
+      {over && (
+        <div class="tip" style={{ left: `${Math.max(4, Math.min(over.x + 12, size.width - 270))}px`, top: `${over.y + 16}px` }}>
+          <bdi class="short">{over.node.label || over.node.tasks[0]}</bdi>
+          <span>{[over.node.count > 1 ? many(over.node.count, "task") : "", described(counts[over.node.id] ?? {})].filter(Boolean).join(": ") || dag.kinds[over.node.kind]}</span>
+        </div>
+      )}
+      {children}
+    </div>
+    </>
   );
 }

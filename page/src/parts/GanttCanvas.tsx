@@ -101,7 +101,7 @@ export function GanttCanvas({ gantt, began, label, zoomed, chosen, whole }: Word
       <canvas
         ref={canvas}
         tabIndex={0}
-        role="img"
+        role="application"
         aria-label={label}
         onPointerDown={(event) => {
           const [x] = point(event);

@@ -66,7 +66,7 @@ function Heading({ name, sort, descending, change }: Omit<Words, "table" | "labe
 export function Rows({ table, label, ...sorting }: Words) {
   const task = table.columns.indexOf("task");
   return (
-    <Scroll label={label}>
+    <Scroll label={label} card>
       <table class="plain rows">
         <thead>
           <tr>

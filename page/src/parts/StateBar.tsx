@@ -6,7 +6,8 @@ import { href } from "../route";
 import { count, meaning, slug, total } from "../states";
 import { Mark } from "./Mark";
 
-function described(counts: Counts): string {
+/** "4 done, 2 running". */
+export function described(counts: Counts): string {
   return STATES.filter((state) => count(counts, state))
     .map((state) => `${number(count(counts, state))} ${state}`)
     .join(", ");

@@ -4,25 +4,7 @@ import type { Curve } from "../documents";
 import { number } from "../format";
 import { padded, shown } from "../curve";
 import { colour } from "../theme";
-
-/** A pattern of slanted lines in one colour: shading that is seen without colours, too. */
-export function hatch(context: CanvasRenderingContext2D, ink: string, gap = 7, width = 1.5): CanvasPattern | string {
-  const tile = document.createElement("canvas");
-  const ratio = window.devicePixelRatio || 1;
-  tile.width = tile.height = Math.round(gap * ratio);
-  const pen = tile.getContext("2d");
-  if (!pen) return ink;
-  pen.strokeStyle = ink;
-  pen.lineWidth = width * ratio;
-  const size = tile.width;
-  for (const shift of [-size, 0, size]) {
-    pen.beginPath();
-    pen.moveTo(shift, size);
-    pen.lineTo(shift + size, 0);
-    pen.stroke();
-  }
-  return context.createPattern(tile, "repeat") ?? ink;
-}
+import { hatch } from "./pen";
 
 function shade(chart: uPlot, curve: Curve): void {
   const { ctx, bbox } = chart;

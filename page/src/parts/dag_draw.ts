@@ -2,8 +2,8 @@
 import { type Counts, type Dag, type DagArc, type DagNode, type Lineage, STATES, type State } from "../documents";
 import type { Camera, Size } from "../camera";
 import { number } from "../format";
-import { count, slug, total } from "../states";
-import { hatch } from "./chart";
+import { count, slug, stateOf, total } from "../states";
+import { cut, hatch } from "./pen";
 
 export type Ink = Record<string, string>;
 
@@ -14,6 +14,8 @@ export interface Picture {
   camera: Camera;
   size: Size;
   ink: Ink;
+  /** Paper shows finer print than a screen. */
+  paper: boolean;
 }
 
 interface Marked {
@@ -73,12 +75,6 @@ function arcs(pen: CanvasRenderingContext2D, { dag, camera, ink }: Picture, mark
   pen.globalAlpha = 1;
 }
 
-/** The state of a node with one task; of several, the one that most needs to be seen. */
-export function stateOf(counts: Counts): State | null {
-  const order: State[] = ["failed", "to be tried again", "running", "ready", "futile", "waiting", "done"];
-  return order.find((state) => count(counts, state)) ?? null;
-}
-
 function fill(pen: CanvasRenderingContext2D, state: State, ink: Ink, draw: () => void): void {
   pen.fillStyle = ink[slug[state]]!;
   draw();
@@ -86,15 +82,6 @@ function fill(pen: CanvasRenderingContext2D, state: State, ink: Ink, draw: () =>
     pen.fillStyle = hatch(pen, ink.hatch!, state === "futile" ? 4 : 7);
     draw();
   }
-}
-
-function cut(pen: CanvasRenderingContext2D, text: string, width: number): string {
-  if (pen.measureText(text).width <= width) return text;
-  const each = pen.measureText(text).width / text.length;
-  const kept = Math.floor(width / each) - 1;
-  if (kept < 3) return "";
-  const front = Math.ceil(kept * 0.6);
-  return `${text.slice(0, front)}…${text.slice(text.length - (kept - front))}`;
 }
 
 function bar(pen: CanvasRenderingContext2D, counts: Counts, ink: Ink, x: number, y: number, width: number, height: number): void {
@@ -138,7 +125,7 @@ function node(pen: CanvasRenderingContext2D, one: DagNode, picture: Picture, fad
   pen.globalAlpha = 1;
 }
 
-function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag }: Picture, counts: Counts, state: State | null): void {
+function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag, paper }: Picture, counts: Counts, state: State | null): void {
   const { x, y, w, h } = one;
   const left = x - w / 2;
   const group = one.count > 1;
@@ -154,10 +141,12 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag 
     from = left + edge + h * 0.15;
   } else if (one.kind >= 0 && !total(counts)) {
     pen.fillStyle = ink[`kind-${one.kind % 8}`]!;
-    pen.fillRect(left + w * 0.01, y - h * 0.3, Math.min(w * 0.05, 5 / camera.scale), h * 0.6);
+    shapeLeft(pen, left, y - h / 2, h * 0.3, h);
+    pen.fill();
+    from = left + h * 0.5;
   }
-  const size = Math.min(h * (group ? 0.36 : 0.46), 15 / Math.min(1, camera.scale));
-  if (size * camera.scale < 6.5) return;
+  const size = Math.min(h * (group ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
+  if (size * camera.scale < (paper ? 4 : 6)) return;
   const middle = group && total(counts) ? y - h * 0.14 : y;
   pen.font = `${size}px system-ui, sans-serif`;
   pen.textBaseline = "middle";

@@ -3,7 +3,7 @@ import type { Gantt } from "../documents";
 import { length } from "../format";
 import { across, type Layout, marks } from "../gantt";
 import { colour } from "../theme";
-import { hatch } from "./chart";
+import { cut, hatch } from "./pen";
 
 const FONT = "12px system-ui, sans-serif";
 
@@ -37,10 +37,8 @@ function names(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
       pen.fillRect(at.left, y, at.width - at.left - 8, at.row);
     }
     if (place % every) return;
-    let words = name;
-    while (words.length > 3 && pen.measureText(words).width > at.left - 14) words = `${words.slice(0, -2)}…`;
     pen.fillStyle = colour("ink");
-    pen.fillText(words, at.left - 8, y + at.row / 2);
+    pen.fillText(cut(pen, name, at.left - 14), at.left - 8, y + at.row / 2);
   });
 }
 
@@ -48,13 +46,13 @@ function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
   const kinds = Array.from({ length: 8 }, (_, place) => colour(`kind-${place}`));
   const [failed, paper] = [colour("failed"), colour("paper")];
   const crossed = hatch(pen, colour("hatch"), 6);
-  const merged = hatch(pen, colour("hatch"), 3, 1);
+  const merged = hatch(pen, colour("hatch-soft"), 4, 1);
   const gap = Math.min(4, at.row * 0.18);
   pen.save();
   pen.beginPath();
   pen.rect(at.left, 0, at.width - at.left - 8, at.height);
   pen.clip();
-  for (const [worker, began, ended, kind, bad, count] of gantt.bars) {
+  for (const [worker, began, ended, kind, bad, count, task] of gantt.bars) {
     const x = across(at, began);
     const width = Math.max(1, across(at, ended) - x);
     const y = at.top + worker * at.row + gap;
@@ -70,9 +68,19 @@ function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
       pen.lineWidth = 1;
       pen.strokeRect(x + 0.5, y, width - 0.5, height);
     }
-    if (bad && width > 10 && height > 8) cross(pen, x + width / 2, y + height / 2, Math.min(5, height / 3), paper);
+    if (bad && width > 10 && height > 8 ) cross(pen, x + width / 2, y + height / 2, Math.min(5, height / 3), paper);
+    else if (!bad && count === 1 && width > 48 && height > 12) named(pen, task, x, y + height / 2, width, kind);
   }
   pen.restore();
+}
+
+function named(pen: CanvasRenderingContext2D, task: string, x: number, y: number, width: number, kind: number): void {
+  pen.font = "11px system-ui, sans-serif";
+  pen.textAlign = "left";
+  pen.fillStyle = [0, 7].includes(Math.max(0, kind) % 8) ? "#fff" : "#0c1722";
+  // Scraps of names tell nothing: short bars are read by pointing at them.
+  const words = width > 90 || pen.measureText(task).width <= width - 10 ? cut(pen, task, width - 10) : "";
+  if (words) pen.fillText(words, x + 6, y + 0.5);
 }
 
 function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number, ink: string): void {

@@ -31,6 +31,7 @@ function Body() {
 export function App() {
   const { workflow } = route.value;
   const current = view.value;
+  const shown = asked.value === null && workflow ? current : null;
   const only = workflows.value?.length === 1 ? workflows.value[0]!.workflow : "";
   useEffect(() => follow(workflow), [workflow]);
   useEffect(() => {
@@ -42,7 +43,7 @@ export function App() {
   return (
     <>
       <Skip />
-      <Header shown={asked.value === null && workflow ? current : null} name={workflow ? (current?.title ?? "") : "Workflows"} live />
+      <Header shown={shown} name={workflow ? (current?.title ?? "") : "Workflows"} live search={shown !== null} />
       <Connection />
       <Announcer />
       <Body />

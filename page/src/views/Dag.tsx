@@ -1,5 +1,5 @@
 // The dag: what hangs together with what, where it stands, and the lineage of the task that is chosen.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Counts, Dag as Drawing, DagNode, Lineage, View } from "../documents";
 import { STATES } from "../documents";
 import { many, number } from "../format";
@@ -98,20 +98,22 @@ function List({ dag, counts, choose }: { dag: Drawing; counts: Counts[]; choose:
 }
 
 function told(dag: Drawing, lineage: Lineage | null): string {
+  const chosen = lineage && dag.nodes[lineage.self];
   const drawn = dag.aggregated
     ? `${many(dag.tasks, "task")} drawn as ${many(dag.nodes.length, "group")}: tasks that are alike stand together.`
     : `${many(dag.tasks, "task")}, ${many(dag.arcs.length, "arc")}; what is needed first is above.`;
-  if (!lineage) return drawn;
+  if (!lineage || !chosen) return drawn;
   const what = dag.aggregated ? "group" : "task";
-  return `${drawn} Chosen: ${many(lineage.above.length, what)} above, ${many(lineage.below.length, what)} below, the longest path through it has ${number(lineage.path.length)}.`;
+  return `${drawn} Chosen: ${chosen.label || chosen.tasks[0]}; ${many(lineage.above.length, what)} above, ${many(lineage.below.length, what)} below, the longest path through it has ${number(lineage.path.length)}.`;
 }
 
 export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] | null; view: View | null }) {
   const [group, setGroup] = useState<DagNode | null>(null);
   const { task } = route.value;
   const { value: found, problem } = useLatest<Lineage | null>(async () => (task ? source.peek()!.lineage(task) : null), `lineage ${route.value.workflow} ${task}`, 0);
-  const counts = states && states.length === dag.nodes.length ? states : dag.nodes.map((node) => node.counts);
-  const lineage = group ? near(dag, group.id) : task ? found : null;
+  const counts = useMemo(() => (states && states.length === dag.nodes.length ? states : dag.nodes.map((node) => node.counts)), [dag, states]);
+  const around = useMemo(() => (group ? near(dag, group.id) : null), [dag, group]);
+  const lineage = around ?? (task ? found : null);
   const choose = (node: DagNode | null) => {
     const single = node && node.count === 1 ? node.tasks[0] : undefined;
     setGroup(node && single === undefined ? node : null);
@@ -119,16 +121,14 @@ export function DagBody({ dag, states, view }: { dag: Drawing; states: Counts[] 
   };
   return (
     <div class="dag">
-      <div class="top">
-        <Key dag={dag} states={view !== null} />
-      </div>
       {task && problem && <p class="told bad">{problem}</p>}
-      <DagCanvas dag={dag} counts={counts} lineage={lineage} chosen={choose} label={told(dag, lineage)} />
+      <DagCanvas dag={dag} counts={counts} lineage={lineage} chosen={choose} label={told(dag, lineage)} legend={<Key dag={dag} states={view !== null} />}>
+        {group && <Group node={group} counts={counts[group.id] ?? {}} close={() => setGroup(null)} />}
+      </DagCanvas>
       <p class="quiet" role="status">
         {told(dag, lineage)}
       </p>
       <p class="quiet hint">{KEYS}</p>
-      {group && <Group node={group} counts={counts[group.id] ?? {}} close={() => setGroup(null)} />}
       <List dag={dag} counts={counts} choose={choose} />
     </div>
   );

@@ -1,6 +1,6 @@
 // The head of every page: what is shown, in which state it is, search, and how the page looks.
 import type { View } from "../documents";
-import { keep, token } from "../calls";
+import { asked, keep, token } from "../calls";
 import { Action } from "../parts/Action";
 import { cancel } from "../parts/actions";
 import { go, href } from "../route";
@@ -25,9 +25,9 @@ export function Theme() {
     <label class="theme">
       <span class="sr">Colours</span>
       <select value={choice.value} onChange={(event) => choose(event.currentTarget.value as Choice)}>
-        <option value="auto">as the system</option>
-        <option value="light">light</option>
-        <option value="dark">dark</option>
+        <option value="auto">◐ auto</option>
+        <option value="light">○ light</option>
+        <option value="dark">● dark</option>
       </select>
     </label>
   );
@@ -69,7 +69,7 @@ function Tools({ shown }: { shown: View | null }) {
           act={() => cancel(shown.workflow)}
         />
       )}
-      {token() && (
+      {token() && asked.value === null && (
         <button
           type="button"
           onClick={() => {
@@ -85,7 +85,15 @@ function Tools({ shown }: { shown: View | null }) {
   );
 }
 
-export function Header({ shown, name, live }: { shown: View | null; name: string; live: boolean }) {
+interface Words {
+  shown: View | null;
+  name: string;
+  live: boolean;
+  search: boolean;
+  table?: string;
+}
+
+export function Header({ shown, name, live, search, table = "tasks" }: Words) {
   return (
     <header class="head">
       <div class="inner">
@@ -98,7 +106,7 @@ export function Header({ shown, name, live }: { shown: View | null; name: string
           {shown && <RunState view={shown} />}
           {live && <Switcher />}
         </div>
-        {shown && <Search />}
+        {search && <Search table={table} />}
         <Tools shown={shown} />
       </div>
     </header>

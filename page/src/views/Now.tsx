@@ -21,10 +21,11 @@ function Progress({ since, expected }: { since: number; expected: number | null 
 
 export function RunningBox({ view }: { view: View }) {
   const whole = count(view.counts, "running");
+  if (!view.running.length && view.ended !== null) return null;
   if (!view.running.length) {
     return (
       <Box title="Running now">
-        <p class="quiet">{view.ended !== null ? "The run has ended." : "Nothing runs at this moment."}</p>
+        <p class="quiet">Nothing runs at this moment.</p>
       </Box>
     );
   }
@@ -72,8 +73,8 @@ export function RunningBox({ view }: { view: View }) {
 export function RecentBox({ view }: { view: View }) {
   if (!view.recent.length) return null;
   return (
-    <Box title="Ended last">
-      <Scroll label="Attempts that ended last">
+    <Box title="Ended last" kind="ended-last">
+      <Scroll label="Attempts that ended last" tall>
         <table class="plain">
           <thead>
             <tr>
@@ -105,7 +106,7 @@ export function RecentBox({ view }: { view: View }) {
                 </td>
                 <td class="num">{length(one.took)}</td>
                 <td class="num wide" title={clock(one.ended)}>
-                  {ago(one.ended, now.value)}
+                  {view.ended === null ? ago(one.ended, now.value) : clock(one.ended, view.now)}
                 </td>
               </tr>
             ))}

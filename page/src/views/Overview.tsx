@@ -42,10 +42,12 @@ export function Overview({ view }: { view: View }) {
         <PaceBox view={view} />
       </div>
       <div class="two">
-        {view.curve && <Curve curve={view.curve} tasks={view.tasks} />}
-        <RunningBox view={view} />
+        {view.curve && <Curve curve={view.curve} />}
+        <div class="stack">
+          <RunningBox view={view} />
+          <RecentBox view={view} />
+        </div>
       </div>
-      <RecentBox view={view} />
     </>
   );
 }

@@ -1,4 +1,5 @@
 // A plan as a page: what it gains, its curve, its dag, and the order it puts tasks in.
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { PlanPage } from "../documents";
 import { fileName, saveCsv, saveJson } from "../download";
@@ -6,8 +7,9 @@ import { many, number } from "../format";
 import { Box } from "../parts/Box";
 import { Curve } from "../parts/Curve";
 import { Facts, Figures } from "../parts/Figures";
+import { Footer } from "../parts/Footer";
 import { Rows } from "../parts/Rows";
-import { route } from "../route";
+import { go, route } from "../route";
 import { answer, type Query, WHOLE } from "../table";
 import { DagBody } from "./Dag";
 import { Nav } from "./Nav";
@@ -46,8 +48,13 @@ function Overview({ page }: { page: PlanPage }) {
 }
 
 function Order({ page }: { page: PlanPage }) {
-  const [query, setQuery] = useState<Query>({ ...WHOLE, search: route.peek().search });
-  const change = (next: Partial<Query>) => setQuery((now) => ({ ...now, offset: 0, ...next }));
+  const { search } = route.value;
+  const [rest, setRest] = useState<Query>(WHOLE);
+  const query: Query = { ...rest, search };
+  const change = ({ search: words = search, ...next }: Partial<Query>) => {
+    if (words !== search) go({ search: words }, true);
+    setRest((now) => ({ ...now, offset: 0, ...next }));
+  };
   const table = answer(page.table, query);
   const whole = () => answer(page.table, { ...query, offset: 0, limit: Infinity });
   return (
@@ -77,7 +84,7 @@ function Order({ page }: { page: PlanPage }) {
   );
 }
 
-export function Plan({ page }: { page: PlanPage }) {
+export function Plan({ page, extra }: { page: PlanPage; extra: ComponentChildren }) {
   const entries = [
     { section: "overview", words: "Overview", shown: () => <Overview page={page} /> },
     { section: "order", words: "Order", shown: () => <Order page={page} /> },
@@ -93,7 +100,7 @@ export function Plan({ page }: { page: PlanPage }) {
         </main>
         {route.value.task && <TaskPanel key={route.value.task} task={route.value.task} view={null} />}
       </div>
-      <footer class="foot">{page.title}; made by eligo</footer>
+      <Footer words={page.title}>{extra}</Footer>
     </>
   );
 }

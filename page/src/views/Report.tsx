@@ -1,9 +1,11 @@
 // A report: sections of words, tables and figures, one below the other.
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Cell, ReportPage, ReportTable } from "../documents";
 import { fileName, saveCsv } from "../download";
 import { figure as digits } from "../format";
 import { Facts, Figures } from "../parts/Figures";
+import { Footer } from "../parts/Footer";
 import { Scroll } from "../parts/Scroll";
 import { compare } from "../table";
 
@@ -82,7 +84,7 @@ function Table({ table, title }: { table: ReportTable; title: string }) {
   );
 }
 
-export function Report({ page }: { page: ReportPage }) {
+export function Report({ page, extra }: { page: ReportPage; extra: ComponentChildren }) {
   const [first, ...rest] = page.headline;
   return (
     <>
@@ -111,7 +113,7 @@ export function Report({ page }: { page: ReportPage }) {
           ))}
         </main>
       </div>
-      <footer class="foot">{page.title}; made by eligo</footer>
+      <Footer words={page.title}>{extra}</Footer>
     </>
   );
 }

@@ -1,7 +1,8 @@
 // One run, live or written down: the same sections in both.
 import type { ComponentChildren } from "preact";
 import type { View } from "../documents";
-import { number } from "../format";
+import { many } from "../format";
+import { Footer } from "../parts/Footer";
 import { route } from "../route";
 import { printing } from "../theme";
 import { Dag } from "./Dag";
@@ -12,6 +13,7 @@ import { TaskPanel } from "./TaskPanel";
 import { Tasks } from "./Tasks";
 import { Timeline } from "./Timeline";
 import { Workers } from "./Workers";
+import { Print } from "./Print";
 
 const sections = (view: View): (Entry & { shown: () => ComponentChildren })[] => [
   { section: "overview", words: "Overview", shown: () => <Overview view={view} /> },
@@ -38,7 +40,7 @@ export function Sections({ entries }: { entries: (Entry & { shown: () => Compone
   );
 }
 
-export function Run({ view }: { view: View }) {
+export function Run({ view, extra }: { view: View; extra?: ComponentChildren }) {
   const entries = sections(view);
   return (
     <>
@@ -49,9 +51,10 @@ export function Run({ view }: { view: View }) {
         </main>
         {route.value.task && <TaskPanel key={route.value.task} task={route.value.task} view={view} />}
       </div>
-      <footer class="foot">
-        {view.title}, {number(view.tasks)} tasks, policy {view.policy}; made by eligo
-      </footer>
+      <Footer words={`${view.title}, ${many(view.tasks, "task")}, policy ${view.policy}`}>
+        {extra}
+        <Print view={view} />
+      </Footer>
     </>
   );
 }

@@ -40,7 +40,7 @@ function useFound(words: string): Found | null {
   return found;
 }
 
-export function Search() {
+export function Search({ table }: { table: string }) {
   const id = useId();
   const [words, setWords] = useState("");
   const [open, setOpen] = useState(false);
@@ -56,7 +56,7 @@ export function Search() {
   };
   const all = () => {
     setOpen(false);
-    go({ section: "tasks", search: words.trim(), state: "", task: "" });
+    go({ section: table, search: words.trim(), state: "", task: "" });
   };
   const press = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -116,7 +116,7 @@ export function Search() {
           ))}
         {shows && (
           <li role="option" aria-selected={false} class="all" onMouseDown={all}>
-            {found?.total ? `Enter: all ${number(found.total)} in the table` : "No task is called so"}
+            {found?.total ? `Enter shows ${found.total === 1 ? "it" : `all ${number(found.total)}`} in the table` : "No task is called so"}
           </li>
         )}
       </ul>

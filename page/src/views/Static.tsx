@@ -48,18 +48,18 @@ export function Static({ page }: { page: StaticPage }) {
     document.title = page.kind === "run" ? title(page.view) : page.kind === "plan" ? planTitle(page) : page.title;
   }, [page]);
   const shown = page.kind === "run" ? (view.value ?? (page as RunPage).view) : null;
+  const extra = (
+    <button type="button" onClick={() => saveJson(fileName(name(page), page.kind, "json"), page)}>
+      Save all data of this page as JSON
+    </button>
+  );
   return (
     <>
       <Skip />
-      <Header shown={shown} name={name(page)} live={false} />
-      {page.kind === "run" && shown && <Run view={shown} />}
-      {page.kind === "plan" && <Plan page={page} />}
-      {page.kind === "report" && <Report page={page} />}
-      <div class="takeaway">
-        <button type="button" onClick={() => saveJson(fileName(name(page), page.kind, "json"), page)}>
-          Save all data of this page as JSON
-        </button>
-      </div>
+      <Header shown={shown} name={name(page)} live={false} table={page.kind === "plan" ? "order" : "tasks"} search={page.kind !== "report"} />
+      {page.kind === "run" && shown && <Run view={shown} extra={extra} />}
+      {page.kind === "plan" && <Plan page={page} extra={extra} />}
+      {page.kind === "report" && <Report page={page} extra={extra} />}
     </>
   );
 }

@@ -8,9 +8,9 @@ import { StateName } from "../parts/Mark";
 import { Log, Task } from "../parts/Task";
 import { useLatest } from "../parts/useLatest";
 import { go, href, route } from "../route";
-import { source } from "../session";
+import { now, source } from "../session";
 
-function Names({ title, names, total }: { title: string; names: [string, State][]; total: number }) {
+function Names({ title, names, total }: { title: string; names: [string, State | ""][]; total: number }) {
   if (!total) return null;
   return (
     <details open={total <= 8}>
@@ -21,7 +21,7 @@ function Names({ title, names, total }: { title: string; names: [string, State][
         {names.map(([name, state]) => (
           <li key={name}>
             <Task name={name} />
-            <StateName state={state} />
+            {state && <StateName state={state} />}
           </li>
         ))}
         {total > names.length && <li class="quiet">and {number(total - names.length)} more</li>}
@@ -57,10 +57,10 @@ function Tries({ attempts }: { attempts: Attempt[] }) {
       <ul class="attempts">
         {attempts.map((one) => (
           <li key={one.attempt}>
-            <b>{one.attempt}.</b> on <bdi>{one.client || "?"}</bdi>, {clock(one.began, Date.now() / 1000)}
+            <b>{one.attempt}.</b> on <bdi>{one.client || "?"}</bdi>, {clock(one.began, now.value || undefined)}
             {one.began !== null && one.ended !== null && `, ${length(one.ended - one.began)}`}
             {one.memory ? `, ${bytes(one.memory)}` : ""}: <bdi>{one.failure ?? one.answer}</bdi>
-            {one.code ? ` (exit code ${one.code})` : ""}
+            {one.code && !one.failure?.includes(String(one.code)) ? ` (exit code ${one.code})` : ""}
           </li>
         ))}
       </ul>

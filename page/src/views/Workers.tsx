@@ -58,25 +58,25 @@ function Row({ client, view }: { client: Client; view: View }) {
     <tr class={client.bad ? "bad" : ""}>
       <th scope="row">
         <bdi>{client.name || client.client}</bdi>
-        {client.name && client.name !== client.client && <span class="quiet id">{client.client}</span>}
         {client.bad && <span class="tag bad">bad</span>}
+        {client.name && client.name !== client.client && <span class="quiet id">{client.client}</span>}
         {client.remark && <p class="remark">{client.remark}</p>}
       </th>
-      <td>
+      <td data-head="State">
         <span class={`dot ${client.alive && client.approved ? "on" : "off"}`} aria-hidden="true" />
         {status(client)}
       </td>
-      <td class="num" title={clock(client.seen)}>
+      <td class="num" data-head="Last seen" title={clock(client.seen)}>
         {ago(client.seen, now.value)}
       </td>
-      <td class="num">{client.speed === null ? "–" : `${figure(client.speed)} ×`}</td>
-      <td class="num">{number(client.done)}</td>
-      <td class="num">{number(client.failed)}</td>
-      <td class="num">{number(client.lost)}</td>
-      <td class="rep">
+      <td class="num" data-head="Speed">{client.speed === null ? "–" : `${figure(client.speed)} ×`}</td>
+      <td class="num" data-head="Done">{number(client.done)}</td>
+      <td class="num" data-head="Failed">{number(client.failed)}</td>
+      <td class="num" data-head="Lost">{number(client.lost)}</td>
+      <td class="rep" data-head="Share">
         <Reputation client={client} />
       </td>
-      <td>
+      <td data-head="Holds">
         <Holds client={client} />
       </td>
       {view.can.approve && (
@@ -119,7 +119,7 @@ export function Workers({ view }: { view: View }) {
         {number(alive)} of {number(view.clients.length)} workers alive
         {bad ? `; ${number(bad)} bad` : "; none stands out as bad"}
       </p>
-      <Scroll label="Workers">
+      <Scroll label="Workers" card>
         <table class="plain workers">
           <thead>
             <tr>

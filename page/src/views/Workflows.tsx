@@ -38,7 +38,7 @@ function List({ title, flows }: { title: string; flows: WorkflowLine[] }) {
     <section class="box">
       <h2>{title}</h2>
       <Scroll label={title}>
-        <table class="plain">
+        <table class="plain flows">
           <thead>
             <tr>
               <th scope="col">Workflow</th>

@@ -13,11 +13,12 @@ const more = (section: string, words: string) => (
 
 export function FailureBox({ view }: { view: View }) {
   const causes = view.failures.length;
+  const again = count(view.counts, "to be tried again");
   if (!view.failures_total && !causes) {
     return (
       <Box title="Failures" tone="good">
-        <p class="answer">None</p>
-        <p class="quiet">{view.lost ? `${many(view.lost, "attempt")} got lost and went out again.` : "Every attempt that ended has ended well."}</p>
+        <p class="answer">{again ? "None for good" : "None"}</p>
+        <p class="quiet">{again ? `${many(again, "task")} did not work out and will be tried again.` : "No task has failed."}</p>
       </Box>
     );
   }
@@ -82,7 +83,8 @@ export function OrderBox({ view }: { view: View }) {
 
 export function PaceBox({ view }: { view: View }) {
   const over = view.ended !== null || view.state === "stopped";
-  const lines: [string, string][] = [["Rate of late", rate(view.rate)]];
+  const done = count(view.counts, "done");
+  const lines: [string, string][] = [over ? ["Mean rate", rate(done / (view.seconds || 1))] : ["Rate of late", rate(view.rate)]];
   if (view.busy !== null) lines.push(["Workers busy", percent(view.busy, 1)]);
   if (!over && view.left) {
     lines.push(["Ends between", `${clock(view.now + view.left[0], view.now)} and ${clock(view.now + view.left[1], view.now)}`]);
@@ -99,7 +101,7 @@ export function PaceBox({ view }: { view: View }) {
           </div>
         ))}
       </dl>
-      {over && count(view.counts, "done") < view.tasks && <p class="quiet">{percent(count(view.counts, "done"), view.tasks)} of the tasks are done.</p>}
+      {over && done < view.tasks && <p class="quiet">{percent(done, view.tasks)} of the tasks are done.</p>}
     </Box>
   );
 }
