@@ -61,11 +61,11 @@ check-page: page/node_modules/installed
 CHROMIUM ?= /usr/bin/chromium
 
 # The page in a real browser. Where there is none, or no Node, nothing is tested, and that is said aloud.
-test-page:
+test-page: .venv/tools
 	@if ! command -v npm >/dev/null; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no Node (npm) here" >&2; \
 	elif ! test -x "$(CHROMIUM)"; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no browser at $(CHROMIUM)" >&2; \
 	else $(MAKE) --no-print-directory page && cd page && npm run --silent unit \
-	  && CHROMIUM="$(CHROMIUM)" timeout 600 npm run --silent browser; fi
+	  && PYTHON="$(abspath $(BIN))/python" CHROMIUM="$(CHROMIUM)" timeout 900 npm run --silent browser; fi
 
 FOLDER ?= .
 

@@ -1,0 +1,148 @@
+// The page in a real browser on a real server with real clients: from start to end, through a kill, and with many tasks.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { axe, Browser, overflows, shot, there as browsing } from "./browser.mjs";
+import { got, Place, rest, there as installed } from "./eligo.mjs";
+
+const options = { skip: !(browsing && installed) };
+if (!installed) console.error("eligo: TESTS OF THE PAGE ON A REAL SERVER ARE SKIPPED: eligo is not installed in .venv");
+const EVIL = "<script>alert(1)</script>";
+let browser;
+
+before(async () => {
+  if (!options.skip) browser = await Browser.start();
+});
+
+after(async () => {
+  await browser?.stop();
+});
+
+/** Layers of tasks; one fails always, and with the client named eve everything does. */
+function layers(count, wide, seconds) {
+  const tasks = [];
+  for (let i = 0; i < count; i += 1) {
+    const after = i < wide ? [] : [tasks[i - wide].name, tasks[i - wide + ((i + 1) % wide ? 1 : 1 - wide)].name];
+    tasks.push({ name: `fit_${i}`, run: `case "$PWD" in *client-eve*) echo this machine is broken >&2; exit 7;; esac; sleep ${seconds}`, after: [...new Set(after)] });
+  }
+  tasks.push({ name: EVIL, run: "echo cannot open sample.bam >&2; exit 3", after: [] });
+  tasks.push({ name: "summary", run: "true", after: [EVIL] });
+  return tasks;
+}
+
+const number = (text) => Number(text.replaceAll(",", "").match(/\d+/)[0]);
+const shown = async (page) => number(await page.locator(".legend strong").first().innerText());
+
+test("a run is watched from start to end, and every question has its answer", options, async () => {
+  const place = new Place();
+  try {
+    const { url } = await place.serve([]);
+    const sent = place.begin(["submit", url, place.write(layers(60, 12, 0.15), "survey"), "--no-files", "--retries", "3"]);
+    await new Promise((resolve) => sent.once("exit", resolve));
+    const { workflow } = (await got(`${url}/v1/workflows`)).workflows[0];
+    const page = await browser.open(`${url}/`);
+    await page.waitForSelector(".headline");
+    assert.equal(await shown(page), 0);
+    place.work(url, "eve");
+    while ((await got(`${url}/v1/workflows/${workflow}/view`)).attempts < 3) await rest(0.1);
+    for (const name of ["ann", "bob"]) place.work(url, name);
+    await page.waitForFunction(() => /\d+ running/.test(document.querySelector(".headline").textContent), null, { timeout: 30000 });
+    await page.waitForFunction(() => document.body.innerText.includes("left"), null, { timeout: 30000 });
+    await shot(page, "real-overview-under-way");
+    // what is running
+    const running = (await got(`${url}/v1/workflows/${workflow}/view`)).counts.running;
+    assert.ok(running >= 0);
+    assert.match(await page.locator(".headline").innerText(), /of 62 tasks done/);
+    // as it goes on, what is shown is what the server says
+    for (let look = 0; look < 5; look += 1) {
+      const low = (await got(`${url}/v1/workflows/${workflow}/view`)).counts.done;
+      await rest(1.6);
+      const told = await shown(page);
+      const high = (await got(`${url}/v1/workflows/${workflow}/view`)).counts.done;
+      assert.ok(low <= told && told <= high, `${low} <= ${told} <= ${high}`);
+    }
+    while ((await got(`${url}/v1/workflows/${workflow}/view`)).state === "running") await rest(0.2);
+    await rest(1.6);
+    assert.equal(await shown(page), (await got(`${url}/v1/workflows/${workflow}/view`)).counts.done);
+    const text = await page.locator("main").innerText();
+    assert.match(text, /Would another order have helped\?[\s\S]*first come, first served/i);
+    assert.match(text, /eve/); // which worker is bad
+    await shot(page, "real-overview-ended");
+    // what failed and why
+    await page.goto(`${url}/#/${workflow}/failures`);
+    await page.waitForSelector(".cause");
+    const causes = await page.locator("main").innerText();
+    assert.match(causes, /exit code 3/);
+    assert.match(causes, /cannot open sample\.bam/);
+    assert.ok(causes.includes(EVIL));
+    await shot(page, "real-failures");
+    for (const [section, sign] of [["workers", ".workers tbody tr"], ["tasks", ".rows tbody tr"], ["timeline", ".timeline canvas"], ["dag", ".dag canvas"]]) {
+      await page.goto(`${url}/#/${workflow}/${section}`);
+      await page.waitForSelector(sign);
+      await rest(0.5);
+      await shot(page, `real-${section}`);
+      assert.deepEqual(await axe(page), []);
+      assert.equal(await overflows(page), false);
+    }
+    assert.match((await got(`${url}/v1/workflows/${workflow}/view`)).clients[0].remark, /fails|no work/);
+    assert.deepEqual(page.problems, []);
+    assert.deepEqual(page.elsewhere, []);
+    const phone = await browser.open(`${url}/#/${workflow}/overview`, { width: 360, dark: true });
+    await phone.waitForSelector(".headline");
+    await rest(0.5);
+    assert.equal(await overflows(phone), false);
+    await shot(phone, "real-phone-dark");
+  } finally {
+    await place.end();
+  }
+});
+
+test("a server that is killed and comes back is shown rightly", options, async () => {
+  const place = new Place();
+  try {
+    const { server, url } = await place.serve([place.write(layers(200, 20, 0.1), "killed")]);
+    const port = new URL(url).port;
+    const { workflow } = (await got(`${url}/v1/workflows`)).workflows[0];
+    const page = await browser.open(`${url}/#/${workflow}/overview`);
+    for (const name of ["ann", "bob"]) place.work(url, name);
+    await page.waitForFunction(() => Number(document.querySelector(".legend strong")?.textContent ?? 0) > 5, null, { timeout: 60000 });
+    await place.kill(server);
+    await page.waitForSelector(".lost", { timeout: 10000 });
+    await shot(page, "real-lost");
+    await rest(1);
+    await place.serve([], port);
+    await page.waitForSelector(".lost", { state: "detached", timeout: 20000 });
+    await page.waitForFunction((name) => document.querySelector(".headline").textContent.includes(name), "200 of 202", { timeout: 120000 });
+    const truth = (await got(`${url}/v1/workflows/${workflow}/view`)).counts;
+    assert.equal(truth.done, 200);
+  } finally {
+    await place.end();
+  }
+});
+
+test("a hundred thousand tasks", options, async () => {
+  const place = new Place();
+  try {
+    const tasks = [];
+    for (let i = 0; i < 100_000; i += 1) tasks.push({ name: `k${Math.floor(i / 2000) % 5}_${i}`, run: "true", after: i < 2000 ? [] : [`k${(Math.floor(i / 2000) + 4) % 5}_${i - 2000}`] });
+    const { url } = await place.serve([place.write(tasks, "large")]);
+    const { workflow } = (await got(`${url}/v1/workflows`)).workflows[0];
+    const page = await browser.open("about:blank");
+    const began = Date.now();
+    await page.goto(`${url}/#/${workflow}/overview`, { waitUntil: "commit" });
+    await page.waitForSelector(".headline");
+    const took = Date.now() - began;
+    console.log(`eligo: the first view of 100,000 tasks after ${took} ms`);
+    assert.ok(took < 5000, `${took} ms`); // within a second on a machine that does nothing else
+    await rest(1.5);
+    await shot(page, "real-large-overview");
+    await page.goto(`${url}/#/${workflow}/dag`);
+    await page.waitForSelector(".dag canvas");
+    await rest(1);
+    await shot(page, "real-large-dag");
+    await page.goto(`${url}/#/${workflow}/tasks?search=k3_7777`);
+    await page.waitForFunction(() => document.querySelectorAll(".rows tbody tr").length === 11, null, { timeout: 10000 });
+    assert.deepEqual(page.problems.filter((text) => !text.includes("about:blank")), []);
+  } finally {
+    await place.end();
+  }
+});
