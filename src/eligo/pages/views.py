@@ -56,6 +56,7 @@ def curve_of(watched: Watched) -> dict[str, Any]:
     lines = {"seen": seen, "plan": plan, "bound": bound, "fifo": watched.fifo}
     until = max(1, len(seen) - 1)
     averages = {name: None if line is None else float(line[:until].mean()) for name, line in lines.items()}
+    averages["order"] = float(np.array(watched.ready.eligible)[:until].mean())
     return {
         "steps": columns.starts.tolist(),
         "lines": {name: None if line is None else columns.line(line) for name, line in lines.items()},
@@ -101,16 +102,20 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 def order_words(curve: dict[str, Any], done: int, alive: int, futile: int) -> list[str]:
     """Whether another order would have helped."""
     averages = curve["averages"]
-    seen, fifo, bound = (averages[name] for name in ("seen", "fifo", "bound"))
+    made, seen, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
     if not done:
         return ["Nothing is done yet: nothing can be said of the order."]
-    more = 100 * (seen / fifo - 1) if fifo else 0.0
+    more = 100 * (made / fifo - 1) if fifo else 0.0
     than = "as many as" if abs(more) < 0.5 else f"{abs(more):.0f} % {'more' if more > 0 else 'fewer'} than"
-    told = [f"{seen:,.1f} tasks could run on average so far: {than} first come, first served ({fifo:,.1f})."]
+    told = [f"It made {made:,.1f} tasks ready on average so far: {than} first come, first served ({fifo:,.1f})."]
     if bound is not None:
-        room = 100 * (bound / seen - 1) if seen else 0.0
+        room = 100 * (bound / made - 1) if made else 0.0
         most = f"No order could have had more than {bound:,.1f} ({room:.1f} % more)."
         told.append("No other order could have had more." if room < 0.05 else most)
+    if made - seen >= 0.05:
+        told.append(
+            f"Of these, {made - seen:,.1f} had failed and waited to be tried again, or for somebody to mend them."
+        )
     hungry = sum(end - begin for begin, end in curve["starved"])
     if hungry:
         share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"

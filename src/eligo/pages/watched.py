@@ -47,8 +47,9 @@ class ReadyCurve:
         self._failed: set[int] = set()
         self._missing: list[int] = dag.indegree.tolist()
         self._ready = int((dag.indegree == 0).sum())
-        #: the tasks that are done, in order; one entry more: how many could run, before the first and after each
-        self.order, self.counts = array("i"), array("q", [self._ready])
+        #: the tasks that are done, in order; one entry more: how many could run, before the first and after each, without and
+        #: with those that had failed and were not to be tried just then
+        self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
 
     def follow(self) -> bool:
         """Take in what has happened since; whether anything has."""
@@ -62,6 +63,7 @@ class ReadyCurve:
                 for w in game.dag.children_of(v).tolist():
                     missing[w] -= 1
                     self._ready += not missing[w]
+                self.eligible.append(self._ready)
                 self.counts.append(self._ready - len(self._failed))
             elif kind == FAIL:
                 self._failed.add(v)
