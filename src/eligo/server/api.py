@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -59,7 +58,7 @@ from eligo.server.words import (
     WorkflowsWords,
     WorkflowWords,
 )
-from eligo.stores.serving import LeaseEnd, ServiceStore
+from eligo.stores.serving import LeaseEnd, ServiceStore, Sums, WorkflowRow
 from eligo.version import __version__
 
 #: what would be made a second time
@@ -229,7 +228,11 @@ class Api:
         row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
         if row is None:
             raise RefusedError(404, "there is no such workflow")
-        return ended_words(row, await asyncio.to_thread(_tallied, self.store, workflow))
+        if row.tally is None:  # it goes on, or ended before tallies were kept
+            row = row._replace(tally=(await asyncio.to_thread(_tallied, self.store, row)).text())
+            if workflow in self._service.books.ended:
+                self._service.books.ended[workflow] = row
+        return ended_words(row, Sums.read(row.tally or ""))
 
     async def tasks(self, call: ApiCall) -> StatesWords:
         """The tasks of a workflow that is served, and where they stand."""
@@ -403,15 +406,10 @@ def _number(call: ApiCall, name: str, usual: int, most: int = 2**53) -> int:
     return min(int(text), most)
 
 
-def _tallied(store: ServiceStore, workflow: str) -> Counter[str]:
-    """What came of a workflow that has ended."""
-    counts: Counter[str] = Counter()
-    for row in store.outcomes(workflow):
-        counts[row.answer] += 1
-        counts["saved"] += row.saved
-        counts["again"] += row.attempt > 1
-    counts["tasks"] = len(unpacked_flow(store.document(workflow)))
-    return counts
+def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
+    """What came of a workflow so far, by its outcomes."""
+    done = sum(1 for _ in store.accepted(row.id))
+    return Sums(len(unpacked_flow(store.document(row.id))), done, row.lost, *store.spent(row.id))
 
 
 def _attempt(row: LeaseEnd, task: str) -> AttemptWords:

@@ -115,6 +115,7 @@ class Books:
         begun = served.execution.codes[lease.task] != HELD  # what waited for others was not tried
         self.end(served, lease, "expired" if begun else "dropped", "its client was not heard of")
         served.lost += 1
+        self.changes.losses.append((served.id, served.lost))
         if client is not None:
             client.vanished(self.terms)
             self.note(client.id)
@@ -189,6 +190,9 @@ class Books:
         self.touch(served)
         self._over.add(served.id)
         self.enter(served, state)
+        if state in FINAL:
+            served.row = served.row._replace(lost=served.lost, ended=self.wall, tally=served.tally.text())
+            self.changes.endings.append((served.id, self.wall, served.tally.text()))
 
     def set_aside(self, served: Served, lease: Lease, why: str) -> None:
         """A task waits, or is set aside for good; its descendants are futile then."""

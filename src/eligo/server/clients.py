@@ -38,8 +38,7 @@ class Client:
     done: int = 0
     failures: int = 0
     lost: int = 0
-    #: what its results were expected to take, and took
-    work: float = 0.0
+    #: what its results took
     seconds: float = 0.0
     #: how many tasks it has
     holds: int = 0
@@ -98,7 +97,7 @@ class Client:
         """As it is kept; *ahead* is how far the clock on the wall is ahead of the server's own."""
         return ClientRow(
             self.id, self.name, self.cores, self.made, self.seen + ahead, self.approved, self.quota, self.streak,
-            self.pauses, self.paused + ahead, self.valid, self.done, self.failures, self.lost, self.work, self.seconds,
+            self.pauses, self.paused + ahead, self.valid, self.done, self.failures, self.lost, self.seconds,
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from eligo.rows import Ints
 from eligo.running.retrying import Retries
 from eligo.server.preparing import Wishes
 from eligo.server.travelling import Travels
-from eligo.stores.serving import Lease, WorkflowRow
+from eligo.stores.serving import Lease, Sums, WorkflowRow
 from eligo.workflow import Workflow
 
 RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
@@ -54,7 +54,7 @@ class Served:
         self.later: list[tuple[float, int]] = []  # when tasks that failed are tried again
         self.kept = self._looked = len(execution.journal)  # moves that are kept, and that were looked at for orphans
         self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
-        self.lost = self.repeated = self.saved = 0
+        self.lost, self.repeated, self.saved = row.lost, 0, 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
 
     def _inner(self, order: Ints | None) -> Allocator:
@@ -197,16 +197,17 @@ class Served:
             if self.execution.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
 
-    def retry(self, tasks: Iterable[int]) -> int:
-        """Try tasks again that were set aside for good; how many."""
-        chosen = {v for v in tasks if self.execution.codes[v] == FAILED}
-        self.later = sorted(entry for entry in self.later if entry[1] not in chosen)
-        for v in sorted(chosen):
+    def retry(self, tasks: Iterable[int]) -> list[int]:
+        """Try tasks again that were set aside for good; which."""
+        chosen = sorted({v for v in tasks if self.execution.codes[v] == FAILED})
+        again = set(chosen)
+        self.later = sorted(entry for entry in self.later if entry[1] not in again)
+        for v in chosen:
             self.failures[v] = self.losses[v] = 0
             self.causes.pop(v, None)
             self.votes.pop(v, None)
             self.execution.release(self.flow.dag.tasks[v])
-        return len(chosen)
+        return chosen
 
     @property
     def verdict(self) -> str | None:
@@ -215,6 +216,11 @@ class Served:
             return DONE
         stuck = self.execution.stuck and not self.later and not self.holding
         return BROKEN if stuck and self.state in {RUNNING, BROKEN} else None
+
+    @property
+    def tally(self) -> Sums:
+        """What has come of it."""
+        return Sums(len(self.flow), len(self.execution.executed), self.lost, self.repeated, self.saved)
 
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""

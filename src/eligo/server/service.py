@@ -130,7 +130,7 @@ class Service:
                 raise InputError(f"no task of this workflow reads {name!r}, or one makes it")
             if not self.has_file(sha256):
                 raise InputError(f"{name!r} was not uploaded")
-            row = FileRow(workflow, name, sha256, size)
+            row = FileRow(workflow, name, sha256, size, given=1)
             if served.files.there.setdefault(name, row).sha256 != sha256:
                 raise InputError(f"{name!r} was given already, with something else in it")
             self.books.changes.files.append(row)
@@ -164,9 +164,10 @@ class Service:
         self.books.now = now
         served = self._open(workflow)
         numbers = list(served.execution.numbers(FAILED)) if tasks is None else map(served.flow.dag.number, tasks)
-        count = served.retry(numbers)
+        chosen = served.retry(numbers)
+        self.books.changes.retried += [(workflow, task, served.number) for task in chosen]
         self.books.after(served)
-        return count
+        return len(chosen)
 
     def replan(self, workflow: str, order: Ints) -> None:
         """Go by another plan of a workflow from now on."""
