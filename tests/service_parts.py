@@ -12,6 +12,7 @@ from eligo.execution import ALLOCATED, HELD
 from eligo.server.asking import Brought, Granted, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.preparing import Wishes, prepared
+from eligo.server.remembering import Archive
 from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.terms import ServerTerms
@@ -229,8 +230,7 @@ class Scene:
         found = Service(
             self.terms,
             ahead=self.ahead,
-            recall=self.store.outcome,
-            recall_digests=self.store.accepted,
+            archive=Archive.of(self.store),
             has_file=lambda sha256: self.uploaded is None or sha256 in self.uploaded,
         )
         found.books.random.seed(0)

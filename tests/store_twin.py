@@ -182,7 +182,8 @@ def workflow_rows(ids: Sequence[str]) -> st.SearchStrategy[list[WorkflowRow]]:
     state = st.sampled_from(["running", "paused", "done", "cancelled"])
     plan = st.one_of(st.none(), BYTES)
     return st.tuples(*(
-        st.builds(WorkflowRow, st.just(id), st.just(f"key {id}"), TEXTS, TEXTS, REAL, TEXTS, TEXTS, state, REAL, BYTES, plan)
+        st.builds(WorkflowRow, st.just(id), st.just(f"key {id}"), TEXTS, TEXTS, REAL, TEXTS, TEXTS, state, REAL, BYTES, plan,
+                  SMALL, MAYBE_REAL, MAYBE)
         for id in ids
     )).map(list)  # fmt: skip
 

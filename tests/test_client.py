@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from client_server import StandIn, digest, task
-from eligo.client import Sums, WorkOptions, work
+from eligo.client import Tally, WorkOptions, work
 from eligo.client.grouping import groups
 from eligo.client.sandboxing import UNABLE, limited
 from eligo.errors import EligoError, InputError
@@ -39,7 +39,7 @@ def options(server: StandIn, folder: Path, **more: Any) -> WorkOptions:
     )
 
 
-def worked(server: StandIn, folder: Path, **more: Any) -> Sums:
+def worked(server: StandIn, folder: Path, **more: Any) -> Tally:
     """What a client does of all that there is now."""
     return work(options(server, folder, **more), lambda text: None)
 

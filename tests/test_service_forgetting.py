@@ -1,16 +1,24 @@
 """What a server does not keep in mind for ever, and what it must: memory, tallies, retries, clients and tokens."""
 
+import asyncio
 import gc
 import sqlite3
 import weakref
+from array import array
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from eligo.execution import EXECUTED, Execution
 from eligo.running.retrying import Retries
-from eligo.stores.serving import Sums
+from eligo.server.api import Api
+from eligo.server.asking import Brought
+from eligo.server.books import MOST_RECENT
+from eligo.server.remembering import ForgottenError, Past, Wanted
+from eligo.stores.serving import Lease, Sums
 from eligo.stores.serving_sql import steps_after
 from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
 from service_parts import Scene, check, flow_of, many
@@ -89,6 +97,116 @@ def test_what_was_saved_is_known_after_a_restart(scene: Scene) -> None:
     assert scene.served(workflow).saved == 7
     scene.bring(scene.lease(ann), saved=5)
     assert Sums.read(scene.service.books.ended[workflow].tally or "").saved == 12
+
+
+# What comes after the end
+
+
+def late_and_accepted(scene: Scene, **wishes: Any) -> tuple[str, Lease]:
+    """A workflow that is done, and a lease of it that was lost and may still be delivered."""
+    files: dict[str, tuple[list[str], list[str]]] = {"a": ([], ["f"])} if wishes else {}
+    workflow, ann, bob = scene.submit(flow_of({"a": []}, files), **wishes), scene.enrol(), scene.enrol("bob")
+    late = scene.lease(ann)
+    scene.later(100.0)
+    outputs = (("f", "1" * 64, 1),) if wishes else ()
+    assert scene.bring(scene.lease(bob), tail="right", outputs=outputs) == "accepted"
+    assert scene.state(workflow) == "done"
+    return workflow, late
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(("tail", "answer"), [("right", "duplicate"), ("wrong", "conflict")])
+def test_a_result_that_differs_is_a_conflict_after_the_end_too(
+    scene: Scene, restarted: bool, tail: str, answer: str
+) -> None:
+    _, late = late_and_accepted(scene)
+    if restarted:
+        scene.restart()
+    for _ in range(3):
+        assert scene.bring(late, tail=tail) == answer
+    results = scene.service.results
+    assert (results.duplicates, results.conflicts) == ((1, 0) if answer == "duplicate" else (0, 1))
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(("hash", "answer"), [("1", "duplicate"), ("2", "conflict")])
+def test_files_of_what_has_ended_are_compared_by_name(scene: Scene, restarted: bool, hash: str, answer: str) -> None:
+    _, late = late_and_accepted(scene, files=True)
+    if restarted:
+        scene.restart()
+    assert scene.bring(late, tail="other words", outputs=(("f", hash * 64, 1),)) == answer
+
+
+def test_what_comes_of_a_cancelled_workflow_is_of_no_use_and_no_conflict(scene: Scene) -> None:
+    workflow, ann = scene.submit(many(1)), scene.enrol()
+    lease = scene.lease(ann)
+    scene.service.cancel(scene.now, workflow)
+    scene.keep()
+    assert scene.bring(lease, tail="whatever") == "duplicate"
+    assert scene.service.results.conflicts == 0
+
+
+def test_the_rules_read_nothing_themselves(scene: Scene) -> None:
+    """What only the store knows is read between two looks at the rules, which say so before they change anything."""
+    workflow, ann, bob = scene.submit(many(2)), scene.enrol(), scene.enrol("bob")
+    late = scene.lease(ann)
+    scene.later(100.0)
+    assert scene.bring(next(one for one in scene.leases(bob, grants=2) if one.task == late.task)) == "accepted"
+    scene.restart()
+    results, client = scene.service.results, scene.client(ann)
+    told = [Brought(late.id, "done", tail="x")]
+    with pytest.raises(ForgottenError):
+        results.deliver(scene.now, client, told)
+    assert results.wanted(client, told) == Wanted({late[:2]}, {workflow})
+    past = scene.service.archive.read(results.wanted(client, told), Past(), scene.service.books.ends)
+    assert results.deliver(scene.now, client, told, past) == ["conflict"]
+    assert isinstance(scene.served(workflow).digests, array)
+
+
+def test_what_happens_while_the_store_is_read_counts(scene: Scene) -> None:
+    scene.submit(many(2))
+    ann, bob = scene.enrol(), scene.enrol("bob")
+    late = scene.lease(ann)
+    scene.later(100.0)
+    scene.restart()
+    results, told = scene.service.results, [Brought(late.id, "done", tail="x")]
+    past = scene.service.archive.read(results.wanted(scene.client(ann), told), Past(), scene.service.books.ends)
+    soon = next(one for one in scene.leases(bob, grants=2) if one.task == late.task)
+    assert scene.bring(soon, tail="y") == "accepted"
+    assert results.deliver(scene.now, scene.client(ann), told, past) == ["conflict"]
+    assert scene.service.deliver(scene.now, scene.client(bob), [Brought(soon.id, "done", tail="y")]) == ["accepted"]
+    scene.service.books.ends += MOST_RECENT  # so much that what was read may be out of date
+    scene.service.books.recent.clear()
+    with pytest.raises(ForgottenError):
+        results.deliver(scene.now, scene.client(ann), told, past)
+
+
+def test_what_is_not_kept_yet_is_remembered_however_much_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eligo.server.books.MOST_RECENT", 3)
+    scene = Scene(keeping=False)
+    scene.submit(many(8))
+    ann = scene.enrol()
+    scene.client(ann).quota = 8.0
+    scene.keep()
+    leases = scene.leases(ann, grants=8)
+    scene.keep()
+    for lease in leases:
+        assert scene.bring(lease) == "accepted"
+    assert [scene.bring(lease) for lease in leases] == ["accepted"] * 8
+    scene.keep()
+    scene.keep()
+    assert len(scene.service.books.recent) == 3
+
+
+def test_a_workflow_that_has_ended_is_told_of_without_reading_its_outcomes(scene: Scene) -> None:
+    workflow, ann = scene.submit(many(2)), scene.enrol()
+    for lease in scene.leases(ann, grants=2):
+        scene.bring(lease)
+    scene.restart()
+    nothing: Any = object()
+    desk: Any = SimpleNamespace(service=scene.service)
+    words = asyncio.run(Api(desk, nothing, nothing).told(workflow))
+    assert (words.state, words.tasks, words.counts) == ("done", 2, {"done": 2})
 
 
 # Retries

@@ -16,6 +16,7 @@ from eligo.names import Name
 from eligo.rows import Ints
 from eligo.running.retrying import Retries
 from eligo.server.preparing import Wishes
+from eligo.server.remembering import Digests, blank
 from eligo.server.travelling import Travels
 from eligo.stores.serving import Lease, Sums, WorkflowRow
 from eligo.workflow import Workflow
@@ -53,7 +54,8 @@ class Served:
         self.votes: dict[int, dict[str, str]] = {}
         self.later: list[tuple[float, int]] = []  # when tasks that failed are tried again
         self.kept = self._looked = len(execution.journal)  # moves that are kept, and that were looked at for orphans
-        self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
+        #: of the results that were accepted; None: they must be read before a result can be compared
+        self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(flow))
         self.lost, self.repeated, self.saved = row.lost, 0, 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
 

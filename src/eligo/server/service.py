@@ -17,17 +17,19 @@ from eligo.server.clients import Client, remembered
 from eligo.server.delivering import Deliveries
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
+from eligo.server.remembering import Archive, ForgottenError, Past
 from eligo.server.requesting import Requests
 from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
-from eligo.stores.serving import Changes, ClientRow, FileRow, LeaseEnd, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, WorkflowRow
+
+NOTHING = Archive()
 
 
 class Service:
     """What a server does, one method a move.
 
-    *recall* says what came of a lease that is no more, *recall_digests* which results of a workflow were accepted, from
-    what is kept; *has_file* whether a file with this hash is there.
+    *archive* has what is kept and no longer in memory; *has_file* says whether a file with this hash is there.
     """
 
     def __init__(
@@ -35,14 +37,13 @@ class Service:
         terms: ServerTerms | None = None,
         *,
         ahead: float = 0.0,
-        recall: Callable[[str, int], LeaseEnd | None] = lambda workflow, number: None,
-        recall_digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: (),
+        archive: Archive = NOTHING,
         has_file: Callable[[str], bool] = lambda sha256: True,
     ) -> None:
         self.books = Books(terms or ServerTerms(), ahead)
         self.requests = Requests(self.books)
-        self.results = Deliveries(self.books, recall, recall_digests, has_file)
-        self.has_file = has_file
+        self.results = Deliveries(self.books, has_file)
+        self.archive, self.has_file = archive, has_file
         self._submitted: dict[str, str] = {}  # workflows by the keys of their requests
 
     @property
@@ -221,7 +222,13 @@ class Service:
 
     def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
-        return self.results.deliver(now, client, deliveries)
+        past = Past()
+        while True:
+            try:
+                return self.results.deliver(now, client, deliveries, past)
+            except ForgottenError:
+                wanted = self.results.wanted(client, deliveries)
+                past = self.archive.read(wanted, past, self.books.ends)
 
     def renew(self, now: float, client: Client, ids: Iterable[str]) -> list[str]:
         """A client lives and has these; those that it has no more."""

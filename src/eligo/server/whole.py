@@ -34,6 +34,7 @@ from eligo.server.metrics import Census, Metrics
 from eligo.server.neighbours import Neighbours
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
+from eligo.server.remembering import Archive
 from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
@@ -114,9 +115,7 @@ class Server:
         self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
         began = time.monotonic()
         ahead = time.time() - began
-        self.service = Service(
-            setup.terms, ahead=ahead, recall=store.outcome, recall_digests=store.accepted, has_file=self._has_file
-        )
+        self.service = Service(setup.terms, ahead=ahead, archive=Archive.of(store), has_file=self._has_file)
         self.service.restore(began, store, taken(store) if store.shared else None)
         self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
         self._folders: dict[str, Path] = {}  # of workflows that lie on this machine

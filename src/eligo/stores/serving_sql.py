@@ -103,6 +103,9 @@ TALLIES = f"""SELECT outcome.task, count(*), sum(CASE WHEN answer = 'failed' AND
     {_SINCE} AND answer <> 'accepted' GROUP BY outcome.task"""
 VOTES = f"""SELECT outcome.task, client, digest {_SINCE} AND answer = 'voted' AND {_COUNTS}
     ORDER BY outcome.number"""
+ACCEPTED = """SELECT number, task, digest FROM outcome WHERE workflow = ? AND number > ? AND answer = 'accepted'
+    ORDER BY number LIMIT ?"""
+MOST_ROWS = 10_000  # that are in memory at a time
 SPENT = "SELECT sum(CASE WHEN attempt > 1 THEN 1 ELSE 0 END), sum(saved * 1.0) FROM outcome WHERE workflow = ?"
 NEEDED = f"""SELECT DISTINCT sha256 FROM file JOIN workflow ON id = workflow
     WHERE (NOT {_FINAL} OR (given = 0 AND ended > ?)) AND sha256 IN ({{}})"""  # noqa: S608
@@ -185,8 +188,10 @@ class SqlStore:
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         """See `ServiceStore`."""
-        statement = "SELECT task, digest FROM outcome WHERE workflow = ? AND answer = 'accepted'"
-        return ((task, digest) for task, digest in self._rows(statement, (workflow,)))
+        last = -1
+        while rows := list(self._rows(ACCEPTED, (workflow, last, MOST_ROWS))):
+            last = rows[-1][0]
+            yield from ((task, digest) for _, task, digest in rows)
 
     def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
         """See `ServiceStore`."""
