@@ -81,8 +81,8 @@ class MemoryStore:
             self.known[client] = self.known[client]._replace(approved=may)
         for (client,) in one.clients_gone:
             self.known.pop(client, None)
-        for (workflow,) in one.files_gone:
-            self.there = {place: row for place, row in self.there.items() if row.workflow != workflow}
+        for file in one.files_gone:
+            self.there.pop(file, None)
 
     def prepare(self, changes: Sequence[Changes]) -> None:
         self.commit(changes)
@@ -170,7 +170,7 @@ class MemoryStore:
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
         raise NotImplementedError
 
-    def outdated(self, before: float, most: int) -> list[str]:
+    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
         raise NotImplementedError
 
     def signatures(self, workflow: str) -> dict[str, str]:

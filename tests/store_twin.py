@@ -75,15 +75,25 @@ class TwinStore:
                 self.known.pop(client, None)
             for (hash,) in one.tokens_gone:
                 self.given.pop(hash, None)
-            for (workflow,) in one.files_gone:
-                self.there = {place: row for place, row in self.there.items() if row.workflow != workflow}
+            for place in one.files_gone:
+                self.there.pop(place, None)
 
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
         """See `ServiceStore`."""
         final = {id for id, row in self.rows.items() if row.state in {"done", "cancelled"}}
-        recent = {id for id in final if (self.rows[id].ended or -1e400) > since}
+        recent = {id for id in final if (ended := self.rows[id].ended) is not None and ended > since}
         found = [row for row in self.there.values() if row.workflow not in final or row.workflow in recent]
         return {row.sha256 for row in found if not (row.given and row.workflow in final)} & set(hashes)
+
+    def outdated(self, before: float) -> set[tuple[str, str]]:
+        """See `ServiceStore`."""
+        rows = [self.rows[workflow] for workflow, _ in self.there]
+        old = {
+            row.id
+            for row in rows
+            if row.state in {"done", "cancelled"} and row.ended is not None and row.ended < before
+        }
+        return {place for place in self.there if place[0] in old}
 
     def _counting(self, rows: list[LeaseEnd]) -> list[LeaseEnd]:
         return [row for row in rows if row.number > self.pardons.get((row.workflow, row.task), 0)]
@@ -163,6 +173,7 @@ def check_same(store: ServiceStore, twin: TwinStore) -> None:
         ]
     hashes = {row.sha256 for row in twin.there.values()}
     assert store.needed(hashes, 0.0) == twin.needed(hashes, 0.0)
+    assert set(store.outdated(0.0, 1000)) == twin.outdated(0.0)
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
@@ -223,7 +234,7 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
             approvals=some(st.tuples(TEXTS, st.booleans())),
             tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS)),
             facts=some(st.tuples(TEXTS, TEXTS)), clients_gone=some(st.tuples(TEXTS)), tokens_gone=some(st.tuples(TEXTS)),
-            files_gone=some(st.tuples(which)),
+            files_gone=some(st.tuples(which, TEXTS)),
         )  # fmt: skip
 
     begun = [[Changes(workflows=draw(workflow_rows(ids)))]]

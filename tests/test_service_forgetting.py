@@ -17,7 +17,7 @@ from eligo.running.retrying import Retries
 from eligo.server.api import Api
 from eligo.server.asking import Brought
 from eligo.server.books import MOST_RECENT
-from eligo.server.remembering import ForgottenError, Past, Wanted
+from eligo.server.remembering import ForgottenError, Lacking, Past
 from eligo.stores.serving import Lease, Sums
 from eligo.stores.serving_sql import steps_after
 from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
@@ -157,7 +157,7 @@ def test_the_rules_read_nothing_themselves(scene: Scene) -> None:
     told = [Brought(late.id, "done", tail="x")]
     with pytest.raises(ForgottenError):
         results.deliver(scene.now, client, told)
-    assert results.wanted(client, told) == Wanted({late[:2]}, {workflow})
+    assert results.wanted(client, told) == Lacking({late[:2]}, {workflow})
     past = scene.service.archive.read(results.wanted(client, told), Past(), scene.service.books.ends)
     assert results.deliver(scene.now, client, told, past) == ["conflict"]
     assert isinstance(scene.served(workflow).digests, array)

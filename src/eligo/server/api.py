@@ -11,7 +11,7 @@ from eligo.errors import InputError
 from eligo.execution import STATES
 from eligo.formats.reading import parse
 from eligo.server.asking import Request
-from eligo.server.clients import Client
+from eligo.server.clients import Client, remembered
 from eligo.server.entering import Entrance
 from eligo.server.http import Address, ApiCall
 from eligo.server.packing import unpacked_flow
@@ -124,6 +124,11 @@ class Api:
         mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
         if not mine:
             demand(call.caller.scopes, "read")
+        if call.parts["client"] not in self._service.clients:  # who did something long ago still has a name
+            row = await asyncio.to_thread(self.store.client, call.parts["client"])
+            if row is not None:
+                books = self._service.books
+                return client_words(remembered(row, books.ahead, books.now), self._service)
         return client_words(self._client(call), self._service)
 
     async def approve(self, call: ApiCall) -> DoneWords:
@@ -176,14 +181,22 @@ class Api:
         self.desk.keeper.check()
         wishes = _wishes(call)
         format = call.query.get("format") or None
-        ready = await asyncio.to_thread(_ready, call.body, format, wishes)
         key = f"{call.caller.name}:{call.key}"
+        ready = await asyncio.to_thread(self._ready, call.body, format, wishes, key)
         workflow = self._service.submit(time.monotonic(), ready, key)
         await self.desk.settle()
         served = self._service.served.get(workflow)
         needs = [] if served is None or served.files is None else served.files.needs
         state = self._service.books.ended[workflow].state if served is None else served.state
         return SubmittedWords(workflow, len(ready.flow), needs, state)
+
+    def _ready(self, body: bytes, format: str | None, wishes: Wishes, key: str) -> Served:
+        """A workflow read, planned and made ready: all that takes long."""
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"a workflow is text in UTF-8, and this is not: {error}") from None
+        return self._service.built(time.monotonic(), prepared(parse(text, format), wishes), key)
 
     async def inputs(self, call: ApiCall) -> MissingWords:
         """Files of a workflow that were uploaded, and the owner's signatures."""
@@ -369,14 +382,6 @@ class Api:
 def _request(told: AskWords) -> Request:
     memory = float("inf") if told.memory is None else told.memory
     return Request(told.count, told.size, told.seconds, told.wait, told.cores, memory)
-
-
-def _ready(body: bytes, format: str | None, wishes: Wishes) -> Any:
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"a workflow is text in UTF-8, and this is not: {error}") from None
-    return prepared(parse(text, format), wishes)
 
 
 def _wishes(call: ApiCall) -> Wishes:

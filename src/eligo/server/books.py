@@ -59,7 +59,9 @@ class Books:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
                 served.kept += len(moves)
         if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
-            self.changes.clients += [self.clients[client].row(self.ahead) for client in self._dirty]
+            for client in self._dirty:
+                self.changes.clients.append(self.clients[client].row(self.ahead))
+                self.clients[client].kept = self.clients[client].seen
             self._dirty, self._urgent, self._told = set(), False, self.now
         self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
@@ -100,6 +102,13 @@ class Books:
         if client in self.clients:
             self._dirty.add(client)
             self._urgent |= urgent
+
+    def forget_client(self, client: str) -> None:
+        """A client is remembered no longer."""
+        if client in self._dirty:
+            self.changes.clients.append(self.clients[client].row(self.ahead))
+            self._dirty.discard(client)
+        del self.clients[client]
 
     def forget(self, workflow: str) -> None:
         """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""

@@ -35,6 +35,8 @@ class Client:
     #: left without work until then, and last heard of, by the server's own clock
     paused: float = 0.0
     seen: float = 0.0
+    #: when it was last heard of, as it is kept
+    kept: float = float("-inf")
     done: int = 0
     failures: int = 0
     lost: int = 0
@@ -112,6 +114,7 @@ def remembered(row: ClientRow, ahead: float, now: float) -> Client:
     left = min(row.paused - row.seen, row.paused - ahead - now)
     known |= {
         "seen": min(row.seen - ahead, now),
+        "kept": row.seen - ahead,
         "paused": now + max(0.0, left),
         "failures": row.failed,
         "approved": bool(row.approved),

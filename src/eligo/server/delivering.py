@@ -6,7 +6,7 @@ from eligo.execution import EXECUTED, HELD, WAITING
 from eligo.server.asking import Brought
 from eligo.server.books import MOST_RECENT, Books, parts_of, same
 from eligo.server.clients import Client
-from eligo.server.remembering import ForgottenError, Past, Place, Wanted, note, short
+from eligo.server.remembering import ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
@@ -82,9 +82,9 @@ class Deliveries:
             raise ForgottenError
         return recent or self._past.ends[place]
 
-    def wanted(self, client: Client, deliveries: Sequence[Brought]) -> Wanted:
+    def wanted(self, client: Client, deliveries: Sequence[Brought]) -> Lacking:
         """What must be read before these can be delivered."""
-        found, books = Wanted(), self.books
+        found, books = Lacking(), self.books
         for told in deliveries:
             workflow, number, _ = parts_of(told.lease)
             known = workflow in books.served or workflow in books.ended

@@ -23,7 +23,7 @@ class ForgottenError(Exception):
 
 
 @dataclass(slots=True)
-class Wanted:
+class Lacking:
     """What is to be read: leases, the digests of workflows, and files of workflows by name."""
 
     ends: set[Place] = field(default_factory=set)
@@ -54,7 +54,7 @@ class Archive:
         """What a store has."""
         return cls(store.outcome, store.accepted, store.file)
 
-    def read(self, wanted: Wanted, before: Past, at: int) -> Past:
+    def read(self, wanted: Lacking, before: Past, at: int) -> Past:
         """All that is wanted, beside what was read before; this may take its time in another thread."""
         ends = before.ends | {place: self.end(*place) for place in wanted.ends}
         files = before.files | {place: self.file(*place) for place in wanted.files}

@@ -67,6 +67,10 @@ class Served:
         self.order = order
         self.allocator.allocator = self._inner(order)
 
+    def make_ready(self) -> None:
+        """Work out what would otherwise be worked out when the first client asks, while all wait."""
+        _ = self.flow.dag.index, self.commands, self.demanding
+
     # What it is
 
     @property

@@ -6,7 +6,7 @@ when the service begins, so that nobody loses a task because somebody set a cloc
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.errors import InputError
 from eligo.execution import FAILED, Execution
@@ -102,15 +102,22 @@ class Service:
 
     # Workflows
 
-    def submit(self, now: float, ready: Prepared, key: str) -> str:
+    def built(self, now: float, ready: Prepared, key: str) -> Served:
+        """A workflow for `submit`, with all that takes long; this may take its time in another thread."""
+        row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
+        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
+        served.make_ready()
+        return served
+
+    def submit(self, now: float, ready: Prepared | Served, key: str) -> str:
         """Serve a workflow from now on; its id. The same key again is the same workflow."""
         self.books.now = now
         if key in self._submitted:
             return self._submitted[key]
         if len(self.served) >= self.books.terms.most_workflows:
             raise InputError(f"this server serves {len(self.served):,} workflows already")
-        row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
-        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
+        served = ready if isinstance(ready, Served) else self.built(now, ready, key)
+        row = served.row
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
         if served.waits:
@@ -195,6 +202,36 @@ class Service:
         self.clients[client.id] = client
         self.books.note(client.id, urgent=True)
         return client
+
+    def is_away(self, seen: float, approved: bool) -> bool:
+        """Whether a client that was seen then for the last time may be forgotten."""
+        terms = self.books.terms
+        return self.books.now - seen > (terms.forget_clients if approved else terms.forget_strangers)
+
+    def away(self, now: float, clients: Iterable[str]) -> list[str]:
+        """Those of some clients that have nothing and may be forgotten; of the others it is kept that they were here."""
+        self.books.now = now
+        known = [client for id in clients if (client := self.clients.get(id)) is not None]
+        for client in known:
+            if client.seen - client.kept > self.books.terms.forget_strangers / 4:
+                self.books.note(client.id)
+        return [client.id for client in known if not client.holds and self.is_away(client.seen, client.approved)]
+
+    def forget_clients(self, now: float, clients: Iterable[str], elsewhere: Collection[str] = ()) -> list[str]:
+        """Forget clients, unless they have come meanwhile; which. Other servers know those that are *elsewhere*.
+
+        Of who ever did something, the store still has the name: whoever reads what came of its tasks may want it.
+        """
+        gone = self.away(now, clients)
+        for id in gone:
+            client = self.clients[id]
+            self.books.forget_client(id)
+            for served in self.served.values():
+                served.allocator.gone(id)
+                served.allocator.speeds.forget(id)
+            if id not in elsewhere and not (client.done or client.failures or client.lost):
+                self.books.changes.clients_gone.append((id,))
+        return gone
 
     def approve(self, client: str, approved: bool = True) -> None:
         """A client may have work from now on, or no more."""

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from eligo.running.retrying import Retries
 
+DAY = 86_400.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTerms:
@@ -30,3 +32,8 @@ class ServerTerms:
     #: how many requests, and how many workflows, at most
     most_waiting: int = 20_000
     most_workflows: int = 10_000
+    #: after so long nobody remembers a client that may not have work or a token that is worthless, and a client that may
+    forget_strangers: float = DAY
+    forget_clients: float = 30 * DAY
+    #: how long the files are kept that a workflow made which has ended
+    keep_results: float = 7 * DAY

@@ -178,10 +178,10 @@ class Changes:
     approvals: list[tuple[str, bool]] = field(default_factory=list)
     tokens: list[TokenRow] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
-    #: clients and tokens that are forgotten, and workflows that have ended whose files are
+    #: clients and tokens that are forgotten, and files of workflows that have ended: workflow, name
     clients_gone: list[tuple[str]] = field(default_factory=list)
     tokens_gone: list[tuple[str]] = field(default_factory=list)
-    files_gone: list[tuple[str]] = field(default_factory=list)
+    files_gone: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in KINDS)
@@ -338,8 +338,8 @@ class ServiceStore(Protocol):
         """Those files, by their hashes, that a workflow needs which goes on, or has made and which ended since then."""
         ...
 
-    def outdated(self, before: float, most: int) -> list[str]:
-        """At most so many of the workflows that ended before then, and whose files are not forgotten yet."""
+    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
+        """At most so many of the files of workflows that ended before then: workflow and name."""
         ...
 
     def signatures(self, workflow: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ KEEPING = {
     "facts": Keeping("put", "fact", ("name", "value"), ("name",)),
     "clients_gone": Keeping("delete", "client", ("id",), ("id",)),
     "tokens_gone": Keeping("delete", "token", ("hash",), ("hash",)),
-    "files_gone": Keeping("delete", "file", ("workflow",), ("workflow",)),
+    "files_gone": Keeping("delete", "file", ("workflow", "name"), ("workflow", "name")),
 }
 _ENDED = "state NOT IN ('running', 'paused')"
 _FINAL = "state IN ('done', 'cancelled')"
@@ -109,8 +109,8 @@ MOST_ROWS = 10_000  # that are in memory at a time
 SPENT = "SELECT sum(CASE WHEN attempt > 1 THEN 1 ELSE 0 END), sum(saved * 1.0) FROM outcome WHERE workflow = ?"
 NEEDED = f"""SELECT DISTINCT sha256 FROM file JOIN workflow ON id = workflow
     WHERE (NOT {_FINAL} OR (given = 0 AND ended > ?)) AND sha256 IN ({{}})"""  # noqa: S608
-OUTDATED = f"""SELECT id FROM workflow WHERE {_FINAL} AND ended < ?
-    AND EXISTS (SELECT 1 FROM file WHERE workflow = id) ORDER BY ended LIMIT ?"""  # noqa: S608
+OUTDATED = f"""SELECT file.workflow, file.name FROM workflow JOIN file ON file.workflow = workflow.id
+    WHERE {_FINAL} AND ended < ? LIMIT ?"""  # noqa: S608
 
 
 class SqlStore:
@@ -227,9 +227,9 @@ class SqlStore:
             return set()
         return {sha256 for (sha256,) in self._rows(NEEDED.format(", ".join("?" * len(hashes))), (since, *hashes))}
 
-    def outdated(self, before: float, most: int) -> list[str]:
+    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
         """See `ServiceStore`."""
-        return [workflow for (workflow,) in self._rows(OUTDATED, (before, most))]
+        return [(workflow, name) for workflow, name in self._rows(OUTDATED, (before, most))]
 
     def signatures(self, workflow: str) -> dict[str, str]:
         """See `ServiceStore`."""
