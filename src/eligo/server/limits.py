@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, 
 
 from eligo.errors import InputError
 from eligo.server.refusing import RefusedError, told
+from eligo.server.spooling import Body, Room
 
 MEGABYTE = 2**20
 FILES = "/v1/files/"
@@ -74,12 +75,13 @@ class Guard:
 
     def __init__(
         self, app: ASGIApp, bounds: Bounds | None = None, *, enter: Enter | None = None, seen: Seen | None = None,
-        logger: logging.Logger | None = None,
+        logger: logging.Logger | None = None, room: Room | None = None,
     ) -> None:  # fmt: skip
         self.app, self.bounds, self.enter, self.seen = app, bounds or Bounds(), enter, seen
         self.logger = logger or logging.getLogger("eligo.server.requests")
         self.running = {"quick": 0, "polls": 0, "files": 0}
         self.held = 0
+        self._room = room or Room()
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
         self._known = set(self._hosts)
@@ -210,7 +212,7 @@ class Guard:
 
     async def _whole(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, within its time; a place is taken only afterwards, so that slow ones take none."""
-        parts: list[bytes] = []
+        body: Body | None = None
         size, most, waiting = 0, self._most(scope), _Waiting(receive, self.bounds)
         try:
             while True:
@@ -222,13 +224,18 @@ class Guard:
                     raise _too_large(most)
                 if self.held > self.bounds.held:
                     raise RefusedError(503, "too many large requests at a time", after=5)
+                if body is None and not message.get("more_body"):
+                    return part
+                body = body or Body(self._room)
+                await body.add(part)
                 if not message.get("more_body"):
-                    break
-                parts.append(part)
+                    return await body.whole()
         except BaseException:
             self.held -= size
             raise
-        return part if not parts else b"".join([*parts, part])
+        finally:
+            if body is not None:
+                body.close()
 
     # What is told of it
 
