@@ -198,7 +198,7 @@ class Deliveries:
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
     def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
-        if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
+        if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, told):
             votes = served.votes.setdefault(lease.task, {})
             votes[client.id] = told.digest
             agreeing = [one for one, digest in votes.items() if digest == told.digest]
@@ -206,6 +206,20 @@ class Deliveries:
                 return self._voted(served, lease, told)
         self._accept(client, served, lease, told)
         return "accepted"
+
+    def _believed(self, client: Client, served: Served, task: int, told: Brought) -> bool:
+        """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
+        if not client.trusted(self.books.terms):
+            return False
+        votes = served.votes.get(task)
+        if votes:
+            return all(digest == told.digest for digest in votes.values())
+        return self.books.random.random() >= self.books.terms.spot_checks or self._alone(client)
+
+    def _alone(self, client: Client) -> bool:
+        """Whether nobody else is here."""
+        recent = self.books.now - self.books.terms.lease
+        return not any(one.seen >= recent and one is not client for one in self.books.clients.values())
 
     def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
@@ -273,9 +287,7 @@ class Deliveries:
         before = served.failed_with.setdefault(task, set())
         if len(before) == 1 and client.id not in before:  # only the first of all was blamed
             self._forgive(*before)
-        recent = self.books.now - self.books.terms.lease
-        alone = not any(one.seen >= recent and one is not client for one in self.books.clients.values())
-        if before <= {client.id} and not alone:
+        if before <= {client.id} and not self._alone(client):
             client.failed(self.books.now, self.books.terms)
         else:
             client.failures += 1

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 
 from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
 from eligo.allocating.prudent import PRUDENT
-from eligo.execution import ALLOCATED, FAILED, HELD, RELEASE, Execution, unpacked
+from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.running.retrying import Retries
@@ -24,6 +25,7 @@ from eligo.workflow import Workflow
 RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
 ENDED = {DONE, BROKEN, CANCELLED}
 FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
+MOST_VOTED = 1_000  # tasks that wait for more results, the oldest, that are looked at first
 MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
 
 
@@ -134,8 +136,25 @@ class Served:
         return max(1, min(MOST_AT_ONCE, int(seconds * (speeds.of(client) or 1.0) / mean)))
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
-        """What those who ask get of it."""
-        return self.allocator.hand_out(asks)
+        """What those who ask get of it; first what others brought results of that need more: who lies is seen soon."""
+        voted = [v for v in islice(self.votes, MOST_VOTED) if self.execution.codes[v] == ELIGIBLE] if self.votes else []
+        if not voted:
+            return self.allocator.hand_out(asks)
+        grants, left = list[Grant](), list[Ask]()
+        for ask in asks:
+            v = next((v for v in voted if ask.client not in self.votes[v] and ask.admits(self.flow.dag.tasks[v])), None)
+            if v is None:
+                left.append(ask)
+            else:
+                voted.remove(v)
+                grants.append(self._given(ask, self.flow.dag.tasks[v]))
+        return grants + self.allocator.hand_out(left)
+
+    def _given(self, ask: Ask, task: Name) -> Grant:
+        """A task that was chosen here, and not by the allocator."""
+        self.execution.take(task)
+        self.allocator.has(ask.client, task)
+        return Grant(ask, (task,), "others have brought a result of it, which counts once enough agree")
 
     # Leases
 

@@ -25,6 +25,8 @@ class ServerTerms:
     longest_pause: float = 900.0
     #: after so many good results in a row a client is trusted: its results need nobody who agrees
     trusted: int = 10
+    #: this share of its results does nevertheless: who is honest until it is trusted, and then lies, is found
+    spot_checks: float = 0.05
     #: so many results beyond the quorum may disagree before a task is set aside
     most_disputes: int = 5
     #: how long a request may wait for work
