@@ -6,12 +6,11 @@ from eligo.execution import EXECUTED, HELD, WAITING
 from eligo.server.asking import Brought
 from eligo.server.books import MOST_RECENT, Books, parts_of, same
 from eligo.server.clients import Client
-from eligo.server.remembering import ForgottenError, Lacking, Past, Place, note, short
+from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
 LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
-UNKNOWN = Past()
 
 
 class Deliveries:

@@ -55,6 +55,8 @@ class Bounds:
     file: int = 64 * 1024 * MEGABYTE
     #: all bodies together that are held at a time
     held: int = 1024 * MEGABYTE
+    #: where those wait that are too large for memory; None: where the system has such files
+    folder: str | None = None
     #: how long a client may let a body wait in all; and for larger ones, how many bytes a second it must bring
     patience: float = 10.0
     rate: float = 16_384.0
@@ -75,13 +77,13 @@ class Guard:
 
     def __init__(
         self, app: ASGIApp, bounds: Bounds | None = None, *, enter: Enter | None = None, seen: Seen | None = None,
-        logger: logging.Logger | None = None, room: Room | None = None,
+        logger: logging.Logger | None = None,
     ) -> None:  # fmt: skip
         self.app, self.bounds, self.enter, self.seen = app, bounds or Bounds(), enter, seen
         self.logger = logger or logging.getLogger("eligo.server.requests")
         self.running = {"quick": 0, "polls": 0, "files": 0}
         self.held = 0
-        self._room = room or Room()
+        self._room = Room(folder=self.bounds.folder)
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
         self._known = set(self._hosts)
@@ -217,7 +219,7 @@ class Guard:
         try:
             while True:
                 message = await waiting.next()
-                part = message["body"]
+                part: bytes = message["body"]
                 size += len(part)
                 self.held += len(part)
                 if size > most:

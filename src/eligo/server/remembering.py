@@ -41,6 +41,10 @@ class Past:
     files: dict[tuple[str, str], FileRow | None] = field(default_factory=dict)
 
 
+#: where nothing was read
+UNKNOWN = Past()
+
+
 @dataclass(frozen=True, slots=True)
 class Archive:
     """Where what is no longer in memory is read; a store has all of it."""

@@ -17,7 +17,7 @@ from eligo.server.clients import Client, remembered
 from eligo.server.delivering import Deliveries
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
-from eligo.server.remembering import Archive, ForgottenError, Past
+from eligo.server.remembering import UNKNOWN, Archive, ForgottenError
 from eligo.server.requesting import Requests
 from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
@@ -259,7 +259,7 @@ class Service:
 
     def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
-        past = Past()
+        past = UNKNOWN
         while True:
             try:
                 return self.results.deliver(now, client, deliveries, past)

@@ -9,7 +9,7 @@ from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper, Waiter
 from eligo.server.refusing import RefusedError
-from eligo.server.remembering import ForgottenError, Past
+from eligo.server.remembering import UNKNOWN, ForgottenError
 from eligo.server.service import Service
 
 #: the next message of a connection
@@ -82,7 +82,7 @@ class Desk:
 
     async def _delivered(self, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """Take results; what only the store knows of them is read first, while others are answered."""
-        results, past = self.service.results, Past()
+        results, past = self.service.results, UNKNOWN
         while True:
             try:
                 return results.deliver(time.monotonic(), client, deliveries, past)

@@ -39,7 +39,6 @@ from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
-from eligo.server.spooling import Room
 from eligo.server.telling import workflow_words
 from eligo.server.terms import ServerTerms
 from eligo.server.tidying import Tidying
@@ -149,10 +148,9 @@ class Server:
         self.admin = self._first_token()
         self.app = Guard(
             app,
-            Bounds(hosts=self._hosts(), file=setup.most_file),
+            Bounds(hosts=self._hosts(), file=setup.most_file, folder=str(self.blobs.parts)),
             enter=self._look_at if learning is None else self._enter,
             seen=self.metrics.seen,
-            room=Room(folder=str(self.blobs.parts)),
         )
 
     def _not_told(self, remark: str | None) -> str | None:
