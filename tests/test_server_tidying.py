@@ -89,6 +89,25 @@ def test_who_did_something_keeps_its_name_and_who_has_something_its_place(tmp_pa
     played(tmp_path, play)
 
 
+def test_who_works_for_another_server_is_not_forgotten_by_the_store(tmp_path: Path) -> None:
+    async def play(server: Server, tidying: Tidying) -> None:
+        here, there = (server.service.enrol(time.monotonic(), name) for name in ("here", "there"))
+        for one in (here, there):
+            assert server.entrance.token_for(one, True)
+        await server.desk.settle()
+        server.store.shared = True
+        for one in (here, there):
+            one.seen -= 31 * DAY
+        with sqlite3.connect(tmp_path / "s.db") as database:
+            database.execute("UPDATE client SET seen = seen - ? WHERE id = ?", (31 * DAY, here.id))
+        await tidying.turn()
+        assert server.service.clients == {}
+        assert [row.id for row in server.store.clients()] == [there.id]
+        assert {row.client for row in server.store.tokens()} == {None, there.id}
+
+    played(tmp_path, play, tokens=True)
+
+
 def _lease(service: Service, client: str) -> str:
     (served,) = service.served.values()
     return next(lease.id for lease in served.leases.values() if lease.client == client)

@@ -35,7 +35,7 @@ PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # of files broken off whose hash need not be computed again from the beginning
 DAY = 86_400.0
-GONE = ".gone"  # what is being removed
+GONE, OLD = ".gone", ".old"  # what is being removed: a file, and part of one
 MOST_SWEPT = 500  # files that are looked at in one step
 PLAIN = {"content-type": "application/octet-stream", "x-content-type-options": "nosniff", "accept-ranges": "bytes"}
 
@@ -179,19 +179,19 @@ class Blobs:
 
     def _removed(self, path: Path, limit: float) -> int:
         """Remove a file, unless somebody has used it just now; the bytes that are free by that."""
-        with suppress(FileNotFoundError), self._lock:
-            if path.name.partition(".")[0] in self._busy or _used(path) > limit:
-                return 0
-            if path.parent == self.parts:
-                gone = path
-            else:
-                gone = path.rename(self.parts / f"{path.name}{GONE}")
+        part = path.parent == self.parts
+        with suppress(FileNotFoundError):
+            with self._lock:
+                if path.name.partition(".")[0] in self._busy or _used(path) > limit:
+                    return 0
+                gone = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
                 if _used(gone) > limit:  # by another server that has the same folder
                     gone.rename(path)
                     return 0
             size = gone.stat().st_size
-            gone.unlink()
-            self.used -= size
+            gone.unlink()  # which may take a while, and nobody has to wait for it
+            with self._lock:
+                self.used -= size
             return size
         return 0
 
