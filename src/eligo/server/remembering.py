@@ -15,7 +15,7 @@ from eligo.stores.serving import FileRow, LeaseEnd, ServiceStore
 Digests = array  # of "Q"
 #: a workflow, and the number of a lease or of a task
 Place = tuple[str, int]
-MOST_REMEMBERED = 2**21  # tasks of workflows that have ended whose digests are in memory
+MOST_REMEMBERED = 2**20  # tasks of workflows that have ended whose digests are in memory
 
 
 class ForgottenError(Exception):
