@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.errors import InputError, MoveError, StateError
 from eligo.names import Name
-from eligo.rows import Ints, gathered, places
+from eligo.rows import Ints, Settled, gathered, places
 
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
 WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
@@ -80,7 +80,10 @@ class Execution:
         self._states = bytearray(len(self.dag))
         self._missing: list[int] = self.dag.indegree.tolist()
         #: the tasks of each state but waiting
-        self._inside: tuple[MutableMapping[int, None], ...] = (*({} for _ in STATES[:EXECUTED]), Done(self._states))
+        self._inside: tuple[MutableMapping[int, None], ...] = (
+            *({} for _ in STATES[:EXECUTED]),
+            Settled(self._states, EXECUTED),
+        )
         self._copies: dict[int, int] = {}  # holders beyond the first
         self._journal = array("q")
         #: every move that was made, in order
@@ -368,34 +371,6 @@ def _latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
     if len(some):
         latest[some] = np.maximum.reduceat(turn[parents], (np.cumsum(degree) - degree)[some])
     return latest
-
-
-class Done(MutableMapping[int, None]):
-    """The tasks that are done, in order: none leaves them, so that 4 bytes a task are enough, and what has been done of a
-    million tasks takes no more room than what is left of them.
-    """
-
-    def __init__(self, states: bytearray) -> None:
-        self._states, self._order = states, array("i")
-
-    def __setitem__(self, task: int, value: None) -> None:
-        self._order.append(task)
-
-    def __getitem__(self, task: int) -> None:
-        if task not in self:
-            raise KeyError(task)
-
-    def __delitem__(self, task: int) -> None:
-        raise KeyError(task)
-
-    def __contains__(self, task: object) -> bool:
-        return isinstance(task, int) and 0 <= task < len(self._states) and self._states[task] == EXECUTED
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._order)
-
-    def __len__(self) -> int:
-        return len(self._order)
 
 
 class Tasks(Set[Name]):

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, 
 
 from eligo.errors import InputError
 from eligo.server.refusing import RefusedError, told
-from eligo.server.spooling import Body, Room
+from eligo.server.spooling import Body, Spool
 
 MEGABYTE = 2**20
 FILES = "/v1/files/"
@@ -83,7 +83,7 @@ class Guard:
         self.logger = logger or logging.getLogger("eligo.server.requests")
         self.running = {"quick": 0, "polls": 0, "files": 0}
         self.held = 0
-        self._room = Room(folder=self.bounds.folder)
+        self._spool = Spool(folder=self.bounds.folder)
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
         self._known = set(self._hosts)
@@ -228,7 +228,7 @@ class Guard:
                     raise RefusedError(503, "too many large requests at a time", after=5)
                 if body is None and not message.get("more_body"):
                     return part
-                body = body or Body(self._room)
+                body = body or Body(self._spool)
                 await body.add(part)
                 if not message.get("more_body"):
                     return await body.whole()

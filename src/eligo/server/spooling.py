@@ -12,7 +12,7 @@ PIECE = MEGABYTE  # bytes for which it is worth going to a thread
 
 
 @dataclass(slots=True)
-class Room:
+class Spool:
     """How much of bodies that are not whole yet may be in memory; files without a name in *folder* take the rest."""
 
     #: of one body, and of all
@@ -26,21 +26,21 @@ class Room:
 class Body:
     """A body that comes part by part; `close` it in any case."""
 
-    __slots__ = ("_file", "_parts", "_room", "_size")
+    __slots__ = ("_file", "_parts", "_size", "_spool")
 
-    def __init__(self, room: Room) -> None:
-        self._room, self._size = room, 0  # what of it is in memory
+    def __init__(self, spool: Spool) -> None:
+        self._spool, self._size = spool, 0  # what of it is in memory
         self._parts: list[bytes] = []
         self._file: IO[bytes] | None = None
 
     async def add(self, part: bytes) -> None:
         """Another part."""
-        room = self._room
+        spool = self._spool
         self._parts.append(part)
         self._size += len(part)
-        room.taken += len(part)
-        most = room.each if self._file is None else PIECE
-        if self._size > most or room.taken > room.all:
+        spool.taken += len(part)
+        most = spool.each if self._file is None else PIECE
+        if self._size > most or spool.taken > spool.all:
             await self._spill()
 
     async def whole(self) -> bytes:
@@ -52,7 +52,7 @@ class Body:
 
     async def _spill(self) -> None:
         parts, self._parts = self._parts, []
-        self._room.taken -= self._size
+        self._spool.taken -= self._size
         self._size = 0
         try:
             await asyncio.to_thread(self._write, parts)
@@ -62,7 +62,7 @@ class Body:
 
     def _write(self, parts: list[bytes]) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._room.folder)  # noqa: SIM115 - `close` closes it
+            self._file = tempfile.TemporaryFile(dir=self._spool.folder)  # noqa: SIM115 - `close` closes it
         self._file.writelines(parts)
 
     def _read(self) -> bytes:
@@ -73,7 +73,7 @@ class Body:
 
     def close(self) -> None:
         """It is no longer needed."""
-        self._room.taken -= self._size
+        self._spool.taken -= self._size
         self._size = 0
         if self._file is not None:
             self._file.close()
