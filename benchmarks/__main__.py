@@ -17,6 +17,7 @@ EVERY = (
     "running",
     "stores",
     "serving",
+    "serving_memory",
     "slow_clients",
 )
 

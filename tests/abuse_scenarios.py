@@ -113,6 +113,7 @@ def bodies(folder: Path, size: int = 2**30) -> Line:
     assert set(codes) <= {413, 415}, codes
     small, large = (before[-2] - before[0]) / MEGABYTE, (before[-1] - before[-2]) / MEGABYTE
     assert small < 64
+    assert large < 64
     said = (
         f"413 (415 where compressed); memory grew by {small:.0f} MiB, by {large:.0f} MiB more where workflows come in"
     )

@@ -1,7 +1,7 @@
 """What the tests of the server's rules share: a store that is a few dictionaries, and a service with a clock to turn."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import count
 from pathlib import Path
@@ -12,6 +12,7 @@ from eligo.execution import ALLOCATED, HELD
 from eligo.server.asking import Brought, Granted, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.preparing import Wishes, prepared
+from eligo.server.remembering import Archive
 from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.terms import ServerTerms
@@ -43,6 +44,7 @@ class MemoryStore:
         self.there: dict[tuple[str, str], FileRow] = {}
         self.signed: dict[tuple[str, str], str] = {}
         self.known: dict[str, ClientRow] = {}
+        self.pardons: dict[tuple[str, int], int] = {}
 
     def commit(self, changes: Sequence[Changes]) -> None:
         for one in changes:
@@ -57,6 +59,11 @@ class MemoryStore:
             self.rows[workflow] = self.rows[workflow]._replace(state=state)
         for workflow, order in one.plans:
             self.rows[workflow] = self.rows[workflow]._replace(plan=order)
+        for workflow, lost in one.losses:
+            self.rows[workflow] = self.rows[workflow]._replace(lost=lost)
+        for workflow, ended, tally in one.endings:
+            self.rows[workflow] = self.rows[workflow]._replace(ended=ended, tally=tally)
+        self.pardons.update(((workflow, task), number) for workflow, task, number in one.retried)
         for moves in one.moves:
             assert moves.first == len(self.journals[moves.workflow])
             self.journals[moves.workflow] += moves.moves
@@ -72,6 +79,10 @@ class MemoryStore:
         self.known.update((row.id, row._replace(approved=approved.get(row.id, row.approved))) for row in one.clients)
         for client, may in one.approvals:
             self.known[client] = self.known[client]._replace(approved=may)
+        for (client,) in one.clients_gone:
+            self.known.pop(client, None)
+        for file in one.files_gone:
+            self.there.pop(file, None)
 
     def prepare(self, changes: Sequence[Changes]) -> None:
         self.commit(changes)
@@ -123,13 +134,20 @@ class MemoryStore:
         for end in self.outcomes(workflow):
             if end.answer != "accepted":
                 tries, failures, losses = found.get(end.task, Tried())
-                found[end.task] = Tried(
-                    tries + 1, failures + (end.answer == "failed"), losses + (end.answer == "expired")
-                )
+                failed, lost = (self._counts(end, answer) for answer in ("failed", "expired"))
+                found[end.task] = Tried(tries + 1, failures + failed, losses + lost)
         return found
 
+    def _counts(self, end: LeaseEnd, answer: str) -> bool:
+        return end.answer == answer and end.number > self.pardons.get((end.workflow, end.task), 0)
+
+    def spent(self, workflow: str) -> tuple[int, int]:
+        ends = list(self.outcomes(workflow))
+        return sum(end.attempt > 1 for end in ends), sum(end.saved for end in ends)
+
     def votes(self, workflow: str) -> list[tuple[int, str, str]]:
-        return [(end.task, end.client, end.digest or "") for end in self.outcomes(workflow) if end.answer == "voted"]
+        ends = [end for end in self.outcomes(workflow) if self._counts(end, "voted")]
+        return [(end.task, end.client, end.digest or "") for end in ends]
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
@@ -145,6 +163,15 @@ class MemoryStore:
 
     def files(self, workflow: str) -> list[FileRow]:
         return [row for row in self.there.values() if row.workflow == workflow]
+
+    def file(self, workflow: str, name: str) -> FileRow | None:
+        return self.there.get((workflow, name))
+
+    def needed(self, hashes: Collection[str], since: float) -> set[str]:
+        raise NotImplementedError
+
+    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
+        raise NotImplementedError
 
     def signatures(self, workflow: str) -> dict[str, str]:
         return {task: signature for (at, task), signature in self.signed.items() if at == workflow}
@@ -203,8 +230,7 @@ class Scene:
         found = Service(
             self.terms,
             ahead=self.ahead,
-            recall=self.store.outcome,
-            recall_digests=self.store.accepted,
+            archive=Archive.of(self.store),
             has_file=lambda sha256: self.uploaded is None or sha256 in self.uploaded,
         )
         found.books.random.seed(0)

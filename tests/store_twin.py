@@ -1,7 +1,7 @@
 """A server's store as slow and plain as can be, in memory; and changes at random, for it and a real one to keep."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,15 +34,13 @@ class TwinStore:
     known: dict[str, ClientRow] = field(default_factory=dict)
     given: dict[str, TokenRow] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
+    pardons: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def commit(self, changes: Sequence[Changes]) -> None:
         before = dict(self.known)
         for one in changes:
-            self.rows |= {row.id: row for row in one.workflows}
-            for workflow, state in one.states:
-                self.rows[workflow] = self.rows[workflow]._replace(state=state)
-            for workflow, plan in one.plans:
-                self.rows[workflow] = self.rows[workflow]._replace(plan=plan)
+            self._keep_workflows(one)
+            self.pardons |= {(workflow, task): number for workflow, task, number in one.retried}
             for moves in one.moves:
                 self.journal.setdefault(moves.workflow, []).extend(moves.moves)
             self.out |= {(row.workflow, row.number): row for row in one.leases}
@@ -58,6 +56,47 @@ class TwinStore:
         for client, approved in (each for one in changes for each in one.approvals):
             if client in self.known:
                 self.known[client] = self.known[client]._replace(approved=approved)
+        self._forget(changes)
+
+    def _keep_workflows(self, one: Changes) -> None:
+        self.rows |= {row.id: row for row in one.workflows}
+        for workflow, state in one.states:
+            self.rows[workflow] = self.rows[workflow]._replace(state=state)
+        for workflow, plan in one.plans:
+            self.rows[workflow] = self.rows[workflow]._replace(plan=plan)
+        for workflow, lost in one.losses:
+            self.rows[workflow] = self.rows[workflow]._replace(lost=lost)
+        for workflow, ended, tally in one.endings:
+            self.rows[workflow] = self.rows[workflow]._replace(ended=ended, tally=tally)
+
+    def _forget(self, changes: Sequence[Changes]) -> None:
+        for one in changes:
+            for (client,) in one.clients_gone:
+                self.known.pop(client, None)
+            for (hash,) in one.tokens_gone:
+                self.given.pop(hash, None)
+            for place in one.files_gone:
+                self.there.pop(place, None)
+
+    def needed(self, hashes: Collection[str], since: float) -> set[str]:
+        """See `ServiceStore`."""
+        final = {id for id, row in self.rows.items() if row.state in {"done", "cancelled"}}
+        recent = {id for id in final if (ended := self.rows[id].ended) is not None and ended > since}
+        found = [row for row in self.there.values() if row.workflow not in final or row.workflow in recent]
+        return {row.sha256 for row in found if not (row.given and row.workflow in final)} & set(hashes)
+
+    def outdated(self, before: float) -> set[tuple[str, str]]:
+        """See `ServiceStore`."""
+        rows = [self.rows[workflow] for workflow, _ in self.there]
+        old = {
+            row.id
+            for row in rows
+            if row.state in {"done", "cancelled"} and row.ended is not None and row.ended < before
+        }
+        return {place for place in self.there if place[0] in old}
+
+    def _counting(self, rows: list[LeaseEnd]) -> list[LeaseEnd]:
+        return [row for row in rows if row.number > self.pardons.get((row.workflow, row.task), 0)]
 
     def told(self, workflow: str) -> dict[str, Any]:
         """All that a store is asked of a workflow."""
@@ -69,8 +108,9 @@ class TwinStore:
             "moves": array("q", self.journal.get(workflow, [])),
             "leases": out,
             "last_number": max([0, *(row.number for row in came), *(row.number for row in out)]),
-            "tallies": {row.task: _tally(same.answer for same in other if same.task == row.task) for row in other},
-            "votes": [(row.task, row.client, row.digest or "") for row in came if row.answer == "voted"],
+            "tallies": {row.task: self._tally([same for same in other if same.task == row.task]) for row in other},
+            "spent": (sum(row.attempt > 1 for row in came), sum(row.saved for row in came)),
+            "votes": [(r.task, r.client, r.digest or "") for r in self._counting(came) if r.answer == "voted"],
             "accepted": sorted((row.task, str(row.digest)) for row in came if row.answer == "accepted"),
             "outcomes": came,
             "outcome": [*came, None],
@@ -78,6 +118,10 @@ class TwinStore:
             "files": sorted(row for row in self.there.values() if row.workflow == workflow),
             "signatures": {task: signature for (owner, task), signature in self.signed.items() if owner == workflow},
         }  # fmt: skip
+
+    def _tally(self, rows: list[LeaseEnd]) -> Tried:
+        answers = [row.answer for row in self._counting(rows)]
+        return Tried(len(rows), answers.count("failed"), answers.count("expired"))
 
     def told_of_all(self) -> dict[str, Any]:
         """All else that a store is asked."""
@@ -91,11 +135,6 @@ class TwinStore:
         }
 
 
-def _tally(given: Iterable[str]) -> Tried:
-    answers = list(given)
-    return Tried(len(answers), answers.count("failed"), answers.count("expired"))
-
-
 def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
     """What a store tells of a workflow."""
     came = list(store.outcomes(workflow))
@@ -106,6 +145,7 @@ def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
         "leases": store.leases(workflow),
         "last_number": store.last_number(workflow),
         "tallies": store.tallies(workflow),
+        "spent": store.spent(workflow),
         "votes": store.votes(workflow),
         "accepted": sorted((task, str(digest)) for task, digest in store.accepted(workflow)),
         "outcomes": came,
@@ -126,6 +166,14 @@ def check_same(store: ServiceStore, twin: TwinStore) -> None:
     assert [store.submitted(row.key) for row in twin.rows.values()] == list(twin.rows)
     for workflow in twin.rows:
         assert told_by(store, workflow) == twin.told(workflow)
+        names = [row.name for row in twin.there.values() if row.workflow == workflow]
+        assert [store.file(workflow, name) for name in (*names, "no file's")] == [
+            *(twin.there[workflow, name] for name in names),
+            None,
+        ]
+    hashes = {row.sha256 for row in twin.there.values()}
+    assert store.needed(hashes, 0.0) == twin.needed(hashes, 0.0)
+    assert set(store.outdated(0.0, 1000)) == twin.outdated(0.0)
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
@@ -145,7 +193,8 @@ def workflow_rows(ids: Sequence[str]) -> st.SearchStrategy[list[WorkflowRow]]:
     state = st.sampled_from(["running", "paused", "done", "cancelled"])
     plan = st.one_of(st.none(), BYTES)
     return st.tuples(*(
-        st.builds(WorkflowRow, st.just(id), st.just(f"key {id}"), TEXTS, TEXTS, REAL, TEXTS, TEXTS, state, REAL, BYTES, plan)
+        st.builds(WorkflowRow, st.just(id), st.just(f"key {id}"), TEXTS, TEXTS, REAL, TEXTS, TEXTS, state, REAL, BYTES, plan,
+                  SMALL, MAYBE_REAL, MAYBE)
         for id in ids
     )).map(list)  # fmt: skip
 
@@ -175,13 +224,17 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
             states=some(st.tuples(which, st.sampled_from(["running", "done"]))), plans=some(st.tuples(which, BYTES)),
             moves=placed, leases=leases, ended=ended,
             outcomes=some(st.builds(LeaseEnd, which, SMALL, SMALL, NUMBER, TEXTS, TEXTS, REAL, REAL, ANSWER, MAYBE,
-                                    MAYBE_NUMBER, MAYBE_NUMBER, MAYBE, MAYBE, NUMBER)),
-            files=some(st.builds(FileRow, which, TEXTS, TEXTS, NUMBER)), signatures=some(st.tuples(which, TEXTS, TEXTS)),
+                                    MAYBE_NUMBER, MAYBE_NUMBER, MAYBE, MAYBE, SMALL)),
+            losses=some(st.tuples(which, SMALL)), endings=some(st.tuples(which, REAL, TEXTS)),
+            retried=some(st.tuples(which, SMALL, SMALL)),
+            files=some(st.builds(FileRow, which, TEXTS, TEXTS, NUMBER, st.integers(0, 1))),
+            signatures=some(st.tuples(which, TEXTS, TEXTS)),
             clients=some(st.builds(ClientRow, TEXTS, TEXTS, REAL, REAL, REAL, st.booleans(), REAL, *[NUMBER] * 2, REAL,
-                                   *[NUMBER] * 4, REAL, REAL)),
+                                   *[NUMBER] * 4, REAL)),
             approvals=some(st.tuples(TEXTS, st.booleans())),
             tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS)),
-            facts=some(st.tuples(TEXTS, TEXTS)),
+            facts=some(st.tuples(TEXTS, TEXTS)), clients_gone=some(st.tuples(TEXTS)), tokens_gone=some(st.tuples(TEXTS)),
+            files_gone=some(st.tuples(which, TEXTS)),
         )  # fmt: skip
 
     begun = [[Changes(workflows=draw(workflow_rows(ids)))]]

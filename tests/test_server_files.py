@@ -171,17 +171,58 @@ def test_what_nobody_keeps_goes_when_it_is_old(blobs: Blobs) -> None:
     part.write(b"x")
     part.leave()
     busy = blobs.begin(sha(b"busy"), 0, 4)
-    past = time.time() - 7200
+    past = time.time() - 2 * 86_400
     for path in blobs.folder.glob("*/*"):
         if path.name != sha(b"new"):
             os.utime(path, (past, past))
-    assert blobs.keep({sha(b"kept")}) == len(b"old") + 1
+    assert sum(blobs.swept(lambda hashes: {sha(b"kept")})) == len(b"old") + 1
     assert there(blobs) == {sha(b"kept"), sha(b"new"), sha(b"busy")}
     os.utime(blobs.path(sha(b"kept")), (past, past))
     assert blobs.size(sha(b"kept")) == 4  # asked for, so it is used
-    assert blobs.keep(set()) == 0
+    assert sum(blobs.swept(lambda hashes: set())) == 0
     busy.drop()
     assert blobs.used == 7
+
+
+def test_files_are_looked_at_some_at_a_time(blobs: Blobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eligo.server.files.MOST_SWEPT", 4)
+    asked: list[int] = []
+    for number in range(10):
+        put(blobs, bytes([number]))
+
+    def needed(hashes: list[str]) -> set[str]:
+        asked.append(len(hashes))
+        return set()
+
+    steps = blobs.swept(needed, older=-1.0)
+    assert next(steps) == 4
+    assert len(there(blobs)) == 6
+    assert list(steps) == [4, 2]
+    assert (asked, blobs.used) == ([4, 4, 2], 0)
+
+
+def test_what_is_used_while_it_is_looked_at_stays(blobs: Blobs) -> None:
+    put(blobs, b"old")
+    past = time.time() - 2 * 86_400
+    os.utime(blobs.path(sha(b"old")), (past, past))
+
+    def needed(hashes: list[str]) -> set[str]:
+        assert blobs.size(sha(b"old")) == 3  # somebody is about to say that it has made this
+        return set()
+
+    assert sum(blobs.swept(needed)) == 0
+    assert there(blobs) == {sha(b"old")}
+
+
+def test_what_was_being_removed_when_the_server_died_is_there_again(blobs: Blobs) -> None:
+    put(blobs, b"needed")
+    blobs.path(sha(b"needed")).rename(blobs.parts / f"{sha(b'needed')}.gone")
+    again = Blobs(blobs.folder, 1000, 1000)
+    assert (again.size(sha(b"needed")), again.used) == (6, 6)
+
+
+def test_a_folder_is_one_stores(blobs: Blobs) -> None:
+    assert [blobs.claimed(mark) for mark in ("ours", "theirs", "ours")] == [True, False, True]
 
 
 def test_threads_do_not_get_in_each_others_way(blobs: Blobs) -> None:

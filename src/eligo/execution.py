@@ -10,7 +10,7 @@ execution, be it a policy, a store or a display, reads the journal from where it
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, MutableMapping, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.errors import InputError, MoveError, StateError
 from eligo.names import Name
-from eligo.rows import Ints, gathered, places
+from eligo.rows import Ints, Settled, gathered, places
 
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
 WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
@@ -79,7 +79,11 @@ class Execution:
         self.dag = dag_of(flow)
         self._states = bytearray(len(self.dag))
         self._missing: list[int] = self.dag.indegree.tolist()
-        self._inside: tuple[dict[int, None], ...] = tuple({} for _ in STATES)  # the tasks of each state but waiting
+        #: the tasks of each state but waiting
+        self._inside: tuple[MutableMapping[int, None], ...] = (
+            *({} for _ in STATES[:EXECUTED]),
+            Settled(self._states, EXECUTED),
+        )
         self._copies: dict[int, int] = {}  # holders beyond the first
         self._journal = array("q")
         #: every move that was made, in order

@@ -29,8 +29,8 @@ EXTRA = "CREATE TABLE extra_1 (n INT); SELECT pg_sleep(0.3); CREATE TABLE extra_
 MIGRATING = """
 from eligo.stores import serving_postgres as home
 real = home.steps_after
-home.steps_after = lambda folder, version: [*real(folder, version), *([(2, {extra!r})] if version == 1 else [])]
-home.newest = lambda folder: 2
+home.steps_after = lambda folder, version: [*real(folder, version), *([(3, {extra!r})] if version == 2 else [])]
+home.newest = lambda folder: 3
 print("begins", flush=True)
 store = home.PostgresServiceStore({where!r})
 print(store.facts()["n"], flush=True)
@@ -74,8 +74,8 @@ class PostgresPlace:
         ((version, tables),) = self.asked(
             "SELECT (SELECT max(version) FROM eligo_schema), (SELECT count(*) FROM pg_tables WHERE tablename LIKE 'extra%')"
         )
-        assert (version, tables) in {(1, 0), (2, 2)}
-        return bool(version == 2)
+        assert (version, tables) in {(2, 0), (3, 2)}
+        return bool(version == 3)
 
 
 @pytest.fixture
@@ -315,7 +315,7 @@ def test_two_servers_that_start_at_once_make_the_database_once(place: PostgresPl
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert place.asked("SELECT * FROM eligo_schema") == [(1,)]
+    assert place.asked("SELECT * FROM eligo_schema") == [(1,), (2,)]
 
 
 def test_a_workflow_that_another_holds_can_be_neither_taken_nor_written(place: PostgresPlace) -> None:

@@ -28,6 +28,9 @@ def serve(
     lease: Annotated[float, typer.Option(help="Seconds that a client keeps a task without a sign of life.")] = 60.0,
     gather: Annotated[float, typer.Option(help="Seconds for which requests are gathered into a batch.")] = 0.0,
     no_files: NoFiles = False,
+    keep_results: Annotated[
+        float, typer.Option(metavar="DAYS", help="How long files are kept that ended workflows made.")
+    ] = 7.0,
     tokens: Annotated[bool, typer.Option("--tokens", help="Let in only who has a token.")] = False,
     approve: Annotated[
         bool, typer.Option("--approve", help="New clients may ask for a token, and wait for `eligo clients --approve`.")
@@ -55,7 +58,8 @@ def serve(
     from eligo.cli.serving import checked, served_until_stopped, set_up
 
     setup = set_up(
-        host=host, port=port, store=store, files=folder, lease=lease, gather=gather, tokens=tokens or approve,
+        host=host, port=port, store=store, files=folder, lease=lease, gather=gather,
+        keep_results=keep_results, tokens=tokens or approve,
         approving=approve, certificate=cert, key=key, hosts=tuple(allow_host or ()), insecure=insecure,
         address=address, until_done=until_done, log=log,
     )  # fmt: skip

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +26,19 @@ SELDOM = 5.0  # seconds between two lines that tell how it goes
 NEEDED = 'a server needs more packages: pip install "eligo[server]"'
 
 
-def set_up(*, lease: float, **settings: Any) -> "Setup":
+def set_up(*, lease: float, keep_results: float, **settings: Any) -> "Setup":
     """How a server is to be set up."""
     try:
-        from eligo.server.terms import ServerTerms
+        from eligo.server.terms import DAY, ServerTerms
         from eligo.server.whole import Setup
     except ImportError as error:
         raise InputError(f"{NEEDED} ({error.name} is missing)") from None
     if not lease > 0:
         raise InputError(f"a lease lasts some seconds, and {lease:g} are none")
-    return Setup(terms=ServerTerms(lease=lease, grace=lease / 3), **settings)
+    if not keep_results >= 0:
+        raise InputError(f"results are kept for some days or none, and {keep_results:g} is no such number")
+    terms = ServerTerms(lease=lease, grace=lease / 3, keep_results=keep_results * DAY)
+    return Setup(terms=terms, **settings)
 
 
 def served_until_stopped(
@@ -92,7 +96,7 @@ class _Watch:
         where = sys.stderr if self._json else sys.stdout
         where.write(f"serving on {address}\n")
         where.flush()
-        tell([server.store.remark] if server.store.remark else [])
+        tell([server.remark] if server.remark else [])
         tell([f"the token of the operator is in {server.admin}"] if server.admin else [])
         tell([f"the page is at {address}/" if is_built() else ABSENT])
         if not self._quiet:
@@ -170,9 +174,10 @@ def _copied(source: Path, target: Path) -> int:
     count = 0
     for path in source.glob("??/*"):
         place = target / path.parent.name / path.name
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, f"{place}.part")
-            os.replace(f"{place}.part", place)
-        count += 1
+        with suppress(FileNotFoundError):  # nobody needs it any more
+            if not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, f"{place}.part")
+                os.replace(f"{place}.part", place)
+            count += 1
     return count

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -12,7 +11,7 @@ from eligo.errors import InputError
 from eligo.execution import STATES
 from eligo.formats.reading import parse
 from eligo.server.asking import Request
-from eligo.server.clients import Client
+from eligo.server.clients import Client, remembered
 from eligo.server.entering import Entrance
 from eligo.server.http import Address, ApiCall
 from eligo.server.packing import unpacked_flow
@@ -59,7 +58,7 @@ from eligo.server.words import (
     WorkflowsWords,
     WorkflowWords,
 )
-from eligo.stores.serving import LeaseEnd, ServiceStore
+from eligo.stores.serving import LeaseEnd, ServiceStore, Sums, WorkflowRow
 from eligo.version import __version__
 
 #: what would be made a second time
@@ -125,6 +124,11 @@ class Api:
         mine = call.caller.client is not None and call.caller.client.id == call.parts["client"]
         if not mine:
             demand(call.caller.scopes, "read")
+        if call.parts["client"] not in self._service.clients:  # who did something long ago still has a name
+            row = await asyncio.to_thread(self.store.client, call.parts["client"])
+            if row is not None:
+                books = self._service.books
+                return client_words(remembered(row, books.ahead, books.now), self._service)
         return client_words(self._client(call), self._service)
 
     async def approve(self, call: ApiCall) -> DoneWords:
@@ -177,14 +181,22 @@ class Api:
         self.desk.keeper.check()
         wishes = _wishes(call)
         format = call.query.get("format") or None
-        ready = await asyncio.to_thread(_ready, call.body, format, wishes)
         key = f"{call.caller.name}:{call.key}"
+        ready = await asyncio.to_thread(self._ready, call.body, format, wishes, key)
         workflow = self._service.submit(time.monotonic(), ready, key)
         await self.desk.settle()
         served = self._service.served.get(workflow)
         needs = [] if served is None or served.files is None else served.files.needs
         state = self._service.books.ended[workflow].state if served is None else served.state
         return SubmittedWords(workflow, len(ready.flow), needs, state)
+
+    def _ready(self, body: bytes, format: str | None, wishes: Wishes, key: str) -> Served:
+        """A workflow read, planned and made ready: all that takes long."""
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"a workflow is text in UTF-8, and this is not: {error}") from None
+        return self._service.built(time.monotonic(), prepared(parse(text, format), wishes), key)
 
     async def inputs(self, call: ApiCall) -> MissingWords:
         """Files of a workflow that were uploaded, and the owner's signatures."""
@@ -229,7 +241,11 @@ class Api:
         row = self._service.books.ended.get(workflow) or await asyncio.to_thread(self.store.workflow, workflow)
         if row is None:
             raise RefusedError(404, "there is no such workflow")
-        return ended_words(row, await asyncio.to_thread(_tallied, self.store, workflow))
+        if row.tally is None:  # it goes on, or ended before tallies were kept
+            row = row._replace(tally=(await asyncio.to_thread(_tallied, self.store, row)).text())
+            if workflow in self._service.books.ended:
+                self._service.books.ended[workflow] = row
+        return ended_words(row, Sums.read(row.tally or ""))
 
     async def tasks(self, call: ApiCall) -> StatesWords:
         """The tasks of a workflow that is served, and where they stand."""
@@ -368,14 +384,6 @@ def _request(told: AskWords) -> Request:
     return Request(told.count, told.size, told.seconds, told.wait, told.cores, memory)
 
 
-def _ready(body: bytes, format: str | None, wishes: Wishes) -> Any:
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"a workflow is text in UTF-8, and this is not: {error}") from None
-    return prepared(parse(text, format), wishes)
-
-
 def _wishes(call: ApiCall) -> Wishes:
     """What the owner asks for, from behind the question mark."""
     kinds = {"share": float, "timeout": float, "quorum": int, "retries": int, "copies": int}
@@ -403,15 +411,10 @@ def _number(call: ApiCall, name: str, usual: int, most: int = 2**53) -> int:
     return min(int(text), most)
 
 
-def _tallied(store: ServiceStore, workflow: str) -> Counter[str]:
-    """What came of a workflow that has ended."""
-    counts: Counter[str] = Counter()
-    for row in store.outcomes(workflow):
-        counts[row.answer] += 1
-        counts["saved"] += row.saved
-        counts["again"] += row.attempt > 1
-    counts["tasks"] = len(unpacked_flow(store.document(workflow)))
-    return counts
+def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
+    """What came of a workflow so far, by its outcomes."""
+    done = sum(1 for _ in store.accepted(row.id))
+    return Sums(len(unpacked_flow(store.document(row.id))), done, row.lost, *store.spent(row.id))
 
 
 def _attempt(row: LeaseEnd, task: str) -> AttemptWords:

@@ -8,13 +8,14 @@ from random import Random
 from eligo.execution import HELD
 from eligo.server.asking import Brought
 from eligo.server.clients import Client
+from eligo.server.remembering import Digests, Remembered
 from eligo.server.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.terms import ServerTerms
 from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
 MOST_DIGITS = 19  # of the number of a lease: more fit no database
 SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
-MOST_RECENT = 20_000  # outcomes that are remembered, since they may not be kept yet
+MOST_RECENT = 20_000  # outcomes that are remembered, beside those that are not kept yet
 
 
 @dataclass(eq=False)
@@ -34,6 +35,8 @@ class Books:
     awake: bool = False
     #: leases that were lost, since the server began
     expired: int = 0
+    #: leases that ended, since then
+    ends: int = 0
 
     def __post_init__(self) -> None:
         self.changes = Changes()
@@ -43,6 +46,7 @@ class Books:
         self._over: set[str] = set()  # workflows that have ended just now
         self.due: OrderedDict[tuple[str, int], float] = OrderedDict()  # when leases end, the soonest first
         self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
+        self._remembered = Remembered()
 
     # What is kept
 
@@ -55,16 +59,39 @@ class Books:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
                 served.kept += len(moves)
         if self._dirty and (self._urgent or self.now >= self._told + SELDOM):
-            self.changes.clients += [self.clients[client].row(self.ahead) for client in self._dirty]
+            for client in self._dirty:
+                self.changes.clients.append(self.clients[client].row(self.ahead))
+                self.clients[client].kept = self.clients[client].seen
             self._dirty, self._urgent, self._told = set(), False, self.now
         self._touched = set()
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
-            self.ended[workflow] = self.served.pop(workflow).row._replace(document=b"", plan=None)
+            self._leave(self.served.pop(workflow))
         self._over = set()
+        while len(self.recent) > max(MOST_RECENT, len(self.changes.outcomes)):  # what was taken before is kept
+            self.recent.popitem(last=False)
         if not self.changes:
             return None
         found, self.changes = self.changes, Changes()
         return found
+
+    def _leave(self, served: Served) -> None:
+        self.ended[served.id] = served.row._replace(document=b"", plan=None)
+        if served.digests is not None:
+            self._remembered.add(served.id, served.digests)
+
+    def digests_of(self, workflow: str) -> "Digests[int] | None":
+        """The digests of the results of a workflow that were accepted; None where they must be read first."""
+        served = self.served.get(workflow)
+        return self._remembered.get(workflow) if served is None else served.digests
+
+    def learn_digests(self, workflow: str, digests: "Digests[int]") -> None:
+        """The same, as they were read."""
+        served = self.served.get(workflow)
+        if served is not None and served.digests is None:
+            digests.frombytes(bytes(8 * (len(served.flow) - len(digests))))
+            served.digests = digests
+        elif workflow in self.ended:
+            self._remembered.add(workflow, digests)
 
     def touch(self, served: Served) -> None:
         """A workflow's execution has moved."""
@@ -76,10 +103,18 @@ class Books:
             self._dirty.add(client)
             self._urgent |= urgent
 
+    def forget_client(self, client: str) -> None:
+        """A client is remembered no longer."""
+        if client in self._dirty:
+            self.changes.clients.append(self.clients[client].row(self.ahead))
+            self._dirty.discard(client)
+        del self.clients[client]
+
     def forget(self, workflow: str) -> None:
         """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
         served = self.served.pop(workflow, None)
         self.ended.pop(workflow, None)
+        self._remembered.forget(workflow)
         for lease in () if served is None else served.leases.values():
             self.due.pop((workflow, lease.number), None)
             if lease.client in self.clients:
@@ -115,6 +150,7 @@ class Books:
         begun = served.execution.codes[lease.task] != HELD  # what waited for others was not tried
         self.end(served, lease, "expired" if begun else "dropped", "its client was not heard of")
         served.lost += 1
+        self.changes.losses.append((served.id, served.lost))
         if client is not None:
             client.vanished(self.terms)
             self.note(client.id)
@@ -137,10 +173,19 @@ class Books:
             self.changes.ended.append((served.id, lease.number))
             if lease.client in self.clients:
                 self.clients[lease.client].holds -= 1
-        self.changes.outcomes.append(outcome := self._outcome(lease, answer, failure, told))
-        self.recent[served.id, lease.number] = outcome
-        if len(self.recent) > MOST_RECENT:
-            self.recent.popitem(last=False)
+        outcome = self._outcome(lease, answer, failure, told)
+        self.changes.outcomes.append(outcome)
+        self._remember(outcome)
+
+    def recall(self, lease: Lease, answer: str, told: Brought) -> None:
+        """What a client was told of a result that came after its workflow had ended, in case it comes again."""
+        self._remember(self._outcome(lease, answer, None, told))
+
+    def _remember(self, outcome: LeaseEnd) -> None:
+        place = outcome.workflow, outcome.number
+        self.recent[place] = outcome
+        self.recent.move_to_end(place)
+        self.ends += 1
 
     def _outcome(self, lease: Lease, answer: str, failure: str | None, told: Brought | None) -> LeaseEnd:
         known = (lease.workflow, lease.number, lease.task, lease.attempt, lease.client, lease.secret)
@@ -189,6 +234,9 @@ class Books:
         self.touch(served)
         self._over.add(served.id)
         self.enter(served, state)
+        if state in FINAL:
+            served.row = served.row._replace(lost=served.lost, ended=self.wall, tally=served.tally.text())
+            self.changes.endings.append((served.id, self.wall, served.tally.text()))
 
     def set_aside(self, served: Served, lease: Lease, why: str) -> None:
         """A task waits, or is set aside for good; its descendants are futile then."""

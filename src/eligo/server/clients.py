@@ -35,11 +35,12 @@ class Client:
     #: left without work until then, and last heard of, by the server's own clock
     paused: float = 0.0
     seen: float = 0.0
+    #: when it was last heard of, as it is kept
+    kept: float = float("-inf")
     done: int = 0
     failures: int = 0
     lost: int = 0
-    #: what its results were expected to take, and took
-    work: float = 0.0
+    #: what its results took
     seconds: float = 0.0
     #: how many tasks it has
     holds: int = 0
@@ -98,7 +99,7 @@ class Client:
         """As it is kept; *ahead* is how far the clock on the wall is ahead of the server's own."""
         return ClientRow(
             self.id, self.name, self.cores, self.made, self.seen + ahead, self.approved, self.quota, self.streak,
-            self.pauses, self.paused + ahead, self.valid, self.done, self.failures, self.lost, self.work, self.seconds,
+            self.pauses, self.paused + ahead, self.valid, self.done, self.failures, self.lost, self.seconds,
         )  # fmt: skip
 
 
@@ -113,6 +114,7 @@ def remembered(row: ClientRow, ahead: float, now: float) -> Client:
     left = min(row.paused - row.seen, row.paused - ahead - now)
     known |= {
         "seen": min(row.seen - ahead, now),
+        "kept": row.seen - ahead,
         "paused": now + max(0.0, left),
         "failures": row.failed,
         "approved": bool(row.approved),

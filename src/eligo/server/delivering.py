@@ -1,41 +1,34 @@
 """Results: the first good one counts, whoever brings it and however late; none is lost, and none counts twice."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from eligo.execution import EXECUTED, HELD, WAITING
 from eligo.server.asking import Brought
-from eligo.server.books import Books, parts_of, same
+from eligo.server.books import MOST_RECENT, Books, parts_of, same
 from eligo.server.clients import Client
+from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
 LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
-#: a workflow and a task
-Place = tuple[str, int]
 
 
 class Deliveries:
-    """What clients bring.
+    """What clients bring; *has_file* says whether a file with this hash is there."""
 
-    *recall* says what came of a lease that is no more, *recall_digests* which results of a workflow were accepted, from
-    what is kept; *has_file* whether a file with this hash is there.
-    """
-
-    def __init__(
-        self,
-        books: Books,
-        recall: Callable[[str, int], LeaseEnd | None],
-        recall_digests: Callable[[str], Iterable[tuple[int, str | None]]],
-        has_file: Callable[[str], bool],
-    ) -> None:
-        self.books = books
-        self.recall, self.recall_digests, self.has_file = recall, recall_digests, has_file
+    def __init__(self, books: Books, has_file: Callable[[str], bool]) -> None:
+        self.books, self.has_file = books, has_file
+        self._past = UNKNOWN
         #: results that came again, and those of them that differ, since the server began
         self.duplicates = self.conflicts = 0
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
-        """What a client brings; what it is told of each: the same result again gets the same answer."""
+    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought], past: Past = UNKNOWN) -> list[str]:
+        """What a client brings; what it is told of each: the same result again gets the same answer.
+
+        `ForgottenError` where something must be read first: `wanted` says what, and *past* is what was read.
+        """
         self.books.now = client.seen = now
+        self._past = self._absorbed(past)
         if len(deliveries) == 1:
             return [self._deliver(client, deliveries[0], ())]
         together = self._together(client, deliveries)
@@ -49,7 +42,7 @@ class Deliveries:
             return lease
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
-            return "duplicate"
+            return self._too_late(lease, told)
         if told.outcome == "returned":
             return self._returned(served, lease, told)
         if served.execution.codes[lease.task] == EXECUTED:
@@ -71,12 +64,71 @@ class Deliveries:
         workflow, number, secret = parts_of(id)
         if number < 0 or not (workflow in self.books.served or workflow in self.books.ended):
             return "refused"
-        past = self.books.recent.get((workflow, number)) or self.recall(workflow, number)
+        past = self._end_of((workflow, number))
         if past is None or past.client != client or not same(past.secret, secret):
             return "refused"
         if past.answer not in LOST:
             return past.answer
+        if self.books.digests_of(workflow) is None:
+            raise ForgottenError
         return Lease(*past[:6], key="", part=0, since=past.began)
+
+    # What only the store knows
+
+    def _end_of(self, place: Place) -> LeaseEnd | None:
+        recent = self.books.recent.get(place)
+        if recent is None and place not in self._past.ends:
+            raise ForgottenError
+        return recent or self._past.ends[place]
+
+    def wanted(self, client: Client, deliveries: Sequence[Brought]) -> Lacking:
+        """What must be read before these can be delivered."""
+        found, books = Lacking(), self.books
+        for told in deliveries:
+            workflow, number, _ = parts_of(told.lease)
+            known = workflow in books.served or workflow in books.ended
+            if number < 0 or not known or books.find(told.lease, client.id) is not None:
+                continue
+            if (workflow, number) not in books.recent:
+                found.ends.add((workflow, number))
+            if books.digests_of(workflow) is None:
+                found.digests.add(workflow)
+            if workflow in books.ended:
+                found.files.update((workflow, name) for name, _, _ in told.outputs)
+        return found
+
+    def _absorbed(self, past: Past) -> Past:
+        """What was read, with what happened since; nothing where that is so much that some of it is forgotten again."""
+        books = self.books
+        if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
+            return UNKNOWN
+        for workflow, digests in past.digests.items():
+            for one in books.recent.values():
+                if one.workflow == workflow and one.answer == "accepted":
+                    note(digests, one.task, one.digest)
+            books.learn_digests(workflow, digests)
+        return past
+
+    def _too_late(self, lease: Lease, told: Brought) -> str:
+        """Its workflow has ended: is this what was accepted? Nothing more is kept of it."""
+        digests = self.books.digests_of(lease.workflow) or ()
+        accepted = digests[lease.task] if lease.task < len(digests) else 0
+        alike = told.outcome != "done" or not accepted or accepted == short(told.digest)
+        alike = alike or _same_files(self._files(lease.workflow, told), told)
+        self.duplicates += alike
+        self.conflicts += not alike
+        self.books.recall(lease, answer := "duplicate" if alike else "conflict", told)
+        return answer
+
+    def _files(self, workflow: str, told: Brought) -> Mapping[str, FileRow | None]:
+        """The files of a workflow that has ended, as far as a result has any of these names."""
+        served = self.books.served.get(workflow)
+        if served is not None:
+            return {} if served.files is None else served.files.there
+        names = [name for name, _, _ in told.outputs]
+        if any((workflow, name) not in self._past.files for name in names):
+            raise ForgottenError
+        return {name: self._past.files[workflow, name] for name in names}
 
     def _together(self, client: Client, deliveries: Sequence[Brought]) -> dict[Place, tuple[Lease, Brought]]:
         """The results of one call that count if all of them do, by workflow and task, where files travel."""
@@ -114,15 +166,9 @@ class Deliveries:
 
     def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
         """The task is done already: is this what was accepted?"""
-        if served.digests is None:
-            served.digests = dict(self.recall_digests(served.id))
-            recent = (one for one in self.books.recent.values() if one.workflow == served.id)
-            served.digests.update((one.task, one.digest) for one in recent if one.answer == "accepted")
-        accepted = served.digests.get(lease.task)
+        accepted = 0 if served.digests is None else served.digests[lease.task]
         there = {} if served.files is None else served.files.there
-        alike = told.outcome != "done" or accepted is None or accepted == told.digest
-        if not alike and there and told.outputs:  # what stayed inside a grant cannot be compared
-            alike = all(name in there and there[name].sha256 == sha256 for name, sha256, _ in told.outputs)
+        alike = told.outcome != "done" or not accepted or accepted == short(told.digest) or _same_files(there, told)
         answer = "duplicate" if alike else "conflict"
         self.duplicates += alike
         self.conflicts += not alike
@@ -151,7 +197,7 @@ class Deliveries:
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
     def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
-        if served.wishes.quorum > 1 and not client.trusted(self.books.terms):
+        if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, told):
             votes = served.votes.setdefault(lease.task, {})
             votes[client.id] = told.digest
             agreeing = [one for one, digest in votes.items() if digest == told.digest]
@@ -159,6 +205,20 @@ class Deliveries:
                 return self._voted(served, lease, told)
         self._accept(client, served, lease, told)
         return "accepted"
+
+    def _believed(self, client: Client, served: Served, task: int, told: Brought) -> bool:
+        """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
+        if not client.trusted(self.books.terms):
+            return False
+        votes = served.votes.get(task)
+        if votes:
+            return all(digest == told.digest for digest in votes.values())
+        return self.books.random.random() >= self.books.terms.spot_checks or self._alone(client)
+
+    def _alone(self, client: Client) -> bool:
+        """Whether nobody else is here."""
+        recent = self.books.now - self.books.terms.lease
+        return not any(one.seen >= recent and one is not client for one in self.books.clients.values())
 
     def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
@@ -191,7 +251,7 @@ class Deliveries:
         if lease.task in served.votes:
             self._judge(client, served.votes.pop(lease.task), told.digest)
         if served.digests is not None:
-            served.digests[lease.task] = told.digest
+            served.digests[lease.task] = short(told.digest)
         served.forget(lease.task)
         served.saved += told.saved
         took = self.books.took(lease, told)
@@ -226,9 +286,7 @@ class Deliveries:
         before = served.failed_with.setdefault(task, set())
         if len(before) == 1 and client.id not in before:  # only the first of all was blamed
             self._forgive(*before)
-        recent = self.books.now - self.books.terms.lease
-        alone = not any(one.seen >= recent and one is not client for one in self.books.clients.values())
-        if before <= {client.id} and not alone:
+        if before <= {client.id} and not self._alone(client):
             client.failed(self.books.now, self.books.terms)
         else:
             client.failures += 1
@@ -239,3 +297,9 @@ class Deliveries:
         if client in self.books.clients:
             self.books.clients[client].forgiven(self.books.terms)
             self.books.note(client)
+
+
+def _same_files(there: Mapping[str, FileRow | None], told: Brought) -> bool:
+    """Whether a result has the files that are there; what stayed inside a grant cannot be compared otherwise."""
+    known = ((there.get(name), sha256) for name, sha256, _ in told.outputs)
+    return bool(there and told.outputs) and all(row is not None and row.sha256 == sha256 for row, sha256 in known)

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,7 +34,9 @@ NAME = re.compile(r"[0-9a-f]{64}")
 PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # of files broken off whose hash need not be computed again from the beginning
-HOUR = 3600.0
+DAY = 86_400.0
+GONE, OLD = ".gone", ".old"  # what is being removed: a file, and part of one
+MOST_SWEPT = 500  # files that are looked at in one step
 PLAIN = {"content-type": "application/octet-stream", "x-content-type-options": "nosniff", "accept-ranges": "bytes"}
 
 
@@ -47,6 +50,8 @@ class Blobs:
         self._lock = threading.Lock()
         self._busy: set[str] = set()
         self._hashers: dict[str, tuple[int, Any]] = {}
+        for path in self.parts.glob(f"*{GONE}"):  # it was to be removed when the server ended: it is looked at again
+            path.rename(self.path(path.name.removesuffix(GONE)))
         for path in self.parts.glob("*.*"):  # nobody can go on with these
             path.unlink()
         self.used = sum(path.stat().st_size for path in self._all())
@@ -61,7 +66,8 @@ class Blobs:
         """The bytes of a file; None where it is not there. It counts as used just now."""
         path = self.path(sha256)
         try:
-            os.utime(path)
+            with self._lock:  # what is just being removed is not there
+                os.utime(path)
             return path.stat().st_size
         except FileNotFoundError:
             return None
@@ -151,24 +157,56 @@ class Blobs:
                 if seen is not None and len(self._hashers) < MOST_HASHERS:
                     self._hashers[sha256] = seen
 
-    def keep(self, hashes: Collection[str], older: float = HOUR) -> int:
-        """Remove all other files that nobody used for so many seconds; the bytes that are free now."""
-        freed, limit = 0, time.time() - older
-        for path in list(self._all()):
-            with suppress(FileNotFoundError), self._lock:
-                known = path.stat()
-                inside = path.parent == self.parts
-                wanted = path.name.partition(".")[0] in self._busy if inside else path.name in hashes
-                if not wanted and known.st_mtime <= limit:
-                    path.unlink()
-                    freed += known.st_size
-                    self.used -= known.st_size
-        return freed
+    def claimed(self, mark: str) -> bool:
+        """Whether this folder has that mark, or none so far, and has it now."""
+        path = self.folder / "owner"
+        with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
+            file.write(mark)
+        return path.read_text("ascii") == mark
+
+    def swept(self, needed: Callable[[list[str]], Collection[str]], older: float = DAY) -> Iterator[int]:
+        """Remove the files that nobody used for so many seconds and that are not needed, some at a time.
+
+        Gives the bytes that are free by each step. Whatever was sent, or asked for, within that time stays: somebody may be
+        about to say that it is needed.
+        """
+        paths = self._all()
+        while some := list(islice(paths, MOST_SWEPT)):
+            limit = time.time() - older
+            old = [path for path in some if _used(path) <= limit]
+            keep = needed([path.name for path in old if path.parent != self.parts])
+            yield sum(self._removed(path, limit) for path in old if path.name not in keep)
+
+    def _removed(self, path: Path, limit: float) -> int:
+        """Remove a file, unless somebody has used it just now; the bytes that are free by that."""
+        part = path.parent == self.parts
+        with suppress(FileNotFoundError):
+            with self._lock:
+                if path.name.partition(".")[0] in self._busy or _used(path) > limit:
+                    return 0
+                gone = path.rename(self.parts / f"{path.name}{OLD if part else GONE}")
+                if _used(gone) > limit:  # by another server that has the same folder
+                    gone.rename(path)
+                    return 0
+            size = gone.stat().st_size
+            gone.unlink()  # which may take a while, and nobody has to wait for it
+            with self._lock:
+                self.used -= size
+            return size
+        return 0
 
     def _all(self) -> Iterator[Path]:
         for folder in self.folder.iterdir():
             if folder.is_dir():
                 yield from folder.iterdir()
+
+
+def _used(path: Path) -> float:
+    """When a file was used last; never where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
 
 
 class Incoming:

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, 
 
 from eligo.errors import InputError
 from eligo.server.refusing import RefusedError, told
+from eligo.server.spooling import Body, Spool
 
 MEGABYTE = 2**20
 FILES = "/v1/files/"
@@ -54,6 +55,8 @@ class Bounds:
     file: int = 64 * 1024 * MEGABYTE
     #: all bodies together that are held at a time
     held: int = 1024 * MEGABYTE
+    #: where those wait that are too large for memory; None: where the system has such files
+    folder: str | None = None
     #: how long a client may let a body wait in all; and for larger ones, how many bytes a second it must bring
     patience: float = 10.0
     rate: float = 16_384.0
@@ -80,6 +83,7 @@ class Guard:
         self.logger = logger or logging.getLogger("eligo.server.requests")
         self.running = {"quick": 0, "polls": 0, "files": 0}
         self.held = 0
+        self._spool = Spool(folder=self.bounds.folder)
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
         self._known = set(self._hosts)
@@ -210,25 +214,30 @@ class Guard:
 
     async def _whole(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, within its time; a place is taken only afterwards, so that slow ones take none."""
-        parts: list[bytes] = []
+        body: Body | None = None
         size, most, waiting = 0, self._most(scope), _Waiting(receive, self.bounds)
         try:
             while True:
                 message = await waiting.next()
-                part = message["body"]
+                part: bytes = message["body"]
                 size += len(part)
                 self.held += len(part)
                 if size > most:
                     raise _too_large(most)
                 if self.held > self.bounds.held:
                     raise RefusedError(503, "too many large requests at a time", after=5)
+                if body is None and not message.get("more_body"):
+                    return part
+                body = body or Body(self._spool)
+                await body.add(part)
                 if not message.get("more_body"):
-                    break
-                parts.append(part)
+                    return await body.whole()
         except BaseException:
             self.held -= size
             raise
-        return part if not parts else b"".join([*parts, part])
+        finally:
+            if body is not None:
+                body.close()
 
     # What is told of it
 

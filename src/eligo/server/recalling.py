@@ -21,6 +21,7 @@ def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) 
     found.signatures = store.signatures(row.id)
     for task, tally in store.tallies(row.id).items():
         found.tries[task], found.failures[task], found.losses[task] = tally
+    found.repeated, found.saved = store.spent(row.id)
     for task, client, digest in store.votes(row.id):
         found.votes.setdefault(task, {})[client] = digest
     _recall_leases(found, store.leases(row.id))

@@ -3,7 +3,7 @@
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from eligo.allocating import Ask
 from eligo.server.asking import Granted, Request, Ticket
@@ -32,6 +32,14 @@ class Secrets:
         return self._words.pop()
 
 
+class Got(NamedTuple):
+    """What a request got, by numbers only: whatever has come back must not stay in memory because of it."""
+
+    workflow: str
+    numbers: range
+    why: str
+
+
 class Requests:
     """Those who wait for work, the first come first, and what requests got."""
 
@@ -39,7 +47,7 @@ class Requests:
         self.books = books
         #: "pause" where nothing new is handed out for now, "stop" where nothing ever is
         self.draining: Literal["pause", "stop"] | None = None
-        self._keys: OrderedDict[tuple[str, str], list[Granted]] = OrderedDict()  # what each request got
+        self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # what each request got
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
         self._asked: dict[tuple[str, str], Ticket] = {}  # those who wait, by client and key
@@ -54,12 +62,13 @@ class Requests:
         for lease in served.leases.values():
             grants.setdefault((lease.client, lease.key, lease.part), []).append(lease)
         for (client, key, _), leases in grants.items():
-            self._keys.setdefault((client, key), []).append(Granted(served, leases, "it was handed out before"))
+            numbers = range(leases[0].number, leases[-1].number + 1)
+            self._keys.setdefault((client, key), []).append(Got(served.id, numbers, "it was handed out before"))
 
     def forget(self, workflow: str) -> None:
         """What requests got of a workflow that another server holds now, they may ask for there."""
         for key, grants in [*self._keys.items()]:
-            left = [grant for grant in grants if grant.served.id != workflow]
+            left = [got for got in grants if got.workflow != workflow]
             if not left:
                 del self._keys[key]
             elif len(left) < len(grants):
@@ -77,7 +86,7 @@ class Requests:
         ticket = Ticket(client, key, request, now + min(request.wait, self.books.terms.longest_wait))
         client.cores = request.cores
         if (client.id, key) in self._keys:
-            ticket.grants = [again for grant in self._keys[client.id, key] if (again := _still_out(grant)).leases]
+            ticket.grants = [again for got in self._keys[client.id, key] if (again := self._still_out(got)) is not None]
         elif self.draining:
             self._dismiss(ticket)
         elif not client.room(now):
@@ -196,19 +205,22 @@ class Requests:
             self.books.due[lease.workflow, lease.number] = until
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
-        self._keys[ticket.client.id, ticket.key] = ticket.grants
+        numbers = range(leases[0].number, leases[-1].number + 1)
+        got = Got(leases[0].workflow, numbers, ticket.grants[-1].why)
+        self._keys.setdefault((ticket.client.id, ticket.key), []).append(got)
         while len(self._keys) > MOST_KEYS and self._forgets_oldest():
             pass
 
     def _forgets_oldest(self) -> bool:
         """Forget the oldest request, unless something of it is out."""
         key, grants = self._keys.popitem(last=False)
-        if any(_still_out(grant).leases for grant in grants):
+        if any(self._still_out(got) is not None for got in grants):
             self._keys[key] = grants
             return False
         return True
 
-
-def _still_out(grant: Granted) -> Granted:
-    """What of a grant its client still has."""
-    return grant._replace(leases=[lease for lease in grant.leases if lease.number in grant.served.leases])
+    def _still_out(self, got: Got) -> Granted | None:
+        """What of a grant its client still has; None: nothing."""
+        served = self.books.served.get(got.workflow)
+        leases = [] if served is None else [served.leases[i] for i in got.numbers if i in served.leases]
+        return Granted(served, leases, got.why) if served is not None and leases else None

@@ -6,23 +6,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 
 from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
 from eligo.allocating.prudent import PRUDENT
-from eligo.execution import ALLOCATED, FAILED, HELD, RELEASE, Execution, unpacked
+from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.running.retrying import Retries
 from eligo.server.preparing import Wishes
+from eligo.server.remembering import Digests, blank
 from eligo.server.travelling import Travels
-from eligo.stores.serving import Lease, WorkflowRow
+from eligo.stores.serving import Lease, Sums, WorkflowRow
 from eligo.workflow import Workflow
 
 RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
 ENDED = {DONE, BROKEN, CANCELLED}
 FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
+MOST_VOTED = 1_000  # tasks that wait for more results, the oldest, that are looked at first
 MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
 
 
@@ -54,8 +57,9 @@ class Served:
         self.votes: dict[int, dict[str, str]] = {}
         self.later: list[tuple[float, int]] = []  # when tasks that failed are tried again
         self.kept = self._looked = len(execution.journal)  # moves that are kept, and that were looked at for orphans
-        self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
-        self.lost = self.repeated = self.saved = 0
+        #: of the results that were accepted; None: they must be read before a result can be compared
+        self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(flow))
+        self.lost, self.repeated, self.saved = row.lost, 0, 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
 
     def _inner(self, order: Ints | None) -> Allocator:
@@ -65,6 +69,10 @@ class Served:
         """Go by another plan from now on; what is known of clients stays known."""
         self.order = order
         self.allocator.allocator = self._inner(order)
+
+    def make_ready(self) -> None:
+        """Work out what would otherwise be worked out when the first client asks, while all wait."""
+        _ = self.flow.dag.index, self.commands, self.demanding
 
     # What it is
 
@@ -129,8 +137,25 @@ class Served:
         return max(1, min(MOST_AT_ONCE, int(seconds * (speeds.of(client) or 1.0) / mean)))
 
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
-        """What those who ask get of it."""
-        return self.allocator.hand_out(asks)
+        """What those who ask get of it; first what others brought results of that need more: who lies is seen soon."""
+        voted = [v for v in islice(self.votes, MOST_VOTED) if self.execution.codes[v] == ELIGIBLE] if self.votes else []
+        if not voted:
+            return self.allocator.hand_out(asks)
+        grants, left = list[Grant](), list[Ask]()
+        for ask in asks:
+            v = next((v for v in voted if ask.client not in self.votes[v] and ask.admits(self.flow.dag.tasks[v])), None)
+            if v is None:
+                left.append(ask)
+            else:
+                voted.remove(v)
+                grants.append(self._given(ask, self.flow.dag.tasks[v]))
+        return grants + self.allocator.hand_out(left)
+
+    def _given(self, ask: Ask, task: Name) -> Grant:
+        """A task that was chosen here, and not by the allocator."""
+        self.execution.take(task)
+        self.allocator.has(ask.client, task)
+        return Grant(ask, (task,), "others have brought a result of it, which counts once enough agree")
 
     # Leases
 
@@ -198,16 +223,17 @@ class Served:
             if self.execution.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
 
-    def retry(self, tasks: Iterable[int]) -> int:
-        """Try tasks again that were set aside for good; how many."""
-        chosen = {v for v in tasks if self.execution.codes[v] == FAILED}
-        self.later = sorted(entry for entry in self.later if entry[1] not in chosen)
-        for v in sorted(chosen):
+    def retry(self, tasks: Iterable[int]) -> list[int]:
+        """Try tasks again that were set aside for good; which."""
+        chosen = sorted({v for v in tasks if self.execution.codes[v] == FAILED})
+        again = set(chosen)
+        self.later = sorted(entry for entry in self.later if entry[1] not in again)
+        for v in chosen:
             self.failures[v] = self.losses[v] = 0
             self.causes.pop(v, None)
             self.votes.pop(v, None)
             self.execution.release(self.flow.dag.tasks[v])
-        return len(chosen)
+        return chosen
 
     @property
     def verdict(self) -> str | None:
@@ -216,6 +242,11 @@ class Served:
             return DONE
         stuck = self.execution.stuck and not self.later and not self.holding
         return BROKEN if stuck and self.state in {RUNNING, BROKEN} else None
+
+    @property
+    def tally(self) -> Sums:
+        """What has come of it."""
+        return Sums(len(self.flow), len(self.execution.executed), self.lost, self.repeated, self.saved)
 
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""

@@ -6,7 +6,7 @@ when the service begins, so that nobody loses a task because somebody set a cloc
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eligo.errors import InputError
 from eligo.execution import FAILED, Execution
@@ -18,17 +18,19 @@ from eligo.server.delivering import Deliveries
 from eligo.server.packing import packed_plan
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
+from eligo.server.remembering import UNKNOWN, Archive, ForgottenError
 from eligo.server.requesting import Requests
 from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
-from eligo.stores.serving import Changes, ClientRow, FileRow, LeaseEnd, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, WorkflowRow
+
+NOTHING = Archive()
 
 
 class Service:
     """What a server does, one method a move.
 
-    *recall* says what came of a lease that is no more, *recall_digests* which results of a workflow were accepted, from
-    what is kept; *has_file* whether a file with this hash is there.
+    *archive* has what is kept and no longer in memory; *has_file* says whether a file with this hash is there.
     """
 
     def __init__(
@@ -36,14 +38,13 @@ class Service:
         terms: ServerTerms | None = None,
         *,
         ahead: float = 0.0,
-        recall: Callable[[str, int], LeaseEnd | None] = lambda workflow, number: None,
-        recall_digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: (),
+        archive: Archive = NOTHING,
         has_file: Callable[[str], bool] = lambda sha256: True,
     ) -> None:
         self.books = Books(terms or ServerTerms(), ahead)
         self.requests = Requests(self.books)
-        self.results = Deliveries(self.books, recall, recall_digests, has_file)
-        self.has_file = has_file
+        self.results = Deliveries(self.books, has_file)
+        self.archive, self.has_file = archive, has_file
         self._submitted: dict[str, str] = {}  # workflows by the keys of their requests
 
     @property
@@ -102,16 +103,23 @@ class Service:
 
     # Workflows
 
-    def submit(self, now: float, ready: Prepared, key: str) -> str:
+    def built(self, now: float, ready: Prepared, key: str) -> Served:
+        """A workflow for `submit`, with all that takes long; this may take its time in another thread."""
+        row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
+        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
+        served.ceiling = ready.ceiling
+        served.make_ready()
+        return served
+
+    def submit(self, now: float, ready: Prepared | Served, key: str) -> str:
         """Serve a workflow from now on; its id. The same key again is the same workflow."""
         self.books.now = now
         if key in self._submitted:
             return self._submitted[key]
         if len(self.served) >= self.books.terms.most_workflows:
             raise InputError(f"this server serves {len(self.served):,} workflows already")
-        row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
-        served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
-        served.ceiling = ready.ceiling
+        served = ready if isinstance(ready, Served) else self.built(now, ready, key)
+        row = served.row
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
         if served.waits:
@@ -132,7 +140,7 @@ class Service:
                 raise InputError(f"no task of this workflow reads {name!r}, or one makes it")
             if not self.has_file(sha256):
                 raise InputError(f"{name!r} was not uploaded")
-            row = FileRow(workflow, name, sha256, size)
+            row = FileRow(workflow, name, sha256, size, given=1)
             if served.files.there.setdefault(name, row).sha256 != sha256:
                 raise InputError(f"{name!r} was given already, with something else in it")
             self.books.changes.files.append(row)
@@ -166,9 +174,10 @@ class Service:
         self.books.now = now
         served = self._open(workflow)
         numbers = list(served.execution.numbers(FAILED)) if tasks is None else map(served.flow.dag.number, tasks)
-        count = served.retry(numbers)
+        chosen = served.retry(numbers)
+        self.books.changes.retried += [(workflow, task, served.number) for task in chosen]
         self.books.after(served)
-        return count
+        return len(chosen)
 
     def replan(self, workflow: str, order: Ints) -> None:
         """Go by another plan of a workflow from now on."""
@@ -196,6 +205,36 @@ class Service:
         self.books.note(client.id, urgent=True)
         return client
 
+    def is_away(self, seen: float, approved: bool) -> bool:
+        """Whether a client that was seen then for the last time may be forgotten."""
+        terms = self.books.terms
+        return self.books.now - seen > (terms.forget_clients if approved else terms.forget_strangers)
+
+    def away(self, now: float, clients: Iterable[str]) -> list[str]:
+        """Those of some clients that have nothing and may be forgotten; of the others it is kept that they were here."""
+        self.books.now = now
+        known = [client for id in clients if (client := self.clients.get(id)) is not None]
+        for client in known:
+            if client.seen - client.kept > self.books.terms.forget_strangers / 4:
+                self.books.note(client.id)
+        return [client.id for client in known if not client.holds and self.is_away(client.seen, client.approved)]
+
+    def forget_clients(self, now: float, clients: Iterable[str], elsewhere: Collection[str] = ()) -> list[str]:
+        """Forget clients, unless they have come meanwhile; which. Other servers know those that are *elsewhere*.
+
+        Of who ever did something, the store still has the name: whoever reads what came of its tasks may want it.
+        """
+        gone = self.away(now, clients)
+        for id in gone:
+            client = self.clients[id]
+            self.books.forget_client(id)
+            for served in self.served.values():
+                served.allocator.gone(id)
+                served.allocator.speeds.forget(id)
+            if id not in elsewhere and not (client.done or client.failures or client.lost):
+                self.books.changes.clients_gone.append((id,))
+        return gone
+
     def approve(self, client: str, approved: bool = True) -> None:
         """A client may have work from now on, or no more."""
         self.clients[client].approved = approved
@@ -222,7 +261,13 @@ class Service:
 
     def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
-        return self.results.deliver(now, client, deliveries)
+        past = UNKNOWN
+        while True:
+            try:
+                return self.results.deliver(now, client, deliveries, past)
+            except ForgottenError:
+                wanted = self.results.wanted(client, deliveries)
+                past = self.archive.read(wanted, past, self.books.ends)
 
     def renew(self, now: float, client: Client, ids: Iterable[str]) -> list[str]:
         """A client lives and has these; those that it has no more."""

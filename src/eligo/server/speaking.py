@@ -9,6 +9,7 @@ from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper, Waiter
 from eligo.server.refusing import RefusedError
+from eligo.server.remembering import UNKNOWN, ForgottenError
 from eligo.server.service import Service
 
 #: the next message of a connection
@@ -72,12 +73,25 @@ class Desk:
     ) -> tuple[list[str], Ticket | None]:
         """Take results; and answer a request that came with them, at once."""
         self.keeper.check()
-        answers = self.service.deliver(time.monotonic(), client, deliveries)
+        answers = await self._delivered(client, deliveries)
         if request is None:
             self.wake()
             await self.keeper.kept()
             return answers, None
         return answers, await self.ask(client, key, request._replace(wait=0.0))
+
+    async def _delivered(self, client: Client, deliveries: Sequence[Brought]) -> list[str]:
+        """Take results; what only the store knows of them is read first, while others are answered."""
+        results, past = self.service.results, UNKNOWN
+        while True:
+            try:
+                return results.deliver(time.monotonic(), client, deliveries, past)
+            except ForgottenError:
+                wanted, at = results.wanted(client, deliveries), self.service.books.ends
+            try:
+                past = await asyncio.to_thread(self.service.archive.read, wanted, past, at)
+            except OSError:
+                raise RefusedError(503, "what came of this before cannot be looked up now", after=1) from None
 
     async def settle(self) -> None:
         """What was just done is kept, and whoever waits may get something by it."""

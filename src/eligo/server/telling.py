@@ -1,6 +1,5 @@
 """What the server knows, in the words of the API."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from eligo.execution import STATES
@@ -20,7 +19,7 @@ from eligo.server.words import (
     TaskWords,
     WorkflowWords,
 )
-from eligo.stores.serving import Lease, WorkflowRow
+from eligo.stores.serving import Lease, Sums, WorkflowRow
 
 MOST_NAMED = 10  # tasks of one cause
 
@@ -104,12 +103,11 @@ def workflow_words(served: Served) -> WorkflowWords:
     )  # fmt: skip
 
 
-def ended_words(row: WorkflowRow, counts: Counter[str]) -> WorkflowWords:
+def ended_words(row: WorkflowRow, tally: Sums) -> WorkflowWords:
     """A workflow that has ended, from what was kept of it."""
-    known = {"done": counts["accepted"]}
     return WorkflowWords(
-        row.id, row.name, row.owner, row.policy, row.state, row.made, counts["tasks"], known,
-        counts["expired"], counts["again"], counts["saved"], [], [],
+        row.id, row.name, row.owner, row.policy, row.state, row.made, tally.tasks, {"done": tally.done},
+        tally.lost, tally.repeated, tally.saved, [], [],
     )  # fmt: skip
 
 

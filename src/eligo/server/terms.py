@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from eligo.running.retrying import Retries
 
+DAY = 86_400.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTerms:
@@ -23,6 +25,8 @@ class ServerTerms:
     longest_pause: float = 900.0
     #: after so many good results in a row a client is trusted: its results need nobody who agrees
     trusted: int = 10
+    #: this share of its results does nevertheless: who is honest until it is trusted, and then lies, is found
+    spot_checks: float = 0.05
     #: so many results beyond the quorum may disagree before a task is set aside
     most_disputes: int = 5
     #: how long a request may wait for work
@@ -30,3 +34,8 @@ class ServerTerms:
     #: how many requests, and how many workflows, at most
     most_waiting: int = 20_000
     most_workflows: int = 10_000
+    #: after so long nobody remembers a client that may not have work or a token that is worthless, and a client that may
+    forget_strangers: float = DAY
+    forget_clients: float = 30 * DAY
+    #: how long the files are kept that a workflow made which has ended
+    keep_results: float = 7 * DAY

@@ -10,6 +10,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from eligo.errors import InputError, shorten
@@ -128,12 +129,18 @@ class Gate:
         hit = [row for row in self._rows.values() if row.revoked is None and _alike(row, wanted)]
         return [self._put(row._replace(revoked=now)) for row in hit]
 
-    def forget(self, now: float, older: float) -> list[str]:
-        """Drop the rows that have been worthless for so long; their hashes."""
-        gone = [row.hash for row in self._rows.values() if self._ended(row) + older < now]
-        for hash in gone:
-            del self._rows[hash]
-        return gone
+    def forget(self, now: float, older: float, most: int | None = None) -> list[str]:
+        """Drop the rows that have been worthless for so long, or so many of them; their hashes."""
+        return self._gone(list(islice((row for row in self._rows.values() if self._ended(row) + older < now), most)))
+
+    def drop(self, clients: Collection[str]) -> list[str]:
+        """Drop the rows of clients that nobody remembers; their hashes."""
+        return self._gone([row for row in self._rows.values() if row.client in clients])
+
+    def _gone(self, rows: list[Token]) -> list[str]:
+        for row in rows:
+            del self._rows[row.hash]
+        return [row.hash for row in rows]
 
     def _ended(self, row: Token) -> float:
         """Since when a row opens nothing."""

@@ -14,6 +14,8 @@ class Travels:
     there: dict[str, FileRow] = field(default_factory=dict)
     makers: dict[str, int] = field(default_factory=dict)
     readers: dict[str, list[int]] = field(default_factory=dict)
+    #: the files that no task makes
+    needs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for v, names in enumerate(self.flow.column("outputs")):
@@ -21,11 +23,7 @@ class Travels:
         for v, names in enumerate(self.flow.column("inputs")):
             for file in names:
                 self.readers.setdefault(file, []).append(v)
-
-    @property
-    def needs(self) -> list[str]:
-        """The files that no task makes."""
-        return [name for name in self.readers if name not in self.makers]
+        self.needs = [name for name in self.readers if name not in self.makers]
 
     @property
     def missing(self) -> list[str]:

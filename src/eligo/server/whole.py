@@ -35,12 +35,14 @@ from eligo.server.neighbours import Neighbours
 from eligo.server.paging import PATHS, page_routes
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
+from eligo.server.remembering import Archive
 from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
 from eligo.server.telling import workflow_words
 from eligo.server.terms import ServerTerms
+from eligo.server.tidying import Tidying
 from eligo.server.tokens import Gate, demand
 from eligo.server.travelling import Travels
 from eligo.server.viewing import Views
@@ -56,6 +58,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
 SELDOM = 20_000  # new objects after which garbage is looked for
+REMARKED = "what the operator was told"
 PATIENT = 5  # seconds that answers under way are waited for at the end
 
 
@@ -117,22 +120,24 @@ class Server:
         self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
         began = time.monotonic()
         ahead = time.time() - began
-        self.service = Service(
-            setup.terms, ahead=ahead, recall=store.outcome, recall_digests=store.accepted, has_file=self._has_file
-        )
+        self.service = Service(setup.terms, ahead=ahead, archive=Archive.of(store), has_file=self._has_file)
         self.service.restore(began, store, taken(store) if store.shared else None)
         self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
         self._folders: dict[str, Path] = {}  # of workflows that lie on this machine
         self._bringing: list[asyncio.Task[None]] = []
         #: where each workflow stood when it was looked at last
         self.told: dict[str, WorkflowWords] = {}
+        self._looked: dict[str, tuple[str, int]] = {}  # the state that was looked at, and how many moves it was after
+        #: what the operator should know, where he was not told yet
+        self.remark = self._not_told(store.remark)
         self.metrics = Metrics(census=self.census)
         #: why it cannot go on; it begins again from what is kept
         self.broken: BaseException | None = None
         self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break, self.service.forget)
         self.desk = Desk(self.service, self.keeper, setup.gather)
         learning = Learning(self.service, self.gate, store) if store.shared else None
-        self._replanning = asyncio.create_task(replan_for_ever(self.service))
+        tidying = Tidying(self.service, self.gate, store, self.keeper, self.blobs)
+        self._duties = [asyncio.create_task(duty) for duty in (replan_for_ever(self.service), tidying.for_ever())]
         self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
         self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
         self.neighbours = None if learning is None else self._meet(began, learning)
@@ -149,10 +154,19 @@ class Server:
         self.admin = self._first_token()
         self.app = Guard(
             app,
-            Bounds(hosts=self._hosts(), file=setup.most_file),
+            Bounds(hosts=self._hosts(), file=setup.most_file, folder=str(self.blobs.parts)),
             enter=self._look_at if learning is None else self._enter,
             seen=self.metrics.seen,
         )
+
+    def _not_told(self, remark: str | None) -> str | None:
+        """A remark on the store, once; where several servers are, each time: it was perhaps another who read it."""
+        if remark is None or self.store.shared:
+            return remark
+        if self.store.facts().get(REMARKED) == remark:
+            return None
+        self.service.books.changes.facts.append((REMARKED, remark))
+        return remark
 
     def _meet(self, began: float, learning: Learning) -> Neighbours:
         """The other servers on the same store."""
@@ -232,8 +246,10 @@ class Server:
 
     def _changes(self) -> Changes | None:
         """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
-        for served in list(self.service.served.values()):
-            if served.state in ENDED and served.id not in self.told:
+        for served in self.service.served.values():
+            moves = len(served.execution.journal)
+            if served.state in ENDED and self._looked.get(served.id) != (served.state, moves):
+                self._looked[served.id] = served.state, moves  # what failed may be retried, and end otherwise
                 self.told[served.id] = workflow_words(served)
                 self._bring(served)
         found = self.service.take_changes()
@@ -275,7 +291,8 @@ class Server:
         elsewhere = await asyncio.to_thread(self.store.submitted, key) if self.store.shared else None
         if elsewhere is not None and elsewhere not in self.service.served:
             return elsewhere
-        workflow = self.service.submit(time.monotonic(), ready, key)
+        built = await asyncio.to_thread(self.service.built, time.monotonic(), ready, key)
+        workflow = self.service.submit(time.monotonic(), built, key)
         served = self.service.served.get(workflow)
         if folder is not None:
             self._folders[workflow] = Path(folder).resolve()
@@ -300,7 +317,8 @@ class Server:
     async def close(self) -> None:
         """Answer nobody any more, and keep what is to be kept."""
         self.desk.close()
-        self._replanning.cancel()
+        for duty in self._duties:
+            duty.cancel()
         if self.neighbours is not None:
             await self.neighbours.holding.close()
             self.neighbours.close()

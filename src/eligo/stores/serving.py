@@ -4,6 +4,7 @@ A server's answer is sent once the changes behind it are kept. What is kept is a
 death: the journal of every workflow, who has what, what came of it, and who the clients are.
 """
 
+import json
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -25,6 +26,33 @@ class WorkflowRow(NamedTuple):
     made: float
     document: bytes
     plan: bytes | None
+    #: leases that were lost so far; when it ended, and its `Sums` as a text
+    lost: int = 0
+    ended: float | None = None
+    tally: str | None = None
+
+
+class Sums(NamedTuple):
+    """What came of a workflow that has ended: tasks, and those done; leases lost, tasks handed out again, bytes saved."""
+
+    tasks: int
+    done: int
+    lost: int
+    repeated: int
+    saved: int
+
+    def text(self) -> str:
+        """As it is kept.
+
+        >>> Sums.read(Sums(3, 2, 1, 0, 0).text())
+        Sums(tasks=3, done=2, lost=1, repeated=0, saved=0)
+        """
+        return json.dumps(self)
+
+    @classmethod
+    def read(cls, text: str) -> "Sums":
+        """As it was kept."""
+        return cls(*json.loads(text))
 
 
 class Lease(NamedTuple):
@@ -77,6 +105,8 @@ class FileRow(NamedTuple):
     name: str
     sha256: str
     size: int
+    #: 1 where it was given with the workflow, and not made by a task
+    given: int = 0
 
 
 class ClientRow(NamedTuple):
@@ -96,7 +126,6 @@ class ClientRow(NamedTuple):
     done: int
     failed: int
     lost: int
-    work: float
     seconds: float
 
 
@@ -130,12 +159,18 @@ class Changes:
     #: the state of a workflow, and the order of its plan
     states: list[tuple[str, str]] = field(default_factory=list)
     plans: list[tuple[str, bytes]] = field(default_factory=list)
+    #: how many leases of a workflow were lost so far
+    losses: list[tuple[str, int]] = field(default_factory=list)
+    #: when a workflow ended, and its tally
+    endings: list[tuple[str, float, str]] = field(default_factory=list)
     moves: list[Moves] = field(default_factory=list)
     leases: list[Lease] = field(default_factory=list)
     #: leases that are no more: workflow and number
     ended: list[tuple[str, int]] = field(default_factory=list)
     outcomes: list[LeaseEnd] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
+    #: workflow, task, and the number up to which what came of its leases does not count any more
+    retried: list[tuple[str, int, int]] = field(default_factory=list)
     #: workflow, task, signature
     signatures: list[tuple[str, str, str]] = field(default_factory=list)
     clients: list[ClientRow] = field(default_factory=list)
@@ -143,23 +178,17 @@ class Changes:
     approvals: list[tuple[str, bool]] = field(default_factory=list)
     tokens: list[TokenRow] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
+    #: clients and tokens that are forgotten, and files of workflows that have ended: workflow, name
+    clients_gone: list[tuple[str]] = field(default_factory=list)
+    tokens_gone: list[tuple[str]] = field(default_factory=list)
+    files_gone: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in KINDS)
 
     def workflows_touched(self) -> set[str]:
         """The workflows that something is kept of."""
-        rows = (
-            self.states,
-            self.plans,
-            self.moves,
-            self.leases,
-            self.ended,
-            self.outcomes,
-            self.files,
-            self.signatures,
-        )
-        return {row[0] for kind in rows for row in kind}
+        return {row[0] for kind in OF_WORKFLOWS if kind != "workflows" for row in getattr(self, kind)}
 
     def without(self, workflows: Collection[str]) -> "Changes":
         """All of it but what is of these workflows."""
@@ -176,7 +205,7 @@ OF_WORKFLOWS = KINDS[: KINDS.index("clients")]
 
 
 class Tried(NamedTuple):
-    """How often a task was tried so far: in all, ended badly, and lost; and what clients it is not to go to said of it."""
+    """How often a task was tried so far; how often it failed and was lost since somebody had it tried again, if anybody."""
 
     tries: int = 0
     failures: int = 0
@@ -273,8 +302,12 @@ class ServiceStore(Protocol):
         """How often each task was tried that has any outcome but one that was accepted."""
         ...
 
+    def spent(self, workflow: str) -> tuple[int, int]:
+        """How many of the leases that are no more were of tasks handed out before, and the bytes that did not travel."""
+        ...
+
     def votes(self, workflow: str) -> list[tuple[int, str, str]]:
-        """The results that wait for others to agree: task, client, digest."""
+        """The results that wait for others to agree: task, client, digest; none of before a task was to be tried again."""
         ...
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
@@ -295,6 +328,18 @@ class ServiceStore(Protocol):
 
     def files(self, workflow: str) -> list[FileRow]:
         """The files of a workflow that are there."""
+        ...
+
+    def file(self, workflow: str, name: str) -> FileRow | None:
+        """One of them."""
+        ...
+
+    def needed(self, hashes: Collection[str], since: float) -> set[str]:
+        """Those files, by their hashes, that a workflow needs which goes on, or has made and which ended since then."""
+        ...
+
+    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
+        """At most so many of the files of workflows that ended before then: workflow and name."""
         ...
 
     def signatures(self, workflow: str) -> dict[str, str]:

@@ -337,8 +337,8 @@ def _statement(keeping: Keeping, types: Mapping[tuple[str, str], str]) -> str:
     if keeping.verb == "delete":
         return f"DELETE FROM {table} USING {given} WHERE {same}"  # noqa: S608 - our own words, here and below
     if keeping.verb == "update":
-        column = keeping.columns[0]
-        return f"UPDATE {table} SET {column} = given.{column} FROM {given} WHERE {same}"  # noqa: S608
+        changed = ", ".join(f"{column} = given.{column}" for column in keeping.columns if column not in keeping.keys)
+        return f"UPDATE {table} SET {changed} FROM {given} WHERE {same}"  # noqa: S608
     return f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {given}{keeping.otherwise()}"  # noqa: S608
 
 

@@ -4,7 +4,7 @@ The statements are written with `?` for values; a database that wants another si
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.resources import files
 from itertools import chain
 from typing import Any, NamedTuple
@@ -44,7 +44,8 @@ class Keeping(NamedTuple):
         if self.verb == "delete":
             return f"DELETE FROM {self.table} WHERE {given}"  # noqa: S608 - our own words, here and below
         if self.verb == "update":
-            return f"UPDATE {self.table} SET {self.columns[0]} = ? WHERE {given}"  # noqa: S608
+            changed = ", ".join(f"{column} = ?" for column in self.columns if column not in self.keys)
+            return f"UPDATE {self.table} SET {changed} WHERE {given}"  # noqa: S608
         values = ", ".join("?" * len(self.columns))
         return f"INSERT INTO {self.table} ({', '.join(self.columns)}) VALUES ({values}){self.otherwise()}"  # noqa: S608
 
@@ -70,27 +71,46 @@ KEEPING = {
     "workflows": Keeping("insert", "workflow", WorkflowRow._fields),
     "states": Keeping("update", "workflow", ("state", "id"), ("id",)),
     "plans": Keeping("update", "workflow", ("plan", "id"), ("id",)),
+    "losses": Keeping("update", "workflow", ("lost", "id"), ("id",)),
+    "endings": Keeping("update", "workflow", ("ended", "tally", "id"), ("id",)),
     "moves": Keeping("insert", "journal", Moves._fields),
     "leases": Keeping("insert", "lease", Lease._fields),
     "ended": Keeping("delete", "lease", _NUMBERED, _NUMBERED),
     "outcomes": Keeping("put", "outcome", LeaseEnd._fields, _NUMBERED),
     "files": Keeping("put", "file", FileRow._fields, ("workflow", "name")),
+    "retried": Keeping("put", "retried", ("workflow", "task", "number"), ("workflow", "task")),
     "signatures": Keeping("put", "signature", ("workflow", "task", "signature"), ("workflow", "task")),
     "clients": Keeping("put", "client", ClientRow._fields, ("id",), ("approved",)),
     "approvals": Keeping("update", "client", ("approved", "id"), ("id",)),
     "tokens": Keeping("put", "token", TokenRow._fields, ("hash",)),
     "facts": Keeping("put", "fact", ("name", "value"), ("name",)),
+    "clients_gone": Keeping("delete", "client", ("id",), ("id",)),
+    "tokens_gone": Keeping("delete", "token", ("hash",), ("hash",)),
+    "files_gone": Keeping("delete", "file", ("workflow", "name"), ("workflow", "name")),
 }
 _ENDED = "state NOT IN ('running', 'paused')"
+_FINAL = "state IN ('done', 'cancelled')"
 WORKFLOWS = f"""SELECT id, key, name, owner, share, policy, settings, state, made,
-    CASE WHEN {_ENDED} THEN NULL ELSE document END, plan FROM workflow ORDER BY made, id"""  # noqa: S608
+    CASE WHEN {_ENDED} THEN NULL ELSE document END, plan, lost, ended, tally FROM workflow ORDER BY made, id"""  # noqa: S608
 LAST_NUMBER = """SELECT max(number) FROM (
     SELECT max(number) AS number FROM outcome WHERE workflow = ?
     UNION ALL SELECT max(number) FROM lease WHERE workflow = ?) AS numbers"""
-TALLIES = """SELECT task, count(*), sum(CASE WHEN answer = 'failed' THEN 1 ELSE 0 END),
-    sum(CASE WHEN answer = 'expired' THEN 1 ELSE 0 END)
-    FROM outcome WHERE workflow = ? AND answer <> 'accepted' GROUP BY task"""
-VOTES = "SELECT task, client, digest FROM outcome WHERE workflow = ? AND answer = 'voted' ORDER BY number"
+_SINCE = """FROM outcome LEFT JOIN retried ON retried.workflow = outcome.workflow AND retried.task = outcome.task
+    WHERE outcome.workflow = ?"""
+_COUNTS = "outcome.number > coalesce(retried.number, 0)"
+TALLIES = f"""SELECT outcome.task, count(*), sum(CASE WHEN answer = 'failed' AND {_COUNTS} THEN 1 ELSE 0 END),
+    sum(CASE WHEN answer = 'expired' AND {_COUNTS} THEN 1 ELSE 0 END)
+    {_SINCE} AND answer <> 'accepted' GROUP BY outcome.task"""
+VOTES = f"""SELECT outcome.task, client, digest {_SINCE} AND answer = 'voted' AND {_COUNTS}
+    ORDER BY outcome.number"""
+ACCEPTED = """SELECT number, task, digest FROM outcome WHERE workflow = ? AND number > ? AND answer = 'accepted'
+    ORDER BY number LIMIT ?"""
+MOST_ROWS = 10_000  # that are in memory at a time
+SPENT = "SELECT sum(CASE WHEN attempt > 1 THEN 1 ELSE 0 END), sum(saved * 1.0) FROM outcome WHERE workflow = ?"
+NEEDED = f"""SELECT DISTINCT sha256 FROM file JOIN workflow ON id = workflow
+    WHERE (NOT {_FINAL} OR (given = 0 AND ended > ?)) AND sha256 IN ({{}})"""  # noqa: S608
+OUTDATED = f"""SELECT file.workflow, file.name FROM workflow JOIN file ON file.workflow = workflow.id
+    WHERE {_FINAL} AND ended < ? LIMIT ?"""  # noqa: S608
 
 
 class SqlStore:
@@ -118,18 +138,12 @@ class SqlStore:
 
     def workflows(self) -> list[WorkflowRow]:
         """See `ServiceStore`."""
-        return [
-            WorkflowRow._make((*known, bytes(document or b""), None if plan is None else bytes(plan)))
-            for *known, document, plan in self._rows(WORKFLOWS)
-        ]
+        return [_workflow_row(row) for row in self._rows(WORKFLOWS)]
 
     def workflow(self, id: str) -> WorkflowRow | None:
         """See `ServiceStore`."""
         row = self._row(f"SELECT {', '.join(WorkflowRow._fields)} FROM workflow WHERE id = ?", (id,))  # noqa: S608
-        if row is None:
-            return None
-        *known, document, plan = row
-        return WorkflowRow._make((*known, bytes(document), None if plan is None else bytes(plan)))
+        return None if row is None else _workflow_row(row)
 
     def submitted(self, key: str) -> str | None:
         """See `ServiceStore`."""
@@ -163,14 +177,21 @@ class SqlStore:
         """See `ServiceStore`."""
         return {task: Tried(*map(int, counts)) for task, *counts in self._rows(TALLIES, (workflow,))}
 
+    def spent(self, workflow: str) -> tuple[int, int]:
+        """See `ServiceStore`."""
+        again, saved = self._row(SPENT, (workflow,)) or (0, 0)
+        return int(again or 0), int(saved or 0)
+
     def votes(self, workflow: str) -> list[tuple[int, str, str]]:
         """See `ServiceStore`."""
         return [(task, client, digest or "") for task, client, digest in self._rows(VOTES, (workflow,))]
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         """See `ServiceStore`."""
-        statement = "SELECT task, digest FROM outcome WHERE workflow = ? AND answer = 'accepted'"
-        return ((task, digest) for task, digest in self._rows(statement, (workflow,)))
+        last = -1
+        while rows := list(self._rows(ACCEPTED, (workflow, last, MOST_ROWS))):
+            last = rows[-1][0]
+            yield from ((task, digest) for _, task, digest in rows)
 
     def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
         """See `ServiceStore`."""
@@ -193,6 +214,22 @@ class SqlStore:
     def files(self, workflow: str) -> list[FileRow]:
         """See `ServiceStore`."""
         return list(map(FileRow._make, self._table(FileRow, "file", workflow, "name")))
+
+    def file(self, workflow: str, name: str) -> FileRow | None:
+        """See `ServiceStore`."""
+        columns = ", ".join(FileRow._fields)
+        row = self._row(f"SELECT {columns} FROM file WHERE workflow = ? AND name = ?", (workflow, name))  # noqa: S608
+        return None if row is None else FileRow._make(row)
+
+    def needed(self, hashes: Collection[str], since: float) -> set[str]:
+        """See `ServiceStore`."""
+        if not hashes:
+            return set()
+        return {sha256 for (sha256,) in self._rows(NEEDED.format(", ".join("?" * len(hashes))), (since, *hashes))}
+
+    def outdated(self, before: float, most: int) -> list[tuple[str, str]]:
+        """See `ServiceStore`."""
+        return [(workflow, name) for workflow, name in self._rows(OUTDATED, (before, most))]
 
     def signatures(self, workflow: str) -> dict[str, str]:
         """See `ServiceStore`."""
@@ -234,6 +271,11 @@ class SqlStore:
         return self._rows(statement, (workflow,))
 
 
+def _workflow_row(row: Sequence[Any]) -> WorkflowRow:
+    found = WorkflowRow._make(row)
+    return found._replace(document=bytes(found.document or b""), plan=None if found.plan is None else bytes(found.plan))
+
+
 def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any]]]]:
     """What is to be written, in order: each kind with its rows, their values in the order of its columns."""
     for kind in KINDS:
@@ -249,7 +291,7 @@ def _told(kind: str, rows: list[Any]) -> list[Any]:
     if kind == "moves":
         return _joined(rows)
     if KEEPING[kind].verb == "update":
-        return [(value, id) for id, value in rows]
+        return [(*values, id) for id, *values in rows]
     return rows
 
 

@@ -1,0 +1,122 @@
+"""What came of leases that are no more: a little of it in memory, all of it in the store, which others must read.
+
+The rules never wait for a disk. Where they need what only the store knows, they say so before they change anything
+(`ForgottenError`), and begin again once it was read, by whoever may wait.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from eligo.stores.serving import FileRow, LeaseEnd, ServiceStore
+
+#: the first 64 bits of the digest of each task's accepted result; 0: none was accepted
+Digests = array  # of "Q"
+#: a workflow, and the number of a lease or of a task
+Place = tuple[str, int]
+MOST_REMEMBERED = 2**20  # tasks of workflows that have ended whose digests are in memory
+
+
+class ForgottenError(Exception):
+    """Something must be read from the store first; nothing was changed."""
+
+
+@dataclass(slots=True)
+class Lacking:
+    """What is to be read: leases, the digests of workflows, and files of workflows by name."""
+
+    ends: set[Place] = field(default_factory=set)
+    digests: set[str] = field(default_factory=set)
+    files: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Past:
+    """What was read; *at* is how many leases had ended when it was."""
+
+    at: int = 0
+    ends: dict[Place, LeaseEnd | None] = field(default_factory=dict)
+    digests: "dict[str, Digests[int]]" = field(default_factory=dict)
+    files: dict[tuple[str, str], FileRow | None] = field(default_factory=dict)
+
+
+#: where nothing was read
+UNKNOWN = Past()
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Where what is no longer in memory is read; a store has all of it."""
+
+    end: Callable[[str, int], LeaseEnd | None] = lambda workflow, number: None
+    digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: ()
+    file: Callable[[str, str], FileRow | None] = lambda workflow, name: None
+
+    @classmethod
+    def of(cls, store: ServiceStore) -> "Archive":
+        """What a store has."""
+        return cls(store.outcome, store.accepted, store.file)
+
+    def read(self, wanted: Lacking, before: Past, at: int) -> Past:
+        """All that is wanted, beside what was read before; this may take its time in another thread."""
+        ends = before.ends | {place: self.end(*place) for place in wanted.ends}
+        files = before.files | {place: self.file(*place) for place in wanted.files}
+        return Past(at, ends, {workflow: gathered(self.digests(workflow)) for workflow in wanted.digests}, files)
+
+
+class Remembered:
+    """The digests of workflows that have ended, the last ones, so that what comes late is seen to differ."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Digests[int]] = OrderedDict()
+        self._size = 0
+
+    def add(self, workflow: str, digests: "Digests[int]") -> None:
+        """A workflow has ended."""
+        self.forget(workflow)
+        self._known[workflow] = digests
+        self._size += len(digests)
+        while self._size > MOST_REMEMBERED and len(self._known) > 1:
+            self._size -= len(self._known.popitem(last=False)[1])
+
+    def get(self, workflow: str) -> "Digests[int] | None":
+        """Those of a workflow, if they are here."""
+        return self._known.get(workflow)
+
+    def forget(self, workflow: str) -> None:
+        """A workflow is no business of this server any more."""
+        self._size -= len(self._known.pop(workflow, ()))
+
+
+def blank(tasks: int) -> "Digests[int]":
+    """Those of a workflow of which nothing is done."""
+    return array("Q", bytes(8 * tasks))
+
+
+def short(digest: str | None) -> int:
+    """A digest as one number.
+
+    >>> short("0000000000000010ff"), short("0" * 32), short(None)
+    (16, 1, 0)
+    """
+    return 0 if digest is None else int(digest[:16], 16) or 1
+
+
+def gathered(accepted: Iterable[tuple[int, str | None]]) -> "Digests[int]":
+    """The digests of the results that were accepted, by task.
+
+    >>> gathered([(2, "0" * 15 + "7"), (0, None)]).tolist()
+    [0, 0, 7]
+    """
+    found = array("Q")
+    for task, digest in accepted:
+        note(found, task, digest)
+    return found
+
+
+def note(found: "Digests[int]", task: int, digest: str | None) -> None:
+    """The digest of one task more."""
+    if task >= len(found):
+        found.frombytes(bytes(8 * (task + 1 - len(found))))
+    found[task] = short(digest)
