@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.applications import Starlette
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from eligo.errors import EligoError
 from eligo.server.clients import Client
@@ -27,6 +27,7 @@ KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
 NAMES = re.compile(rb'"([^"]*)"\s*:')
 MOST_ANSWERS = 10_000  # that are remembered of each address
 JSON = (b"content-type", b"application/json")
+PLAIN = (b"content-type", b"text/plain; version=0.0.4")
 
 
 class Caller(NamedTuple):
@@ -86,24 +87,29 @@ class Answering:
 
     def __init__(self, address: Address, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self.address, self._who = address, who
+        self.status, self.kind = address.status, PLAIN if address.gives is bytes else JSON
+        self._scopes = None if address.scope is None else address.scope.split("|")
         self._decode = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
         self._posts = address.method == "POST"
         self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it; the body is read already."""
+        body = await self.given(scope, receive)
+        length = (b"content-length", b"%d" % len(body))
+        await send({"type": "http.response.start", "status": self.status, "headers": [self.kind, length]})
+        await send({"type": "http.response.body", "body": body})
+
+    async def given(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer; *gone* ends when the caller is gone."""
         try:
-            call = self._call(scope, receive)
+            call = self._call(scope, gone)
             given = await (self._once(call) if self.address.once else self.address.answer(call))
         except RefusedError:
             raise
         except EligoError as error:
             raise RefusedError(422, str(error)) from None
-        body = given if isinstance(given, bytes) else encode(given)
-        kind = (b"content-type", b"text/plain; version=0.0.4") if self.address.gives is bytes else JSON
-        length = (b"content-length", b"%d" % len(body))
-        await send({"type": "http.response.start", "status": self.address.status, "headers": [kind, length]})
-        await send({"type": "http.response.body", "body": body})
+        return given if isinstance(given, bytes) else encode(given)
 
     async def _once(self, call: ApiCall) -> Any:
         """The answer that the same call got before, where it comes again; for what would make something else each time."""
@@ -122,7 +128,7 @@ class Answering:
     def _call(self, scope: Scope, receive: Receive) -> ApiCall:
         state = scope["state"]
         headers: dict[bytes, bytes] = state["headers"]
-        caller = self._allowed(headers)
+        caller = self._allowed(state.get("caller"), headers)
         state["client"] = caller.name
         key = headers.get(b"idempotency-key", b"")
         if self._posts and KEY.fullmatch(key) is None:
@@ -132,15 +138,16 @@ class Answering:
         body = state["body"]
         return ApiCall(caller, key.decode("ascii"), parts, query, self._words(body), body, receive, scope)
 
-    def _allowed(self, headers: dict[bytes, bytes]) -> Caller:
+    def _allowed(self, known: Caller | None, headers: dict[bytes, bytes]) -> Caller:
+        """Who calls, as far as he may."""
         try:
-            caller = self._who(headers)
+            caller = self._who(headers) if known is None else known
         except RefusedError:
-            if self.address.scope is not None:
+            if self._scopes is not None:
                 raise
             return Caller("anybody", frozenset())
-        if self.address.scope is not None:
-            demand(caller.scopes, *self.address.scope.split("|"))
+        if self._scopes is not None:
+            demand(caller.scopes, *self._scopes)
         return caller
 
     def _words(self, body: bytes) -> Any:
@@ -185,23 +192,22 @@ def _endpoint(address: Address) -> Endpoint:
     return Endpoint(address.method, address.path, address.says, address.takes, gives, query, refuses, scopes)
 
 
-def application(
-    addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route]
-) -> tuple[ASGIApp, list[Route]]:
-    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router; and all its routes."""
-    found: list[Route] = []
-    quick: dict[tuple[str, str], Answering] = {}
-    for address in addresses:
-        endpoint = Answering(address, who)
-        found.append(Route(address.path, endpoint, methods=[address.method]))
-        if "{" not in address.path:
-            quick[address.method, address.path] = endpoint
-    router = Starlette(routes=[*found, *routes], exception_handlers=HANDLERS)
+class Application:
+    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = quick.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+    def __init__(
+        self, addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route]
+    ) -> None:
+        found = {(address.method, address.path): Answering(address, who) for address in addresses}
+        #: all its routes
+        self.routes = [*(Route(path, answer, methods=[method]) for (method, path), answer in found.items()), *routes]
+        #: those that are answered at once
+        self.direct = {(method, path): answer for (method, path), answer in found.items() if "{" not in path}
+        self._router = Starlette(routes=self.routes, exception_handlers=HANDLERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        endpoint = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if endpoint is not None:
             scope["endpoint"] = endpoint
-        await (router if endpoint is None else endpoint)(scope, receive, send)
-
-    return app, [*found, *routes]
+        await (self._router if endpoint is None else endpoint)(scope, receive, send)
