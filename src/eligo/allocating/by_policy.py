@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
 from eligo.errors import InputError
-from eligo.execution import COMPLETE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
 from eligo.kernels.games import Heap
 from eligo.policies import Floats, Policy
 
@@ -61,7 +61,7 @@ class ByPolicy:
 
     def _granted(self, ask: Ask) -> list[Grant]:
         """One grant, or none."""
-        ready = len(self.execution.eligible)
+        ready = len(self.execution.numbers(ELIGIBLE))
         try:
             single = ask.size == 1 and ask.seconds is None and ask.fits is None
             chosen = self._next(ask) if single else list(self._chosen(ask))
@@ -70,10 +70,9 @@ class ByPolicy:
             raise
         if not chosen:
             return []
-        tasks = self.execution.dag.named(chosen)
-        self.execution.take(*tasks)
+        self.execution.take_numbers(chosen)
         self._seen = len(self.execution.journal)
-        return [Grant(ask, tasks, self._why(ask, ready))]
+        return [Grant(ask, self.execution.dag.named(chosen), self._why(ask, ready))]
 
     def _begin(self) -> None:
         """A fresh board, brought to where the execution stands."""

@@ -164,19 +164,20 @@ class Requests:
         queue = list[Ask]()
         promised: dict[str, int] = {}  # tasks, to clients with several requests
         for ticket in tickets:
-            wanted = self._asks(served, ticket, promised.get(ticket.client.id, 0))
-            for ask in wanted:
+            client = ticket.client.id
+            for ask in self._asks(served, ticket, promised.get(client, 0)):
                 asks[id(ask)] = ticket
-            queue += wanted
-            if len(tickets) > 1:
-                promised[ticket.client.id] = promised.get(ticket.client.id, 0) + sum(ask.size for ask in wanted)
-        for grant in served.hand_out(queue):
+                queue.append(ask)
+                promised[client] = promised.get(client, 0) + ask.size
+        grants, wall = served.hand_out(queue), self.books.wall
+        for grant in grants:
             ticket = asks[id(grant.ask)]
-            terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), self.books.wall)
+            terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), wall)
             leases = served.lease(grant.tasks, terms)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)
             self._shares.charge(served, len(leases))
+        if grants:
             self.books.touch(served)
 
     def _asks(self, served: Served, ticket: Ticket, promised: int) -> list[Ask]:
@@ -191,9 +192,9 @@ class Requests:
         return [Ask(client.id, size=min(size, room), fits=fits) for _ in range(grants)]
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
-        until = self.books.until
+        until, due = self.books.until, self.books.due
         for lease in leases:
-            self.books.due[lease.workflow, lease.number] = until
+            due[lease[:2]] = until
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
         self._keys[ticket.client.id, ticket.key] = ticket.grants

@@ -33,6 +33,7 @@ class Served:
         self, row: WorkflowRow, flow: Workflow, execution: Execution, order: Ints | None, clock: Callable[[], float]
     ) -> None:
         self.row, self.flow, self.execution = row, flow, execution
+        self.codes = execution.codes
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
         rules = informed(replace(PRUDENT, copies=self.wishes.copies), flow) if self.wishes.rules else Rules()
@@ -138,26 +139,27 @@ class Served:
         found = []
         for task in map(self.flow.dag.number, tasks):
             self.number += 1
-            self.tries[task] += 1
-            found.append(Lease(self.id, self.number, task, self.tries[task], *terms))
-            self.add(found[-1])
+            self.tries[task] = tries = self.tries.get(task, 0) + 1
+            found.append(lease := Lease(self.id, self.number, task, tries, *terms))
+            self.add(lease)
         return found
 
     def add(self, lease: Lease) -> None:
         """A client has a task."""
         self.leases[lease.number] = lease
         self.holding.setdefault(lease.task, set()).add(lease.number)
-        if self.tries[lease.task] > 1:
+        if self.tries.get(lease.task, 0) > 1:
             self.repeated += 1
 
-    def drop(self, lease: Lease) -> None:
-        """A client has a task no more."""
-        self.leases.pop(lease.number, None)
-        holders = self.holding.get(lease.task)
-        if holders is not None:
-            holders.discard(lease.number)
-            if not holders:
-                del self.holding[lease.task]
+    def drop(self, lease: Lease) -> bool:
+        """A client has a task no more; whether it had it."""
+        if self.leases.pop(lease.number, None) is None:
+            return False
+        holders = self.holding[lease.task]
+        holders.discard(lease.number)
+        if not holders:
+            del self.holding[lease.task]
+        return True
 
     def others(self, lease: Lease) -> list[Lease]:
         """The other leases of the same task."""
@@ -166,7 +168,7 @@ class Served:
     def orphans(self) -> list[Lease]:
         """The leases of tasks that, since this was asked before, came back because what they wait for did."""
         moves, self._looked = self.execution.since(self._looked), len(self.execution.journal)
-        codes = self.execution.codes
+        codes = self.codes
         back = {v for kind, v in unpacked(moves) if kind == RELEASE and codes[v] not in {ALLOCATED, HELD}}
         return [self.leases[number] for v in back for number in self.holding.get(v, ())]
 
@@ -194,12 +196,12 @@ class Served:
         """What has waited long enough after a failure is ready again."""
         while self.later and self.later[0][0] <= now:
             task = heappop(self.later)[1]
-            if self.execution.codes[task] == FAILED:
+            if self.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> int:
         """Try tasks again that were set aside for good; how many."""
-        chosen = {v for v in tasks if self.execution.codes[v] == FAILED}
+        chosen = {v for v in tasks if self.codes[v] == FAILED}
         self.later = sorted(entry for entry in self.later if entry[1] not in chosen)
         for v in sorted(chosen):
             self.failures[v] = self.losses[v] = 0
