@@ -210,10 +210,7 @@ class Guard:
         pairs, bounds = scope["headers"], self.bounds
         headers: dict[bytes, bytes] = dict(pairs)
         state["headers"] = headers
-        if (
-            len(pairs) > bounds.headers
-            or sum(map(len, headers)) + sum(map(len, headers.values())) > bounds.header_bytes
-        ):
+        if len(pairs) > bounds.headers or len(b"".join([*headers, *headers.values()])) > bounds.header_bytes:
             raise RefusedError(431, "the headers are too large")
         if len(headers) != len(pairs):
             _refuse_twice([name for name, _ in pairs])

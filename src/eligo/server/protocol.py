@@ -148,7 +148,9 @@ class Gathering:
 class Exchange:
     """A request that came whole, and its answer: as far as uvicorn looks at such a thing."""
 
-    __slots__ = ("_over", "disconnected", "keep_alive", "response_complete", "response_started")
+    __slots__ = ("_over", "disconnected", "keep_alive", "response_complete", "response_started", "task")
+
+    task: "asyncio.Task[None]"  # who answers it
 
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
@@ -317,9 +319,8 @@ class _Patient:
         body, self._parts = b"".join(self._parts), None
         self.cycle = exchange = Exchange(self.parser.should_keep_alive())
         self._asked.append(exchange)
-        task = self.loop.create_task(self._reply(exchange, self.scope, body))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        exchange.task = self.loop.create_task(self._reply(exchange, self.scope, body))
+        self.tasks.add(exchange.task)
 
     def send_400_response(self, message: str) -> None:
         """Refuse what is not HTTP, in the words of all refusals."""
@@ -346,6 +347,8 @@ class _Patient:
         except BaseException:
             self.transport.abort()
             raise
+        finally:
+            self.tasks.discard(exchange.task)
         if exchange.disconnected:
             return
         exchange.response_started = exchange.response_complete = True

@@ -89,7 +89,7 @@ class Desk:
             self.wake()
             await self.keeper.kept()
             return answers, None
-        return answers, await self.ask(client, key, request._replace(wait=0.0))
+        return answers, await self.ask(client, key, request._replace(wait=0.0) if request.wait else request)
 
     async def settle(self) -> None:
         """What was just done is kept, and whoever waits may get something by it."""
