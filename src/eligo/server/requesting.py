@@ -1,7 +1,7 @@
 """Requests: who asks is answered as soon as something is ready for it."""
 
 import secrets
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Literal
 
@@ -160,18 +160,18 @@ class Requests:
 
     def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
         """Whatever a workflow has for these, all together."""
-        asks: dict[int, Ticket] = {}
+        waiting: dict[int, deque[Ticket]] = {}  # by what they ask for, which several may do alike
         queue = list[Ask]()
         promised: dict[str, int] = {}  # tasks, to clients with several requests
         for ticket in tickets:
             client = ticket.client.id
             for ask in self._asks(served, ticket, promised.get(client, 0)):
-                asks[id(ask)] = ticket
+                waiting.setdefault(id(ask), deque()).append(ticket)
                 queue.append(ask)
                 promised[client] = promised.get(client, 0) + ask.size
         grants, wall = served.hand_out(queue), self.books.wall
         for grant in grants:
-            ticket = asks[id(grant.ask)]
+            ticket = waiting[id(grant.ask)].popleft()
             terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), wall)
             leases = served.lease(grant.tasks, terms)
             ticket.grants.append(Granted(served, leases, grant.why))
@@ -184,12 +184,11 @@ class Requests:
         """What a client asks of a workflow, no more than it may have."""
         request, client = ticket.request, ticket.client
         room = max(0, client.room(self.books.now) - promised)
-        fits = served.fits(client.id, request.cores, request.memory)
         size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
         if served.wishes.quorum > 1:
             size = 1  # what waits for others to agree cannot be built upon
         grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
-        return [Ask(client.id, size=min(size, room), fits=fits) for _ in range(grants)]
+        return [served.ask(client.id, min(size, room), request.cores, request.memory)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
         until, due = self.books.until, self.books.due

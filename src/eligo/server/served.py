@@ -23,6 +23,7 @@ from eligo.workflow import Workflow
 RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
 ENDED = {DONE, BROKEN, CANCELLED}
 FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
+MOST_KNOWN = 10_000  # kinds of askers
 MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
 
 
@@ -57,6 +58,7 @@ class Served:
         self.digests: dict[int, str | None] | None = None  # of accepted results, once somebody asks
         self.lost = self.repeated = self.saved = 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
+        self._asks: dict[tuple[str, int, float, float], Ask] = {}
 
     def _inner(self, order: Ints | None) -> Allocator:
         return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
@@ -99,11 +101,21 @@ class Served:
         """Whether tasks ask for cores or memory that not every client may have."""
         return any((cores or 1) > 1 for cores in self.flow.column("cores")) or any(self.flow.column("memory"))
 
-    def fits(self, client: str, cores: float, memory: float) -> Fits | None:
+    def ask(self, client: str, size: int, cores: float, memory: float) -> Ask:
+        """What a client asks for: so many tasks that it can run. The same each time, since it is asked often."""
+        key = (client, size, cores, memory)
+        known = self._asks.get(key)
+        if known is None:
+            if len(self._asks) > MOST_KNOWN:
+                self._asks.clear()
+            known = self._asks[key] = Ask(client, size=size, fits=self._fits_of(client, cores, memory))
+        return known
+
+    def _fits_of(self, client: str, cores: float, memory: float) -> Fits | None:
         """Which tasks a client can get; None: all. The same function each time, so that askers alike are seen as such."""
         key = (client if self.wishes.quorum > 1 else "", cores, memory)
         if key not in self._fits:
-            if len(self._fits) > 10_000:
+            if len(self._fits) > MOST_KNOWN:
                 self._fits.clear()
             self._fits[key] = self._fitting(*key)
         return self._fits[key]
