@@ -138,15 +138,16 @@ class _Opened:
         self._single = ask.modest or (ask.seconds is None and ask.size == 1)
         self._heap: list[tuple[float, int, int]] = []
         self._parents: dict[int, int] = {}
+        self._codes, self._missing = allocator.execution.codes, allocator.execution.missing
 
     def takes(self, v: int) -> None:
         """The client gets task v too."""
-        game = self._of.execution
+        dag = self._of.execution.dag
         if self._heap and self._heap[0][2] == v:
             heappop(self._heap)
-        for w in [] if self._single else game.dag.children_of(v).tolist():
-            self._parents[w] = self._parents.get(w, 0) + 1
-            if self._parents[w] == game.missing[w] and game.codes[w] == WAITING and self._ask.admits(game.dag.tasks[w]):
+        for w in [] if self._single else dag.children_of(v).tolist():
+            self._parents[w] = taken = self._parents.get(w, 0) + 1
+            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(dag.tasks[w]):
                 heappush(self._heap, self._key(w))
 
     def first_of(self, v: int) -> int:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +167,8 @@ class Prudent:
             self._handed.given(grants)
             with all_or_none(self.execution, grants):
                 grants += self._handed.made(_unserved(queue, grants), self._is_slow, self.speeds)
-        return grants if [grant.ask for grant in grants] == queue else sorted(grants, key=_places(queue))
+        in_order = len(grants) == len(queue) and all(map(is_, (grant.ask for grant in grants), queue))
+        return grants if in_order else sorted(grants, key=_places(queue))
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
         """A client took so long for a task."""
