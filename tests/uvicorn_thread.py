@@ -17,7 +17,7 @@ def served(app: Any, patience: Patience | None = None) -> Iterator[tuple[str, in
     """The address of a server of this app, for as long as the block lasts."""
     config = uvicorn.Config(
         app, host="127.0.0.1", port=0, http=protocol(patience), ws="none", log_config=None, access_log=False,
-        lifespan="off", timeout_graceful_shutdown=1,
+        lifespan="off", timeout_graceful_shutdown=1, proxy_headers=False,
     )  # fmt: skip
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)

@@ -200,11 +200,11 @@ class Dag:
 
     def children_of(self, v: int) -> Ints:
         """The children of task number v, by number."""
-        return self.child[self.child_ptr[v] : self.child_ptr[v + 1]]
+        return self.child[self.child_ptr.item(v) : self.child_ptr.item(v + 1)]
 
     def parents_of(self, v: int) -> Ints:
         """The parents of task number v, by number."""
-        return self.parent[self.parent_ptr[v] : self.parent_ptr[v + 1]]
+        return self.parent[self.parent_ptr.item(v) : self.parent_ptr.item(v + 1)]
 
     def arcs(self) -> Iterator[tuple[Name, Name]]:
         """Every arc as (parent, child), sorted by order of appearance."""

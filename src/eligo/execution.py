@@ -10,7 +10,7 @@ execution, be it a policy, a store or a display, reads the journal from where it
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, MutableMapping, Set
+from collections.abc import Iterable, Iterator, KeysView, MutableMapping, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +161,7 @@ class Execution:
     @property
     def stuck(self) -> bool:
         """Whether nothing is eligible, nothing is out, and yet not all is done: what is left is failed or futile."""
-        return not (self._inside[ELIGIBLE] or self._inside[ALLOCATED] or self.finished)
+        return self.idle and not self.finished
 
     @property
     def left(self) -> int:
@@ -207,9 +207,31 @@ class Execution:
         """For every task, how many of its parents are not executed: a view, to be read."""
         return self._missing
 
-    def numbers(self, state: int) -> Iterable[int]:
+    def numbers(self, state: int) -> KeysView[int]:
         """The tasks in a state other than waiting, in the order in which they came in."""
         return self._inside[state].keys()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is eligible and nothing is out: it is finished, or stuck."""
+        return not (self._inside[ELIGIBLE] or self._inside[ALLOCATED])
+
+    def take_numbers(self, tasks: list[int], again: bool = False) -> None:
+        """See `take`."""
+        moves = [AGAIN] * len(tasks) if again else self._takes(tasks)
+        for kind, v in zip(moves, tasks, strict=True):
+            self._check(kind, v)
+        for kind, v in zip(moves, tasks, strict=True):
+            self._do(kind, v)
+
+    def complete_number(self, v: int, late: bool = False) -> list[int]:
+        """See `complete`."""
+        if late and self._states[v] != ALLOCATED:
+            if self._states[v] == FAILED:
+                self._do(RELEASE, v)
+            if self._states[v] == ELIGIBLE:
+                self._do(TAKE, v)
+        return self._do(COMPLETE, v)
 
     # Moves
 
@@ -219,24 +241,14 @@ class Execution:
         Each is eligible, or waits for nothing but earlier ones, and is then held. Where *again*, each is out already, and
         this is another copy.
         """
-        numbers = [self.dag.number(task) for task in tasks]
-        moves = [AGAIN] * len(numbers) if again else self._takes(numbers)
-        for kind, v in zip(moves, numbers, strict=True):
-            self._check(kind, v)
-        for kind, v in zip(moves, numbers, strict=True):
-            self._do(kind, v)
+        self.take_numbers([self.dag.number(task) for task in tasks], again)
 
     def complete(self, task: Name, late: bool = False) -> tuple[Name, ...]:
         """A task that somebody has is done. Returns the tasks that became eligible by it.
 
         Where *late*, the result also counts if the task was released or set aside meanwhile and nobody has it now.
         """
-        v = self.dag.number(task)
-        if late and self._states[v] == FAILED:
-            self._do(RELEASE, v)
-        if late and self._states[v] == ELIGIBLE:
-            self._do(TAKE, v)
-        return self.dag.named(self._do(COMPLETE, v))
+        return self.dag.named(self.complete_number(self.dag.number(task), late))
 
     def release(self, task: Name) -> None:
         """A task comes back undone and is eligible again, behind the others; also one that failed.

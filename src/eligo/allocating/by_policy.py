@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
 from eligo.errors import InputError
-from eligo.execution import COMPLETE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
 from eligo.kernels.games import Heap
 from eligo.policies import Floats, Policy
 
@@ -61,7 +61,7 @@ class ByPolicy:
 
     def _granted(self, ask: Ask) -> list[Grant]:
         """One grant, or none."""
-        ready = len(self.execution.eligible)
+        ready = len(self.execution.numbers(ELIGIBLE))
         try:
             single = ask.size == 1 and ask.seconds is None and ask.fits is None
             chosen = self._next(ask) if single else list(self._chosen(ask))
@@ -70,10 +70,9 @@ class ByPolicy:
             raise
         if not chosen:
             return []
-        tasks = self.execution.dag.named(chosen)
-        self.execution.take(*tasks)
+        self.execution.take_numbers(chosen)
         self._seen = len(self.execution.journal)
-        return [Grant(ask, tasks, self._why(ask, ready))]
+        return [Grant(ask, self.execution.dag.named(chosen), self._why(ask, ready))]
 
     def _begin(self) -> None:
         """A fresh board, brought to where the execution stands."""
@@ -139,15 +138,16 @@ class _Opened:
         self._single = ask.modest or (ask.seconds is None and ask.size == 1)
         self._heap: list[tuple[float, int, int]] = []
         self._parents: dict[int, int] = {}
+        self._codes, self._missing = allocator.execution.codes, allocator.execution.missing
 
     def takes(self, v: int) -> None:
         """The client gets task v too."""
-        game = self._of.execution
+        dag = self._of.execution.dag
         if self._heap and self._heap[0][2] == v:
             heappop(self._heap)
-        for w in [] if self._single else game.dag.children_of(v).tolist():
-            self._parents[w] = self._parents.get(w, 0) + 1
-            if self._parents[w] == game.missing[w] and game.codes[w] == WAITING and self._ask.admits(game.dag.tasks[w]):
+        for w in [] if self._single else dag.children_of(v).tolist():
+            self._parents[w] = taken = self._parents.get(w, 0) + 1
+            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(dag.tasks[w]):
                 heappush(self._heap, self._key(w))
 
     def first_of(self, v: int) -> int:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
 from eligo.errors import InputError, is_amount
 from eligo.estimating import estimate
-from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, RELEASE, TAKE, Execution, unpacked
+from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
 from eligo.workflow import Workflow
 
@@ -165,16 +166,18 @@ class Prudent:
             self._handed.follow()  # what was handed out now began now
             self._handed.given(grants)
             with all_or_none(self.execution, grants):
-                served = Counter(id(grant.ask) for grant in grants)
-                left = [ask for ask in queue if not _used(served, ask)]
-                grants += self._handed.made(left, self._is_slow, self.speeds)
-        return sorted(grants, key=_places(queue)) if len(grants) > 1 else grants
+                grants += self._handed.made(_unserved(queue, grants), self._is_slow, self.speeds)
+        in_order = len(grants) == len(queue) and all(map(is_, (grant.ask for grant in grants), queue))
+        return grants if in_order else sorted(grants, key=_places(queue))
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
         """A client took so long for a task."""
-        v = self.execution.dag.number(task)
         if not is_amount(seconds):
             raise InputError(f"a client takes some seconds for a task, and {seconds!r} are none")
+        self.learn_number(client, self.execution.dag.number(task), seconds)
+
+    def learn_number(self, client: Hashable, v: int, seconds: float) -> None:
+        """The same by the task's number."""
         self.speeds.record(client, seconds, 1.0 if self.rules.expected is None else float(self.rules.expected[v]))
 
     def joined(self, client: Hashable) -> None:
@@ -200,8 +203,7 @@ class Prudent:
         grants = self._answered(queue, told)
         if not self._long or self._somebody_faster():
             return grants
-        served = Counter(id(grant.ask) for grant in grants)
-        slow = [ask for ask in queue if not _used(served, ask) and self._is_slow(ask)]
+        slow = [ask for ask in _unserved(queue, grants) if self._is_slow(ask)]
         with all_or_none(self.execution, grants):
             return grants + self._answered(slow, [replace(self._sized(ask), modest=True) for ask in slow])
 
@@ -237,13 +239,14 @@ class Prudent:
         return 1.0 if speed is None else speed
 
     def _is_slow(self, ask: Ask) -> bool:
-        return self._seems_slow(ask.client, ask.speed)
-
-    def _seems_slow(self, client: Hashable, stated: float | None) -> bool:
-        return self.speeds.is_slow(client, self.rules.slow) if stated is None else stated < self.rules.slow
+        return self.speeds.is_slow(ask.client, self.rules.slow) if ask.speed is None else ask.speed < self.rules.slow
 
     def _somebody_faster(self) -> bool:
-        return any(not self._seems_slow(client, stated) for client, stated in self._present.items())
+        slow, speeds = self.rules.slow, self.speeds
+        return any(
+            stated >= slow if stated is not None else not speeds.is_slow(client, slow)
+            for client, stated in self._present.items()
+        )
 
 
 class Handed:
@@ -257,6 +260,7 @@ class Handed:
         self._given: dict[int, set[Hashable]] = {}  # to whom each was given
         self._has: dict[Hashable, set[int]] = {}  # and what each client was given
         self._seen = 0
+        self._holding = False  # whether anybody ever held tasks that wait for others
         self.follow()
 
     def made(self, asks: Sequence[Ask], is_slow: Callable[[Ask], bool], speeds: Speeds) -> list[Grant]:
@@ -312,9 +316,11 @@ class Handed:
     def given(self, grants: Sequence[Grant]) -> None:
         """Remember who got what."""
         for grant in grants:
-            for v in map(self.execution.dag.number, grant.tasks):
-                self._given.setdefault(v, set()).add(grant.ask.client)
-                self._has.setdefault(grant.ask.client, set()).add(v)
+            client = grant.ask.client
+            numbers = [self.execution.dag.number(task) for task in grant.tasks]
+            self._has.setdefault(client, set()).update(numbers)
+            for v in numbers:
+                self._given.setdefault(v, set()).add(client)
 
     def gone(self, client: Hashable) -> None:
         """A client has nothing any more."""
@@ -343,7 +349,9 @@ class Handed:
                 self._back(v)
             elif kind == DROP and v in self._began:
                 heappush(self._heap, (self._began[v], v))
-            if kind == COMPLETE:
+            elif kind == HOLD:
+                self._holding = True
+            if kind == COMPLETE and self._holding:
                 for w in game.dag.children_of(v).tolist():
                     if codes[w] == ALLOCATED and w not in self._began:  # it was held for its client until now
                         self._begin(w, now)
@@ -355,10 +363,17 @@ class Handed:
         heappush(self._heap, (now, v))
 
 
-def _used(served: Counter[int], ask: Ask) -> bool:
-    """Whether a grant is counted for this ask, which is then counted no more: the same ask may be made several times."""
-    served[id(ask)] -= 1
-    return served[id(ask)] >= 0
+def _unserved(queue: Sequence[Ask], grants: Sequence[Grant]) -> list[Ask]:
+    """Those who got nothing; the same ask may be made several times."""
+    if len(grants) == len(queue):
+        return []
+    served = Counter(id(grant.ask) for grant in grants)
+    left = []
+    for ask in queue:
+        served[id(ask)] -= 1
+        if served[id(ask)] < 0:
+            left.append(ask)
+    return left
 
 
 def _places(queue: Sequence[Ask]) -> Callable[[Grant], int]:

@@ -137,9 +137,9 @@ class Books:
         """When a lease ends that is given or renewed now."""
         return self.now + self.terms.lease + self.terms.grace
 
-    def find(self, id: str, client: str) -> Lease | None:
-        """A lease that this client has, by its id."""
-        workflow, number, secret = parts_of(id)
+    def find(self, parts: tuple[str, int, str], client: str) -> Lease | None:
+        """A lease that this client has, by the parts of its id."""
+        workflow, number, secret = parts
         served = self.served.get(workflow)
         lease = None if served is None else served.leases.get(number)
         return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
@@ -147,7 +147,7 @@ class Books:
     def lose(self, served: Served, lease: Lease) -> None:
         """A client was not heard of for too long: what it has comes back."""
         client = self.clients.get(lease.client)
-        begun = served.execution.codes[lease.task] != HELD  # what waited for others was not tried
+        begun = served.codes[lease.task] != HELD  # what waited for others was not tried
         self.end(served, lease, "expired" if begun else "dropped", "its client was not heard of")
         served.lost += 1
         self.changes.losses.append((served.id, served.lost))
@@ -167,10 +167,10 @@ class Books:
         self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
     ) -> None:
         """A lease is no more; what came of it is kept under its number."""
-        if lease.number in served.leases:
-            served.drop(lease)
-            self.due.pop((served.id, lease.number), None)
-            self.changes.ended.append((served.id, lease.number))
+        place = lease[:2]
+        if served.drop(lease):
+            self.due.pop(place, None)
+            self.changes.ended.append(place)
             if lease.client in self.clients:
                 self.clients[lease.client].holds -= 1
         outcome = self._outcome(lease, answer, failure, told)
@@ -188,16 +188,16 @@ class Books:
         self.ends += 1
 
     def _outcome(self, lease: Lease, answer: str, failure: str | None, told: Brought | None) -> LeaseEnd:
-        known = (lease.workflow, lease.number, lease.task, lease.attempt, lease.client, lease.secret)
-        wall = self.wall
+        wall = self.now + self.ahead
         if told is None:
-            return LeaseEnd(*known, lease.since, wall, answer, failure)
+            return LeaseEnd(*lease[:6], lease.since, wall, answer, failure)
         rest = (told.code, told.memory, told.digest, told.tail, told.saved)
-        return LeaseEnd(*known, wall - self.took(lease, told), wall, answer, failure, *rest)
+        return LeaseEnd(*lease[:6], wall - self.took(lease, told), wall, answer, failure, *rest)
 
     def took(self, lease: Lease, told: Brought) -> float:
         """The seconds that a client says a task took, as far as they can be true."""
-        return min(told.seconds, max(0.0, self.wall - lease.since))
+        since = self.now + self.ahead - lease.since
+        return told.seconds if told.seconds <= since else max(0.0, since)
 
     def came_back(self, served: Served) -> None:
         """A task came back undone: what waited for it has ended too, whoever had that."""
@@ -207,9 +207,10 @@ class Books:
 
     def after(self, served: Served) -> None:
         """Something may be ready now, or all may be over."""
-        self.touch(served)
+        self._touched.add(served.id)
         self.awake = True
-        self.settle(served)
+        if served.state != RUNNING or served.execution.idle:
+            self.settle(served)
 
     # What becomes of tasks and workflows
 

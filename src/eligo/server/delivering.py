@@ -11,6 +11,8 @@ from eligo.server.served import FINAL, Served
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
 LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
+#: of the id of a lease
+Parts = tuple[str, int, str]
 
 
 class Deliveries:
@@ -29,25 +31,24 @@ class Deliveries:
         """
         self.books.now = client.seen = now
         self._past = self._absorbed(past)
-        if len(deliveries) == 1:
-            return [self._deliver(client, deliveries[0], ())]
-        together = self._together(client, deliveries)
-        order = sorted(range(len(deliveries)), key=lambda i: parts_of(deliveries[i].lease)[1])  # as they were to be run
-        answers = {i: self._deliver(client, deliveries[i], together) for i in order}
-        return [answers[i] for i in range(len(deliveries))]
+        parts = [parts_of(told.lease) for told in deliveries]
+        together = self._together(client, deliveries, parts) if len(parts) > 1 else {}
+        answers, numbers = [""] * len(parts), [number for _, number, _ in parts]
+        for i in sorted(range(len(parts)), key=numbers.__getitem__):  # as they were to be run
+            lease = self._lease(parts[i], client.id)
+            answers[i] = lease if isinstance(lease, str) else self._deliver(client, lease, deliveries[i], together)
+        return answers
 
-    def _deliver(self, client: Client, told: Brought, together: Collection[Place]) -> str:
-        lease = self._lease(told.lease, client.id)
-        if isinstance(lease, str):
-            return lease
+    def _deliver(self, client: Client, lease: Lease, told: Brought, together: Collection[Place]) -> str:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, told)
         if told.outcome == "returned":
             return self._returned(served, lease, told)
-        if served.execution.codes[lease.task] == EXECUTED:
+        code = served.codes[lease.task]
+        if code == EXECUTED:
             return self._duplicate(served, lease, told)
-        if served.execution.codes[lease.task] in {HELD, WAITING}:
+        if code in {HELD, WAITING}:
             return "refused"
         if told.outcome == "done":
             lacking = None if served.files is None else self._lacking(served, lease.task, told, together)
@@ -56,12 +57,12 @@ class Deliveries:
             told = told._replace(failure=lacking)
         return self._failed(client, served, lease, told)
 
-    def _lease(self, id: str, client: str) -> Lease | str:
+    def _lease(self, parts: Parts, client: str) -> Lease | str:
         """A lease that this client has, or has lost; else what it was told when it brought the result before."""
-        lease = self.books.find(id, client)
+        lease = self.books.find(parts, client)
         if lease is not None:
             return lease
-        workflow, number, secret = parts_of(id)
+        workflow, number, secret = parts
         if number < 0 or not (workflow in self.books.served or workflow in self.books.ended):
             return "refused"
         past = self._end_of((workflow, number))
@@ -85,9 +86,9 @@ class Deliveries:
         """What must be read before these can be delivered."""
         found, books = Lacking(), self.books
         for told in deliveries:
-            workflow, number, _ = parts_of(told.lease)
+            workflow, number, _ = parts = parts_of(told.lease)
             known = workflow in books.served or workflow in books.ended
-            if number < 0 or not known or books.find(told.lease, client.id) is not None:
+            if number < 0 or not known or books.find(parts, client.id) is not None:
                 continue
             if (workflow, number) not in books.recent:
                 found.ends.add((workflow, number))
@@ -130,12 +131,15 @@ class Deliveries:
             raise ForgottenError
         return {name: self._past.files[workflow, name] for name in names}
 
-    def _together(self, client: Client, deliveries: Sequence[Brought]) -> dict[Place, tuple[Lease, Brought]]:
+    def _together(
+        self, client: Client, deliveries: Sequence[Brought], parts: Sequence[Parts]
+    ) -> dict[Place, tuple[Lease, Brought]]:
         """The results of one call that count if all of them do, by workflow and task, where files travel."""
         found = dict[Place, tuple[Lease, Brought]]()
-        for told in deliveries:
-            lease = self._lease(told.lease, client.id)
-            if told.outcome == "done" and isinstance(lease, Lease) and self._travels(lease.workflow):
+        travelling = {workflow for workflow in {part[0] for part in parts} if self._travels(workflow)}
+        for told, part in zip(deliveries, parts, strict=True) if travelling else ():
+            lease = self._lease(part, client.id)
+            if told.outcome == "done" and isinstance(lease, Lease) and lease.workflow in travelling:
                 found[lease.workflow, lease.task] = lease, told
         while lacking := [place for place, (lease, told) in found.items() if not self._counts(lease, told, found)]:
             for place in lacking:
@@ -152,7 +156,7 @@ class Deliveries:
         served = self.books.served[lease.workflow]
         for u in served.flow.dag.parents_of(lease.task).tolist():
             before = others.get((served.id, u))
-            if served.execution.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
+            if served.codes[u] != EXECUTED and (before is None or before[0].number > lease.number):
                 return False
         return self._lacking(served, lease.task, told, others) is None
 
@@ -193,7 +197,7 @@ class Deliveries:
     def _needless(self, served: Served, name: str, together: Collection[Place]) -> bool:
         """Whether whoever reads a file has read it."""
         readers = [] if served.files is None else served.files.readers.get(name, [])
-        codes = served.execution.codes
+        codes = served.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
     def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
@@ -234,9 +238,8 @@ class Deliveries:
 
     def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
         """The first good result counts; whoever else is at it may stop."""
-        name = served.flow.dag.tasks[lease.task]
         self.books.end(served, lease, "accepted", None, told)
-        served.execution.complete(name, late=True)
+        served.execution.complete_number(lease.task, late=True)
         for other in served.others(lease):
             self.books.end(served, other, "dropped", "somebody else was sooner")
         for file, sha256, size in told.outputs:
@@ -255,7 +258,7 @@ class Deliveries:
         served.forget(lease.task)
         served.saved += told.saved
         took = self.books.took(lease, told)
-        served.allocator.learn(client.id, served.flow.dag.tasks[lease.task], took)
+        served.allocator.learn_number(client.id, lease.task, took)
         client.seconds += took
         client.succeeded(self.books.terms)
         self.books.note(client.id)

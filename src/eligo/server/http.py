@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.applications import Starlette
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from eligo.errors import EligoError
 from eligo.server.clients import Client
@@ -24,10 +24,11 @@ from eligo.server.tokens import demand
 from eligo.server.words import DoneWords, encode
 
 KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
-NAMES = re.compile(rb'"([^"]*)"\s*:')
 MOST_ANSWERS = 10_000  # that are remembered of each address
 JSON = (b"content-type", b"application/json")
 EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
+anything = msgspec.json.Decoder().decode
+PLAIN = (b"content-type", b"text/plain; version=0.0.4")
 
 
 class Caller(NamedTuple):
@@ -89,27 +90,35 @@ class Answering:
 
     def __init__(self, address: Address, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self.address, self._who = address, who
+        self.status, self.kind = address.status, PLAIN if address.gives is bytes else JSON
+        self._scopes = None if address.scope is None else frozenset(address.scope.split("|"))
         self._decode = None if address.takes in (None, bytes) else msgspec.json.Decoder(address.takes).decode
         self._posts = address.method == "POST"
         self._answers: OrderedDict[tuple[str, str, bytes], asyncio.Future[Any]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it; the body is read already."""
+        if self.address.streams:
+            await _stream(await self._answer(scope, receive), receive, send)
+            return
+        body = await self.given(scope, receive)
+        length = (b"content-length", b"%d" % len(body))
+        await send({"type": "http.response.start", "status": self.status, "headers": [self.kind, length]})
+        await send({"type": "http.response.body", "body": body})
+
+    async def given(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer; *gone* ends when the caller is gone."""
+        given = await self._answer(scope, gone)
+        return given if isinstance(given, bytes) else encode(given)
+
+    async def _answer(self, scope: Scope, gone: Receive) -> Any:
         try:
-            call = self._call(scope, receive)
-            given = await (self._once(call) if self.address.once else self.address.answer(call))
+            call = self._call(scope, gone)
+            return await (self._once(call) if self.address.once else self.address.answer(call))
         except RefusedError:
             raise
         except EligoError as error:
             raise RefusedError(422, str(error)) from None
-        if self.address.streams:
-            await _stream(given, receive, send)
-            return
-        body = given if isinstance(given, bytes) else encode(given)
-        kind = (b"content-type", b"text/plain; version=0.0.4") if self.address.gives is bytes else JSON
-        length = (b"content-length", b"%d" % len(body))
-        await send({"type": "http.response.start", "status": self.address.status, "headers": [kind, length]})
-        await send({"type": "http.response.body", "body": body})
 
     async def _once(self, call: ApiCall) -> Any:
         """The answer that the same call got before, where it comes again; for what would make something else each time."""
@@ -128,7 +137,7 @@ class Answering:
     def _call(self, scope: Scope, receive: Receive) -> ApiCall:
         state = scope["state"]
         headers: dict[bytes, bytes] = state["headers"]
-        caller = self._allowed(headers)
+        caller = self._allowed(state.get("caller"), headers)
         state["client"] = caller.name
         key = headers.get(b"idempotency-key", b"")
         if self._posts and KEY.fullmatch(key) is None:
@@ -138,15 +147,16 @@ class Answering:
         body = state["body"]
         return ApiCall(caller, key.decode("ascii"), parts, query, self._words(body), body, receive, scope)
 
-    def _allowed(self, headers: dict[bytes, bytes]) -> Caller:
+    def _allowed(self, known: Caller | None, headers: dict[bytes, bytes]) -> Caller:
+        """Who calls, as far as he may."""
         try:
-            caller = self._who(headers)
+            caller = self._who(headers) if known is None else known
         except RefusedError:
-            if self.address.scope is not None:
+            if self._scopes is not None:
                 raise
             return Caller("anybody", frozenset())
-        if self.address.scope is not None:
-            demand(caller.scopes, *self.address.scope.split("|"))
+        if self._scopes is not None and self._scopes.isdisjoint(caller.scopes):
+            demand(caller.scopes, *sorted(self._scopes))
         return caller
 
     def _words(self, body: bytes) -> Any:
@@ -154,8 +164,7 @@ class Answering:
             return None
         try:
             words = self._decode(body or b"{}")
-            if _may_repeat(body):
-                json.loads(body, object_pairs_hook=_once_each)
+            _refuse_repeated(body)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RefusedError(400, f"this is not what is taken here: {error}"[:300]) from None
         return words
@@ -180,18 +189,29 @@ async def _hung_up(receive: Receive) -> None:
         pass
 
 
-def _may_repeat(body: bytes) -> bool:
-    r"""Whether some name may stand twice in one object: a quick look, since mostly none stands twice anywhere.
+def _refuse_repeated(body: bytes) -> None:
+    r"""Refuse an object that says two things of one name: whoever reads the other of them reads something else.
 
-    >>> _may_repeat(b'{"a": 1, "b": {"c": 2}}'), _may_repeat(b'{"a": 1, "a": 2}'), _may_repeat(b'{"a": 1, "\\u0061": 2}')
-    (False, True, True)
+    Mostly a quote before a colon ends a name, or begins a text with a colon, and nothing else; then it is enough to count
+    them, here and in what is left once each object has each name only once.
+
+    >>> _refuse_repeated(b'{"a": ":1", "b": {"a": 2}}')
+    >>> for body in (b'{"b": [{"a": 1, "a": 2}]}', br'{"a": 1, "\u0061": 2}', b'{"a" :1, "a": 2}', b'{":": 1, ":": 2}'):
+    ...     try:
+    ...         _refuse_repeated(body)
+    ...     except ValueError as error:
+    ...         print(error)
+    a name is given twice in one object
+    a name is given twice in one object
+    a name is given twice in one object
+    a name is given twice in one object
     """
-    names = NAMES.findall(body)
-    return len(names) > len(set(names)) or b"\\" in body
+    odd = b"\\" in body or b'" ' in body or b'"\n' in body or b'"\t' in body or b'"\r' in body
+    if odd or body.count(b'":') > encode(anything(body or b"{}")).count(b'":'):
+        json.loads(body, object_pairs_hook=_once_each)
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> None:
-    """Refuse an object that says two things of one name: whoever reads the other of them reads something else."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a name is given twice in one object")
 
@@ -210,23 +230,22 @@ def _endpoint(address: Address) -> Endpoint:
     return Endpoint(address.method, address.path, address.says, address.takes, gives, query, refuses, scopes)
 
 
-def application(
-    addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route]
-) -> tuple[ASGIApp, list[Route]]:
-    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router; and all its routes."""
-    found: list[Route] = []
-    quick: dict[tuple[str, str], Answering] = {}
-    for address in addresses:
-        endpoint = Answering(address, who)
-        found.append(Route(address.path, endpoint, methods=[address.method]))
-        if "{" not in address.path:
-            quick[address.method, address.path] = endpoint
-    router = Starlette(routes=[*found, *routes], exception_handlers=HANDLERS)
+class Application:
+    """The API as an ASGI app: addresses without parts at once, the others by Starlette's router."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = quick.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+    def __init__(
+        self, addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route]
+    ) -> None:
+        found = {(address.method, address.path): Answering(address, who) for address in addresses}
+        #: all its routes
+        self.routes = [*(Route(path, answer, methods=[method]) for (method, path), answer in found.items()), *routes]
+        #: those that are answered at once
+        self.direct = {(method, path): answer for (method, path), answer in found.items() if "{" not in path}
+        self._router = Starlette(routes=self.routes, exception_handlers=HANDLERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        endpoint = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if endpoint is not None:
             scope["endpoint"] = endpoint
-        await (router if endpoint is None else endpoint)(scope, receive, send)
-
-    return app, [*found, *routes]
+        await (self._router if endpoint is None else endpoint)(scope, receive, send)

@@ -11,12 +11,11 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from json.encoder import encode_basestring_ascii as quoted
-from types import coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -24,6 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from eligo.errors import InputError
+from eligo.server.bodies import Account, Replay, Upload, Waiting, linger
 from eligo.server.refusing import RefusedError, told
 from eligo.server.spooling import Body, Spool
 
@@ -31,14 +31,26 @@ MEGABYTE = 2**20
 FILES = "/v1/files/"
 ONCE = (b"host", b"content-length", b"content-encoding", b"transfer-encoding", b"content-range", b"origin",
         b"authorization", b"idempotency-key", b"eligo-client")  # fmt: skip
-LINGER, LINGER_BYTES = 1.0, 16 * MEGABYTE  # what is read on after a refusal, so that the other side sees the refusal
 UNEXPECTED = "something went wrong here; it was written down"
 GONE = 499  # as nginx logs a client that did not wait for the answer
 
 #: decides before the body is read, at once or later; may put things into the state; refuses by RefusedError
 Enter = Callable[[Scope, dict[bytes, bytes]], Awaitable[None] | None]
+#: a status, headers and a body
+Reply = tuple[int, list[tuple[bytes, bytes]], bytes]
 #: is told of each request: scope, status, seconds, bytes in, bytes out
 Seen = Callable[[Scope, int, float, int, int], None]
+
+
+class Direct(Protocol):
+    """An address that can be answered without ASGI's messages."""
+
+    status: int
+    kind: tuple[bytes, bytes]
+
+    async def given(self, scope: Scope, gone: Receive) -> bytes:
+        """The body of the answer to what is in the state; *gone* ends when nobody waits for it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +91,8 @@ class Guard:
         self, app: ASGIApp, bounds: Bounds | None = None, *, enter: Enter | None = None, seen: Seen | None = None,
         logger: logging.Logger | None = None,
     ) -> None:  # fmt: skip
+        #: by method and path, what answers requests that came whole
+        self.direct: Mapping[tuple[str, str], Direct] = getattr(app, "direct", {})
         self.app, self.bounds, self.enter, self.seen = app, bounds or Bounds(), enter, seen
         self.logger = logger or logging.getLogger("eligo.server.requests")
         self.running = {"quick": 0, "polls": 0, "files": 0}
@@ -98,28 +112,73 @@ class Guard:
         if scope["type"] != "http":
             await self._other(scope, receive, send)
             return
-        began = time.perf_counter()
         state = scope.setdefault("state", {})
-        request = state["request"] = f"{self._first}-{next(self._next):x}"
-        answer = _Answer(send, request)
+        answer = _Answer(send, self._begun(state))
         try:
             await self._answered(scope, state, receive, answer)
-        except RefusedError as refused:
-            await answer.refuse(refused, scope, receive)
         except ClientDisconnect:
             pass
-        except asyncio.CancelledError:  # who stops the server waits no longer for what is under way
-            await answer.refuse(
-                RefusedError(503, "the server stops; come again", after=1, connection="close"), scope, receive
-            )
-        except Exception:
-            self.logger.exception('{"request":"%s","error":"unexpected"}', request)
-            await answer.refuse(RefusedError(500, UNEXPECTED), scope, receive)
+        except (Exception, asyncio.CancelledError) as error:
+            await answer.refuse(self._refusal(error, answer.request), scope, receive)
         finally:
-            if answer.kind:
-                self.running[answer.kind] -= 1
-            self.held -= answer.held
-            self._told(scope, answer, time.perf_counter() - began)
+            self._over(scope, answer)
+
+    async def reply(self, scope: Scope, body: bytes, gone: Receive) -> Reply:
+        """Answer one request that came whole and that `direct` knows: the same, without ASGI's messages."""
+        state = scope["state"]
+        account, said = Account(self._begun(state)), b""
+        try:
+            said = await self._replied(scope, state, body, gone, account)
+            endpoint = scope["endpoint"]
+            account.status, kind = endpoint.status, [endpoint.kind]
+        except (Exception, asyncio.CancelledError) as error:
+            refused = self._refusal(error, account.request)
+            said, account.status, kind = told(refused.sentence, account.request), refused.status, _headers(refused)
+        finally:
+            account.sent = len(said)
+            self._over(scope, account)
+        length = (b"content-length", b"%d" % len(said))
+        return account.status, [*kind, length, (b"eligo-request", account.request.encode())], said
+
+    async def _replied(
+        self, scope: Scope, state: dict[str, Any], body: bytes, gone: Receive, account: Account
+    ) -> bytes:
+        headers = self._checked(scope, state)
+        if _bringing(headers):
+            self._measured(scope, headers)
+            if len(body) > self._most(scope):
+                raise _too_large(self._most(scope))
+        if self.enter is not None and (later := self.enter(scope, headers)) is not None:
+            await later
+        account.taken = account.held = len(body)
+        self.held += len(body)
+        if self.held > self.bounds.held:
+            raise _too_many()
+        state["body"] = body
+        account.kind = self._place(scope["path"], filed=False)
+        scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
+        return await endpoint.given(scope, gone)
+
+    def _begun(self, state: dict[str, Any]) -> str:
+        """The id of a request that begins."""
+        request = state["request"] = f"{self._first}-{next(self._next):x}"
+        return request
+
+    def _refusal(self, error: BaseException, request: str) -> RefusedError:
+        """How it is told that something went wrong."""
+        if isinstance(error, RefusedError):
+            return error
+        if isinstance(error, asyncio.CancelledError):  # who stops the server waits no longer for what is under way
+            return RefusedError(503, "the server stops; come again", after=1, connection="close")
+        self.logger.error('{"request":"%s","error":"unexpected"}', request, exc_info=error)
+        return RefusedError(500, UNEXPECTED)
+
+    def _over(self, scope: Scope, account: Account) -> None:
+        """A request is answered, or nobody waits for that any more."""
+        if account.kind:
+            self.running[account.kind] -= 1
+        self.held -= account.held
+        self._told(scope, account, time.perf_counter() - account.began)
 
     async def _answered(self, scope: Scope, state: dict[str, Any], receive: Receive, answer: "_Answer") -> None:
         headers = self._checked(scope, state)
@@ -132,11 +191,11 @@ class Guard:
             if later is not None:
                 await later
         if filed:
-            receive = _Upload(receive, self.bounds, answer) if bringing else receive
+            receive = Upload(self._waiting(receive), answer) if bringing else receive
         elif bringing:
             state["body"] = body = await self._whole(scope, receive)
             answer.taken = answer.held = len(body)
-            receive = _Replay(body, receive)
+            receive = Replay(body, receive)
         else:
             state["body"] = b""
         answer.kind = self._place(path, filed)
@@ -155,10 +214,7 @@ class Guard:
         pairs, bounds = scope["headers"], self.bounds
         headers: dict[bytes, bytes] = dict(pairs)
         state["headers"] = headers
-        if (
-            len(pairs) > bounds.headers
-            or sum(map(len, headers)) + sum(map(len, headers.values())) > bounds.header_bytes
-        ):
+        if len(pairs) > bounds.headers or len(b"".join([*headers, *headers.values()])) > bounds.header_bytes:
             raise RefusedError(431, "the headers are too large")
         if len(headers) != len(pairs):
             _refuse_twice([name for name, _ in pairs])
@@ -215,7 +271,7 @@ class Guard:
     async def _whole(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, within its time; a place is taken only afterwards, so that slow ones take none."""
         body: Body | None = None
-        size, most, waiting = 0, self._most(scope), _Waiting(receive, self.bounds)
+        size, most, waiting = 0, self._most(scope), self._waiting(receive)
         try:
             while True:
                 message = await waiting.next()
@@ -225,7 +281,7 @@ class Guard:
                 if size > most:
                     raise _too_large(most)
                 if self.held > self.bounds.held:
-                    raise RefusedError(503, "too many large requests at a time", after=5)
+                    raise _too_many()
                 if body is None and not message.get("more_body"):
                     return part
                 body = body or Body(self._spool)
@@ -239,9 +295,12 @@ class Guard:
             if body is not None:
                 body.close()
 
+    def _waiting(self, receive: Receive) -> Waiting:
+        return Waiting(receive, self.bounds.patience, self.bounds.rate)
+
     # What is told of it
 
-    def _told(self, scope: Scope, answer: "_Answer", seconds: float) -> None:
+    def _told(self, scope: Scope, answer: Account, seconds: float) -> None:
         status = answer.status or GONE
         if self.seen is not None:
             self.seen(scope, status, seconds, answer.taken, answer.sent)
@@ -257,93 +316,14 @@ class Guard:
             logger.handle(logging.LogRecord(logger.name, logging.INFO, __file__, 0, line, None, None))
 
 
-class _Waiting:
-    """The parts of a body, for which the client may let us wait so long, and longer the more it has brought."""
-
-    __slots__ = ("got", "left", "rate", "receive")
-
-    def __init__(self, receive: Receive, bounds: Bounds) -> None:
-        self.receive, self.left, self.rate, self.got = receive, bounds.patience, bounds.rate, 0
-
-    async def next(self) -> Message:
-        """The next message; only the time that is waited for it counts, not what we do between."""
-        call: Any = self.receive()
-        try:
-            pending = call.send(None)
-        except (
-            StopIteration
-        ) as there:  # mostly it came with the headers, and a timer would cost as much as all the rest
-            message: Message = there.value
-        else:
-            message = await self._later(call, pending)
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        return message
-
-    async def _later(self, call: Any, pending: Any) -> Message:
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(self.left):
-                message: Message = await _resumed(call, pending)
-        except TimeoutError:
-            raise RefusedError(408, "the body came too slowly", connection="close") from None
-        self.left += len(message.get("body", b"")) / self.rate - (time.monotonic() - began)
-        return message
-
-
-@coroutine
-def _resumed(call: Any, pending: Any) -> Generator[Any, Any, Message]:
-    """A coroutine that was begun by hand, and that waits for something, taken up again by the loop."""
-    try:
-        yield pending
-    except BaseException as error:
-        call.throw(error)
-        raise
-    message: Message = yield from call
-    return message
-
-
-class _Upload:
-    """What comes in for a file: passed on as it comes, within its time."""
-
-    __slots__ = ("_answer", "_done", "_receive", "_waiting")
-
-    def __init__(self, receive: Receive, bounds: Bounds, answer: "_Answer") -> None:
-        self._waiting, self._receive, self._done, self._answer = _Waiting(receive, bounds), receive, False, answer
-
-    async def __call__(self) -> Message:
-        if self._done:
-            return await self._receive()
-        message = await self._waiting.next()
-        self._done = not message.get("more_body")
-        self._answer.taken += len(message["body"])
-        return message
-
-
-class _Replay:
-    """A body that was read already, and then whatever comes after it."""
-
-    __slots__ = ("_body", "_receive")
-
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
-
-    async def __call__(self) -> Message:
-        body, self._body = self._body, None
-        if body is None:
-            return await self._receive()
-        return {"type": "http.request", "body": body, "more_body": False}
-
-
-class _Answer:
+class _Answer(Account):
     """Where the answer goes: adds the id, remembers the status, and after a refusal drops what else is said."""
 
-    __slots__ = ("held", "kind", "request", "send", "sent", "status", "taken")
+    __slots__ = ("send",)
 
     def __init__(self, send: Send, request: str) -> None:
-        self.send, self.request, self.kind = send, request, ""
-        self.status = self.sent = self.taken = self.held = 0
+        super().__init__(request)
+        self.send = send
 
     def __call__(self, message: Message) -> Coroutine[Any, Any, None]:
         if message["type"] == "http.response.start":
@@ -358,7 +338,7 @@ class _Answer:
         if self.status:
             return
         body = told(refused.sentence, self.request)
-        headers = _said(refused, body)
+        headers = [*_headers(refused), (b"content-length", b"%d" % len(body))]
         closing = "connection" in refused.headers
         unread = _bringing(dict(scope["headers"])) and "body" not in scope["state"]
         if unread and not closing:
@@ -366,27 +346,13 @@ class _Answer:
         await self({"type": "http.response.start", "status": refused.status, "headers": headers})
         await self({"type": "http.response.body", "body": body, "more_body": True})
         if unread and not closing:
-            await _linger(receive)
+            await linger(receive)
         await self({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _linger(receive: Receive) -> None:
-    """Read on a little: a connection that is closed over unread bytes is reset, and the refusal lost with it."""
-    left = LINGER_BYTES
-    try:
-        async with asyncio.timeout(LINGER):
-            while left > 0:
-                message = await receive()
-                left -= len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body"):
-                    return
-    except TimeoutError:
-        return
-
-
-def _said(refused: RefusedError, body: bytes) -> list[tuple[bytes, bytes]]:
-    said = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    return said + [(name.encode(), value.encode()) for name, value in refused.headers.items()]
+def _headers(refused: RefusedError) -> list[tuple[bytes, bytes]]:
+    said = {name: value for name, value in refused.headers.items() if value.isascii() and value.isprintable()}
+    return [(b"content-type", b"application/json"), *((name.encode(), value.encode()) for name, value in said.items())]
 
 
 def _bringing(headers: dict[bytes, bytes]) -> bool:
@@ -407,6 +373,10 @@ def _refuse_twice(names: list[bytes]) -> None:
 
 def _too_large(most: int) -> RefusedError:
     return RefusedError(413, f"the body is larger than {most} bytes")
+
+
+def _too_many() -> RefusedError:
+    return RefusedError(503, "too many large requests at a time", after=5)
 
 
 # What Starlette is to do with what goes wrong inside it

@@ -4,23 +4,30 @@
 
 uvicorn drops no connection whose headers come a byte at a time, and counts none. It has no setting for either, so a few
 methods of its protocol are extended here; where a later uvicorn lacks one, `protocol` says so instead of going without.
+
+Most requests are small and come whole, in one piece. Where the app has a `reply` for their address, they are answered by
+that, in one piece too: ASGI would take as long for its messages as all the rest takes.
 """
 
 import asyncio
 import json
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 from eligo.errors import InputError
 
 LARGE = 65_536  # bytes that are sent at once
+PHRASES = {one.value: one.phrase.encode() for one in HTTPStatus}
 LINGER = 1.0  # seconds that are left to whoever was answered before all of his body came
-METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete",
+METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete", "on_body",
            "on_message_complete", "on_response_complete", "send_400_response", "pause_writing", "resume_writing")  # fmt: skip
-FIELDS = ("loop", "transport", "flow", "cycle", "parser", "timeout_keep_alive")
+FIELDS = ("loop", "transport", "flow", "cycle", "parser", "timeout_keep_alive", "app", "tasks", "scope", "headers",
+          "pipeline", "expect_100_continue", "server_state")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +128,14 @@ class Gathering:
         if parts and not self._transport.is_closing():
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
+    def write_now(self, data: bytes) -> None:
+        """Send this, behind what was written before."""
+        if self._parts:
+            self._parts.append(data)
+            self._send()
+        else:
+            self._transport.write(data)
+
     def close(self) -> None:
         """Close it once all is sent."""
         self._send()
@@ -128,6 +143,43 @@ class Gathering:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+class Exchange:
+    """A request that came whole, and its answer: as far as uvicorn looks at such a thing."""
+
+    __slots__ = ("_over", "disconnected", "keep_alive", "response_complete", "response_started", "task")
+
+    task: "asyncio.Task[None]"  # who answers it
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.disconnected = self.response_started = self.response_complete = False
+        self._over: asyncio.Event | None = None
+
+    @property
+    def message_event(self) -> asyncio.Event:
+        """Set when the caller is gone."""
+        if self._over is None:
+            self._over = asyncio.Event()
+        return self._over
+
+    async def gone(self) -> dict[str, Any]:
+        """Ends when the caller is gone."""
+        while not self.disconnected:
+            await self.message_event.wait()
+        return {"type": "http.disconnect"}
+
+    def written(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
+        """The answer, as it is sent."""
+        parts = [b"HTTP/1.1 %d %b\r\n" % (status, PHRASES.get(status, b""))]
+        for name, value in headers:
+            parts += (name, b": ", value, b"\r\n")
+            self.keep_alive = self.keep_alive and name != b"connection"
+        if not self.keep_alive and (b"connection", b"close") not in headers:
+            parts.append(b"connection: close\r\n")
+        parts += (b"\r\n", body)
+        return b"".join(parts)
 
 
 class _Patient:
@@ -139,11 +191,22 @@ class _Patient:
     flow: Any
     cycle: Any
     timeout_keep_alive: Any
+    app: Any
+    parser: Any
+    tasks: set[Any]
+    scope: Any
+    url: bytes
+    expect_100_continue: bool
+    pipeline: deque[Any]
+    server_state: Any
     _address: str | None = None  # None: turned away
     _since: float | None = None  # when the headers that are being read began
     _head = 0  # bytes of them so far
     _open = False  # whether a request is not read to its end
+    _direct: Mapping[tuple[str, str], Any]  # what is answered by `reply`
     _asked: deque[Any]  # the requests that are not answered yet, in their order
+    _parts: list[bytes] | None = None  # of a body that may yet come whole; None: uvicorn has it
+    _quiet: float | None = None  # since when the last request is answered, where uvicorn does not count that
     _look_again: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
 
@@ -159,7 +222,8 @@ class _Patient:
         super().connection_made(Gathering(transport, self.loop))  # type: ignore[misc]
         self.timeout_keep_alive = self.door.patience.idle
         self._since, self._asked = self.loop.time(), deque()
-        self._look_again = self.loop.call_later(self.door.patience.head, self._look)
+        self._direct = getattr(self.app, "direct", {})
+        self._look_again = self.loop.call_later(min(self.door.patience.head, self.door.patience.idle), self._look)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Count it as gone."""
@@ -180,13 +244,19 @@ class _Patient:
 
     def _look(self) -> None:
         """Close what has waited for its headers too long; else look again when it may have."""
-        now, head = self.loop.time(), self.door.patience.head
+        now, patience = self.loop.time(), self.door.patience
         if self.transport.is_closing():  # somebody does not take what was sent last
             self.transport.abort()
             return
-        due = now + head if self._since is None or self.flow.read_paused else self._since + head
+        due = now + min(patience.head, patience.idle)
+        if self._since is not None and not self.flow.read_paused:
+            due = self._since + patience.head
+        elif self._quiet is not None:
+            due = min(due, self._quiet + patience.idle)
         if due <= now:
-            self._refuse(408, "the headers came too slowly")
+            if self._since is not None:
+                self._refuse(408, "the headers came too slowly")
+            self.transport.close()
             due = now + LINGER
         self._look_again = self.loop.call_at(due, self._look)
 
@@ -197,6 +267,8 @@ class _Patient:
         if self._address is None or self.transport.is_closing():
             return
         super().data_received(data)  # type: ignore[misc]
+        if self._parts is not None:  # not whole: it takes its time, which uvicorn and the app know how to wait for
+            self._by_uvicorn()
         if self._since is not None:
             self._head += len(data)
             if self._head > self.door.patience.head_bytes:
@@ -204,19 +276,51 @@ class _Patient:
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
-        self._since, self._open = self.loop.time(), True
+        self._since, self._open, self._quiet = self.loop.time(), True, None
         super().on_message_begin()  # type: ignore[misc]
 
     def on_headers_complete(self) -> None:
         """All headers are there."""
-        self._since, self._head = None, 0
+        self._since, self._head, self._parts = None, 0, []
+        if not self._may_come_whole():
+            self._by_uvicorn()
+
+    def _may_come_whole(self) -> bool:
+        """Whether a request is one that `reply` answers once its body is there."""
+        place = self.parser.get_method().decode("ascii"), self.url.decode("latin-1")
+        if place not in self._direct or not (self.cycle is None or self.cycle.response_complete):
+            return False
+        self.scope["method"], self.scope["path"] = place
+        self.scope["raw_path"], self.scope["query_string"] = self.url, b""
+        plain = self.parser.get_http_version() == "1.1" and not self.parser.should_upgrade()
+        return plain and not self.expect_100_continue
+
+    def _by_uvicorn(self) -> None:
+        """Let uvicorn read and answer a request."""
+        parts, self._parts = self._parts, None
         super().on_headers_complete()  # type: ignore[misc]
         self._asked.append(self.cycle)
+        for part in parts or ():
+            super().on_body(part)  # type: ignore[misc]
+
+    def on_body(self, body: bytes) -> None:
+        """Some of the body is there."""
+        if self._parts is None:
+            super().on_body(body)  # type: ignore[misc]
+        else:
+            self._parts.append(body)
 
     def on_message_complete(self) -> None:
         """All of the body is there."""
         self._open = False
-        super().on_message_complete()  # type: ignore[misc]
+        if self._parts is None:
+            super().on_message_complete()  # type: ignore[misc]
+            return
+        body, self._parts = b"".join(self._parts), None
+        self.cycle = exchange = Exchange(self.parser.should_keep_alive())
+        self._asked.append(exchange)
+        exchange.task = self.loop.create_task(self._reply(exchange, self.scope, body))
+        self.tasks.add(exchange.task)
 
     def send_400_response(self, message: str) -> None:
         """Refuse what is not HTTP, in the words of all refusals."""
@@ -233,6 +337,35 @@ class _Patient:
         self._hang_up()
 
     # What goes out
+
+    async def _reply(self, exchange: Exchange, scope: Any, body: bytes) -> None:
+        """Answer a request that came whole."""
+        try:
+            answer = exchange.written(*await self.app.reply(scope, body, exchange.gone))
+            if self.flow.write_paused and not exchange.disconnected:
+                await self.flow.drain()
+        except BaseException:
+            self.transport.abort()
+            raise
+        finally:
+            self.tasks.discard(exchange.task)
+        if exchange.disconnected:
+            return
+        exchange.response_started = exchange.response_complete = True
+        self.transport.write_now(answer)
+        if not exchange.keep_alive:
+            self.transport.close()
+        self._replied()
+
+    def _replied(self) -> None:
+        """The same as uvicorn does when an answer is sent, but without a timer for each."""
+        if self.pipeline:
+            self.on_response_complete()
+            return
+        self._asked.popleft()
+        self.server_state.total_requests += 1
+        self._quiet = self.loop.time()
+        self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         """The answer is sent; whoever still sends his body is not listened to for long."""

@@ -1,7 +1,7 @@
 """Requests: who asks is answered as soon as something is ready for it."""
 
 import secrets
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -169,40 +169,40 @@ class Requests:
 
     def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
         """Whatever a workflow has for these, all together."""
-        asks: dict[int, Ticket] = {}
+        waiting: dict[int, deque[Ticket]] = {}  # by what they ask for, which several may do alike
         queue = list[Ask]()
         promised: dict[str, int] = {}  # tasks, to clients with several requests
         for ticket in tickets:
-            wanted = self._asks(served, ticket, promised.get(ticket.client.id, 0))
-            for ask in wanted:
-                asks[id(ask)] = ticket
-            queue += wanted
-            if len(tickets) > 1:
-                promised[ticket.client.id] = promised.get(ticket.client.id, 0) + sum(ask.size for ask in wanted)
-        for grant in served.hand_out(queue):
-            ticket = asks[id(grant.ask)]
-            terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), self.books.wall)
+            client = ticket.client.id
+            for ask in self._asks(served, ticket, promised.get(client, 0)):
+                waiting.setdefault(id(ask), deque()).append(ticket)
+                queue.append(ask)
+                promised[client] = promised.get(client, 0) + ask.size
+        grants, wall = served.hand_out(queue), self.books.wall
+        for grant in grants:
+            ticket = waiting[id(grant.ask)].popleft()
+            terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), wall)
             leases = served.lease(grant.tasks, terms)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)
             self._shares.charge(served, len(leases))
+        if grants:
             self.books.touch(served)
 
     def _asks(self, served: Served, ticket: Ticket, promised: int) -> list[Ask]:
         """What a client asks of a workflow, no more than it may have."""
         request, client = ticket.request, ticket.client
         room = max(0, client.room(self.books.now) - promised)
-        fits = served.fits(client.id, request.cores, request.memory)
         size = request.size if request.seconds is None else served.tasks_in(client.id, request.seconds)
         if served.wishes.quorum > 1:
             size = 1  # what waits for others to agree cannot be built upon
         grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
-        return [Ask(client.id, size=min(size, room), fits=fits) for _ in range(grants)]
+        return [served.ask(client.id, min(size, room), request.cores, request.memory)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
-        until = self.books.until
+        until, due = self.books.until, self.books.due
         for lease in leases:
-            self.books.due[lease.workflow, lease.number] = until
+            due[lease[:2]] = until
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
         numbers = range(leases[0].number, leases[-1].number + 1)

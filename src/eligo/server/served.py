@@ -26,6 +26,7 @@ RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed"
 ENDED = {DONE, BROKEN, CANCELLED}
 FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
 MOST_VOTED = 1_000  # tasks that wait for more results, the oldest, that are looked at first
+MOST_KNOWN = 10_000  # kinds of askers
 MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
 
 
@@ -36,6 +37,7 @@ class Served:
         self, row: WorkflowRow, flow: Workflow, execution: Execution, order: Ints | None, clock: Callable[[], float]
     ) -> None:
         self.row, self.flow, self.execution = row, flow, execution
+        self.codes = execution.codes
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
         rules = informed(replace(PRUDENT, copies=self.wishes.copies), flow) if self.wishes.rules else Rules()
@@ -61,6 +63,7 @@ class Served:
         self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(flow))
         self.lost, self.repeated, self.saved = row.lost, 0, 0
         self._fits: dict[tuple[str, float, float], Fits | None] = {}
+        self._asks: dict[tuple[str, int, float, float], Ask] = {}
 
     def _inner(self, order: Ints | None) -> Allocator:
         return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
@@ -107,11 +110,21 @@ class Served:
         """Whether tasks ask for cores or memory that not every client may have."""
         return any((cores or 1) > 1 for cores in self.flow.column("cores")) or any(self.flow.column("memory"))
 
-    def fits(self, client: str, cores: float, memory: float) -> Fits | None:
+    def ask(self, client: str, size: int, cores: float, memory: float) -> Ask:
+        """What a client asks for: so many tasks that it can run. The same each time, since it is asked often."""
+        key = (client, size, cores, memory)
+        known = self._asks.get(key)
+        if known is None:
+            if len(self._asks) > MOST_KNOWN:
+                self._asks.clear()
+            known = self._asks[key] = Ask(client, size=size, fits=self._fits_of(client, cores, memory))
+        return known
+
+    def _fits_of(self, client: str, cores: float, memory: float) -> Fits | None:
         """Which tasks a client can get; None: all. The same function each time, so that askers alike are seen as such."""
         key = (client if self.wishes.quorum > 1 else "", cores, memory)
         if key not in self._fits:
-            if len(self._fits) > 10_000:
+            if len(self._fits) > MOST_KNOWN:
                 self._fits.clear()
             self._fits[key] = self._fitting(*key)
         return self._fits[key]
@@ -164,26 +177,27 @@ class Served:
         found = []
         for task in map(self.flow.dag.number, tasks):
             self.number += 1
-            self.tries[task] += 1
-            found.append(Lease(self.id, self.number, task, self.tries[task], *terms))
-            self.add(found[-1])
+            self.tries[task] = tries = self.tries.get(task, 0) + 1
+            found.append(lease := Lease(self.id, self.number, task, tries, *terms))
+            self.add(lease)
         return found
 
     def add(self, lease: Lease) -> None:
         """A client has a task."""
         self.leases[lease.number] = lease
         self.holding.setdefault(lease.task, set()).add(lease.number)
-        if self.tries[lease.task] > 1:
+        if self.tries.get(lease.task, 0) > 1:
             self.repeated += 1
 
-    def drop(self, lease: Lease) -> None:
-        """A client has a task no more."""
-        self.leases.pop(lease.number, None)
-        holders = self.holding.get(lease.task)
-        if holders is not None:
-            holders.discard(lease.number)
-            if not holders:
-                del self.holding[lease.task]
+    def drop(self, lease: Lease) -> bool:
+        """A client has a task no more; whether it had it."""
+        if self.leases.pop(lease.number, None) is None:
+            return False
+        holders = self.holding[lease.task]
+        holders.discard(lease.number)
+        if not holders:
+            del self.holding[lease.task]
+        return True
 
     def others(self, lease: Lease) -> list[Lease]:
         """The other leases of the same task."""
@@ -192,7 +206,7 @@ class Served:
     def orphans(self) -> list[Lease]:
         """The leases of tasks that, since this was asked before, came back because what they wait for did."""
         moves, self._looked = self.execution.since(self._looked), len(self.execution.journal)
-        codes = self.execution.codes
+        codes = self.codes
         back = {v for kind, v in unpacked(moves) if kind == RELEASE and codes[v] not in {ALLOCATED, HELD}}
         return [self.leases[number] for v in back for number in self.holding.get(v, ())]
 
@@ -220,12 +234,12 @@ class Served:
         """What has waited long enough after a failure is ready again."""
         while self.later and self.later[0][0] <= now:
             task = heappop(self.later)[1]
-            if self.execution.codes[task] == FAILED:
+            if self.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> list[int]:
         """Try tasks again that were set aside for good; which."""
-        chosen = sorted({v for v in tasks if self.execution.codes[v] == FAILED})
+        chosen = sorted({v for v in tasks if self.codes[v] == FAILED})
         again = set(chosen)
         self.later = sorted(entry for entry in self.later if entry[1] not in again)
         for v in chosen:

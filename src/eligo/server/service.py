@@ -12,7 +12,7 @@ from eligo.errors import InputError
 from eligo.execution import FAILED, Execution
 from eligo.rows import Ints
 from eligo.server.asking import Brought, Request, Ticket
-from eligo.server.books import Books
+from eligo.server.books import Books, parts_of
 from eligo.server.clients import Client, remembered
 from eligo.server.delivering import Deliveries
 from eligo.server.packing import packed_plan
@@ -274,7 +274,7 @@ class Service:
         self.books.now = client.seen = now
         gone = []
         for id in ids:
-            lease = self.books.find(id, client.id)
+            lease = self.books.find(parts_of(id), client.id)
             if lease is None:
                 gone.append(id)
             else:

@@ -14,7 +14,7 @@ import uvicorn
 from eligo.errors import InputError
 from eligo.pages.built import ABSENT, is_built
 from eligo.pages.folders import WatchedRun
-from eligo.server.http import Address, ApiCall, Caller, application
+from eligo.server.http import Address, ApiCall, Application, Caller
 from eligo.server.limits import Bounds, Guard
 from eligo.server.paging import page_routes
 from eligo.server.protocol import Patience, protocol
@@ -81,8 +81,7 @@ class RunLookout:
         views = Views(self)
         listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
         anybody = Caller("anybody", frozenset({"read"}))
-        app, _ = application([listed, *views.addresses()], lambda headers: anybody, page_routes())
-        return Guard(app, Bounds())
+        return Guard(Application([listed, *views.addresses()], lambda headers: anybody, page_routes()), Bounds())
 
 
 def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:

@@ -28,6 +28,8 @@ class Desk:
         self.service, self.keeper, self.gather = service, keeper, gather
         self._loop = asyncio.get_running_loop()
         self._tickets: dict[Ticket, Waiter] = {}
+        self._unwatched: list[tuple[Ticket, Gone]] = []  # those who came since those who wait were looked at
+        self._watching: dict[Ticket, asyncio.Task[None]] = {}
         self._planned = False
         self._looked = time.monotonic()
         self._ticking = self._loop.call_later(TICK, self._tick)
@@ -46,13 +48,12 @@ class Desk:
             return ticket
         waiter = self._tickets[ticket] = self._loop.create_future()
         self.wake()
-        watch = self._loop.create_task(self._watch(gone, ticket)) if gone is not None and request.wait else None
+        if gone is not None and request.wait:
+            self._unwatched.append((ticket, gone))
         try:
             await waiter
         finally:
             self._forget(ticket)
-            if watch is not None:
-                watch.cancel()
         return ticket
 
     async def _watch(self, gone: Gone, ticket: Ticket) -> None:
@@ -60,6 +61,7 @@ class Desk:
         while (await gone())["type"] != "http.disconnect":
             pass
         waiter = self._tickets.get(ticket)
+        self._watching.pop(ticket, None)
         self._forget(ticket)
         if waiter is not None and not waiter.done():
             waiter.set_exception(RefusedError(499, "nobody waits for this answer"))
@@ -67,6 +69,16 @@ class Desk:
     def _forget(self, ticket: Ticket) -> None:
         if self._tickets.pop(ticket, None) is not None:
             self.service.requests.withdraw(ticket)
+        watch = self._watching.pop(ticket, None)
+        if watch is not None:
+            watch.cancel()
+
+    def _watch_all(self) -> None:
+        """Whoever came and has to wait may hang up meanwhile; most get something at once."""
+        unwatched, self._unwatched = self._unwatched, []
+        for ticket, gone in unwatched:
+            if ticket in self._tickets:
+                self._watching[ticket] = self._loop.create_task(self._watch(gone, ticket))
 
     async def deliver(
         self, client: Client, deliveries: Sequence[Brought], key: str = "", request: Request | None = None
@@ -78,7 +90,7 @@ class Desk:
             self.wake()
             await self.keeper.kept()
             return answers, None
-        return answers, await self.ask(client, key, request._replace(wait=0.0))
+        return answers, await self.ask(client, key, request._replace(wait=0.0) if request.wait else request)
 
     async def _delivered(self, client: Client, deliveries: Sequence[Brought]) -> list[str]:
         """Take results; what only the store knows of them is read first, while others are answered."""
@@ -110,12 +122,11 @@ class Desk:
 
     def _serve(self) -> None:
         self._planned = False
-        if self.keeper.trouble is not None:
-            return
-        for ticket in self.service.serve(time.monotonic()):
+        for ticket in self.service.serve(time.monotonic()) if self.keeper.trouble is None else ():
             waiter = self._tickets.pop(ticket, None)
             if waiter is not None:
                 self.keeper.kept(waiter)
+        self._watch_all()
 
     def _tick(self) -> None:
         now = time.monotonic()

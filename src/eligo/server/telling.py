@@ -82,7 +82,8 @@ def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
 def delivery(told: ResultWords) -> Brought:
     """A result in the words of the rules."""
     outputs = tuple((name, file.sha256, file.size) for name, file in told.outputs.items()) if told.outputs else ()
-    failure, tail = (text and text.replace("\0", " ") for text in (told.failure, told.tail))
+    failure = told.failure and told.failure.replace("\0", " ")
+    tail = told.tail and told.tail.replace("\0", " ")
     return Brought(told.lease, told.outcome, told.seconds, told.code, told.memory, failure, outputs, tail, told.saved)
 
 

@@ -27,7 +27,7 @@ from eligo.server.api import Api
 from eligo.server.entering import Entrance, Learning, as_token
 from eligo.server.files import Blobs, routes
 from eligo.server.holding import Holding, taken
-from eligo.server.http import application, described
+from eligo.server.http import Application, described
 from eligo.server.keeping import Keeper
 from eligo.server.limits import FILES, Bounds, Guard
 from eligo.server.metrics import Census, Metrics
@@ -148,8 +148,8 @@ class Server:
             addresses = self.neighbours.joined(addresses)
         views.answer = next(one.answer for one in addresses if one.path.endswith("/view"))
         self.api.openapi = lambda: described(addresses)
-        app, known = application(addresses, self.entrance.who, [*routes(self.blobs), *page_routes()])
-        self.metrics.know(known)
+        app = Application(addresses, self.entrance.who, [*routes(self.blobs), *page_routes()])
+        self.metrics.know(app.routes)
         #: the file with the token of the operator, where it was made just now
         self.admin = self._first_token()
         self.app = Guard(
@@ -235,11 +235,11 @@ class Server:
         path = scope["path"]
         if path in OPEN:
             return
-        scopes = self.entrance.who(headers).scopes
+        scope["state"]["caller"] = caller = self.entrance.who(headers)
         if path.startswith(FILES):
-            demand(scopes, "work", "submit")
+            demand(caller.scopes, "work", "submit")
         if path == "/v1/workflows" and scope["method"] == "POST":
-            demand(scopes, "submit")
+            demand(caller.scopes, "submit")
 
     def _break(self, error: BaseException) -> None:
         self.broken = error

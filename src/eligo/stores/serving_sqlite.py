@@ -48,7 +48,7 @@ class SqliteServiceStore(SqlStore):
         with self._undone_on_error() as database:
             database.execute("BEGIN IMMEDIATE")
             for kind, rows in to_keep(changes):
-                database.executemany(STATEMENTS[kind], rows)
+                database.executemany(STATEMENTS[kind], map(tuple, rows))  # rows with names take it longer to read
 
     def finish(self) -> None:
         """See `ServiceStore`."""
