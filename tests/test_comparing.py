@@ -89,6 +89,37 @@ def test_who_leads_or_ties_at_every_rate_serves_best() -> None:
     assert told(rows[:1])[0] == ""
 
 
+def test_where_nothing_differs_words_say_so_instead_of_a_table_and_curves() -> None:
+    """Two orders alike at every rate, by a little or as far as chance lets one see; a third one makes a difference."""
+    rows = [record(name, 100.0, rate) for name in ("plan", "fifo") for rate in ("2", "8")]
+    first, last = comparison(rows).sections
+    assert not first.tables
+    assert first.words == ["Nothing differs in the rounds of requests: all 2 orders are within .5% of one another."]
+    (panel,) = last.pictures[0].panels
+    assert not panel.curves
+    assert panel.words == "Nothing differs at 2 to 8 requests at a time: all 2 orders are within .5% of one another."
+    seen = [*rows, *(record("lifo", 120.0, rate) for rate in ("2", "8"))]
+    first, last = comparison(seen).sections
+    assert first.tables
+    assert not first.words
+    assert last.pictures[0].panels[0].curves
+
+
+def test_on_steady_workers_every_difference_counts() -> None:
+    """Nothing is left to chance there, so a single run decides."""
+
+    def steady(scheduler: str, over: float) -> Record:
+        return record(scheduler, over, game="steady", setting="workers=4", measure="over", runs=1, parts=(over,))
+
+    (alike,) = comparison([steady("plan", 1.0), steady("fifo", 1.001)]).sections
+    assert not alike.tables
+    assert alike.words == [
+        "Nothing differs on 4 steady workers: all 2 end within .5% of one another; none can end sooner."
+    ]
+    (other,) = comparison([steady("plan", 1.0), steady("fifo", 1.2)]).sections
+    assert other.tables
+
+
 def test_a_difference_that_may_be_chance_is_none() -> None:
     """The same mean difference of 2 %: once in every run, once of a few runs here and there."""
     plan = record("plan", 100.0)
@@ -101,7 +132,8 @@ def test_a_difference_that_may_be_chance_is_none() -> None:
     assert certain.worse("fifo", column)
     assert not open_.worse("fifo", column)
     assert answer(open_) == "nothing to choose between plan and fifo here, as far as 10 runs can tell."
-    assert [row[1] for row in comparison([plan, chance]).sections[0].tables[0].rows] == ["·", "~"]
+    third = record("lifo", 120.0)
+    assert [row[1] for row in comparison([plan, chance, third]).sections[0].tables[0].rows] == ["·", "~", "+20%"]
     alone: dict[str, Any] = {"runs": 1, "parts": (102.0,)}
     (once,) = contests_of([record("plan", 100.0, runs=1, parts=(100.0,)), record("fifo", 102.0, **alone)])
     assert not once.worse("fifo", column)  # a single run tells nothing

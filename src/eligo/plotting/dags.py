@@ -111,7 +111,7 @@ def paint_within(sketch: Sketch, node: int, inner: Sketch, axes: "Axes", inset: 
     (left, bottom), (right, top) = axes.figure.transFigure.inverted().transform(corners)
     highest = float((inner.layout.y + inner.height / 2).max(initial=0.0))
     with look():
-        within = axes.figure.add_axes((left, bottom, right - left, top - bottom))  # type: ignore[union-attr]
+        within = axes.figure.add_axes((left, bottom, right - left, top - bottom))
         within.set_xlim(-RIM, wide + RIM)
         within.set_ylim(highest - high - RIM, highest + RIM)
         within.set_axis_off()

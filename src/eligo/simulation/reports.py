@@ -56,12 +56,16 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Curves over one pair of axes; `level` is a value to which the eye should compare, such as a ratio of 1."""
+    """Curves over one pair of axes; `level` is a value to which the eye should compare, such as a ratio of 1.
+
+    Where curves would show nothing there are none, and words instead.
+    """
 
     title: str
-    across: str
-    up: str
-    curves: Sequence[Curve]
+    across: str = ""
+    up: str = ""
+    curves: Sequence[Curve] = ()
+    words: str = ""
     logarithmic: bool = False
     level: float | None = None
 
