@@ -17,9 +17,11 @@ from eligo import families, plotting
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.explaining import explain
 from eligo.planning import Plan, plan
 from eligo.plotting.anatomy import NEUTRAL, Anatomy
 from eligo.plotting.bends import with_bends
+from eligo.plotting.dags import LARGEST, panel_size
 from eligo.plotting.grouping import MIXED, Limits, grouped
 from eligo.plotting.layout import Layout, count_crossings, layered
 from eligo.plotting.profiles import _thinned
@@ -362,6 +364,25 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path: Path) -> None:
     assert words[0] in reader.said
     assert '  "quoted" \ufffd' in reader.said
     assert not [i for i in reader.ids if i.startswith(("figure_", "axes_"))]
+
+
+@draws
+def test_the_page_and_the_picture_say_the_verdict_once(tmp_path: Path) -> None:
+    dag = families.out_mesh(3)
+    best = plan(dag)
+    plotting.save_explanation(best, dag, tmp_path / "a.html", explain(dag, best))
+    assert (tmp_path / "a.html").read_text("utf-8").count(str(best)) == 1
+    plotting.save_explanation(best, dag, tmp_path / "a.svg")
+    assert texts((tmp_path / "a.svg").read_text("utf-8")).count(str(best)) == 1
+
+
+@draws
+def test_a_small_drawing_is_made_larger_and_a_large_one_is_not() -> None:
+    small, large = (sketch_of_tasks(Anatomy(dag, plan(dag))) for dag in (families.out_mesh(3), families.out_mesh(12)))
+    for sketch, most in ((small, LARGEST), (large, 1.0)):
+        (width, height), (_, down) = panel_size(sketch), sketch.size
+        assert most * down < height < most * down + 100
+        assert width >= most * sketch.size[0]
 
 
 @draws

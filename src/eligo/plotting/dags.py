@@ -24,6 +24,7 @@ RIM = 1.0  # points that the edge of a node takes beyond it
 ARROW = (2.2, 5.0)  # half the width and the length of an arrow's head
 TITLE, LEGEND = 9.0, 6.8  # sizes of type, in points
 LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller
+LARGEST, ROOMY = 1.7, (460.0, 420.0)  # times, and points: a small drawing is made larger, up to these
 
 
 def draw_dag(flow: object, plan: Plan) -> "Figure":
@@ -62,7 +63,10 @@ def panel_size(sketch: Sketch) -> tuple[float, float]:
 
 
 def _scale(sketch: Sketch, width: float) -> float:
-    return min(1.0, (width - 2 * MARGIN) / max(sketch.size[0], 1.0))
+    """How large a sketch is drawn: a small one larger, and none wider than there is room."""
+    across, down = (max(side, 1.0) for side in sketch.size)
+    grown = max(1.0, min(LARGEST, ROOMY[0] / across, ROOMY[1] / down))
+    return min(grown, (width - 2 * MARGIN) / across)
 
 
 def _heading(sketch: Sketch, width: float) -> tuple[str, str, float]:
