@@ -24,27 +24,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDEST = 1180.0  # points: what is wider stands one below the other
-NARROW = 380.0  # points: two pictures stand side by side where each has so much
 SUFFIXES = (".svg", ".png", ".html")
+
+Panel = tuple[Sketch, float, float]  # with its width and height
 
 
 def draw_explanation(plan: Plan, flow: object) -> "Figure":
     """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side where there is room."""
     dag = dag_of(flow)
-    sketches = _sketches(Anatomy(dag, plan))
-    sizes = [panel_size(sketch) for sketch in sketches]
-    beside = sum(width for width, _ in sizes) <= WIDEST
-    across = sum(width for width, _ in sizes) if beside else max(width for width, _ in sizes)
-    down = max(height for _, height in sizes) if beside else sum(height for _, height in sizes)
-    total = max(across, 640.0)
-    figure = new_figure(total, HEIGHT + down)
+    panels = [(sketch, *panel_size(sketch)) for sketch in _sketches(Anatomy(dag, plan))]
+    rows = shelves(panels, max(WIDEST, *(width for _, width, _ in panels)))
+    total = max(640.0, *(sum(width for _, width, _ in row) for row in rows))
+    figure = new_figure(total, HEIGHT + sum(max(height for _, _, height in row) for row in rows))
     paint_profile(plan, fifo_profile(dag), figure)
-    left, top = 0.0, HEIGHT
-    for sketch, (width, height) in zip(sketches, sizes, strict=True):
-        wide = width + (total - across) / len(sizes) if beside else total
-        paint(sketch, new_axes(figure, left, top, wide, height))
-        left, top = (left + wide, top) if beside else (left, top + height)
+    top = HEIGHT
+    for row in rows:
+        left, spare = 0.0, (total - sum(width for _, width, _ in row)) / len(row)
+        for sketch, width, height in row:
+            paint(sketch, new_axes(figure, left, top, width + spare, height))
+            left += width + spare
+        top += max(height for _, _, height in row)
     return figure
+
+
+def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
+    """The panels in rows that are at most so wide."""
+    rows: list[list[Panel]] = [[]]
+    for panel in panels:
+        if rows[-1] and sum(width for _, width, _ in rows[-1]) + panel[1] > most:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
 
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
@@ -84,7 +94,7 @@ def _in_words(lines: Sequence[str]) -> str:
 def _figure(figure: "Figure") -> str:
     """A picture that grows into the room beside others, as far as it stays in proportion to its text."""
     width = 72 * float(figure.get_size_inches()[0])
-    style = f"flex: {width:.0f} 1 {min(width, NARROW):.0f}pt; max-width: {1.35 * width:.0f}pt"
+    style = f"flex: {width:.0f} 1 {0.8 * width:.0f}pt; max-width: {1.35 * width:.0f}pt"
     return f'<figure style="{style}">{inline(svg_of(figure))}</figure>'
 
 
