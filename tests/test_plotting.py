@@ -21,6 +21,7 @@ from eligo.explaining import explain
 from eligo.planning import Plan, plan
 from eligo.plotting.anatomy import NEUTRAL, Anatomy
 from eligo.plotting.bends import with_bends
+from eligo.plotting.conflicts import sketch_of_conflict
 from eligo.plotting.dags import LARGEST, panel_size
 from eligo.plotting.grouping import MIXED, Limits, grouped
 from eligo.plotting.layout import Layout, count_crossings, layered
@@ -364,6 +365,18 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path: Path) -> None:
     assert words[0] in reader.said
     assert '  "quoted" \ufffd' in reader.said
     assert not [i for i in reader.ids if i.startswith(("figure_", "axes_"))]
+
+
+def test_every_node_of_a_conflict_has_a_label() -> None:
+    """A hub of 12 leaves against 4 tasks that render 40: rows too wide for names are told by number."""
+    arcs = [("hub", f"leaf_{i}") for i in range(12)] + [(f"up_{i}", f"down_{j}") for i in range(4) for j in range(40)]
+    conflict = plan(Dag.from_arcs(arcs)).conflict
+    assert conflict is not None
+    sketch = sketch_of_conflict(conflict)
+    assert [*sketch.lines] == [("hub",), ("×12", "leaf"), ("×4", "up"), ("×40", "down")]
+    few = plan(Dag.from_arcs([("a", f"b{i}") for i in range(3)] + [(f"c{i}", f"d{j}") for i in "12" for j in range(5)]))
+    assert few.conflict is not None
+    assert all(len(names) == 1 and names[0] for names in sketch_of_conflict(few.conflict).lines)
 
 
 @draws
