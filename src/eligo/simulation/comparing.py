@@ -188,10 +188,8 @@ def _worst(contests: Sequence[Contest], scheduler: str) -> str:
     )
 
 
-STEADY = (
-    "When all is done on so many workers, over what no order can beat (1 is best), if tasks take as long as is recorded; "
-    "no failures, no transfers"
-)
+TAKEN = "if tasks take as long as is recorded; no failures, no transfers"
+STEADY = f"When all is done on so many workers, over what no order can beat (1 is best), {TAKEN}"
 
 
 def _tables(contest: Contest) -> list[Table]:
@@ -217,7 +215,9 @@ def _undiffering(contest: Contest) -> list[str]:
     if pools and not _any_differs(contest, pools):
         counts = _joined([f"{column.workers:,}" for column in pools])
         bound = "; none can end sooner" if all(_at_bound(contest, column) for column in pools) else ""
-        lines.append(f"Nothing differs on {counts} steady workers: all {many} end within .5% of one another{bound}.")
+        lines.append(
+            f"Nothing differs on {counts} steady workers: all {many} end within .5% of one another{bound}, {TAKEN}."
+        )
     return lines
 
 
