@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 
 from eligo.cli import run
+from eligo.cli.comparing import print_report
+from eligo.cli.printing import print_table
 from eligo.families import out_mesh
 from eligo.formats import write
 from eligo.simulation.comparing import answer, comparison, sentences
 from eligo.simulation.contests import Column, contests_of
+from eligo.simulation.reports import Finding, Report, Section, Table
 from eligo.simulation.tables import COLUMNS, Record, read_records
 
 FEW = ["--runs", "3", "--rates", "2,8", "--clients", "3"]
@@ -387,3 +390,26 @@ def test_reproduce_prints_what_agrees(tmp_path: Path, capsys: pytest.CaptureFixt
     assert document["sections"][0]["findings"][2]["ours"] == "8"
     assert run(["reproduce", "dreams"]) == 2
     assert "there is no paper 'dreams'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_no_word_of_a_tables_head_is_broken(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    finding = Finding(what="Theorem " * 9, published="leaves an optimal rest " * 4, ours="without " * 12, agrees=True)
+    head = ["requests", "communication (productivity)", *(f"{2**i:,} workers" for i in range(9))]
+    table = Table(title="", head=head, rows=[["a first cell of some length", *["1.000, 1.67"] * 10]])
+    print_report(Report(title="t", sections=[Section(title="s", findings=[finding], tables=[table])]))
+    words = set(capsys.readouterr().out.split())
+    assert {"published", "ours", "agrees", "requests", "communication", "(productivity)", "256", "workers"} <= words
+
+
+def test_a_table_that_is_too_wide_has_its_longest_cells_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    titles = ["client", "name", "has", "done", "failed", "lost", "speed", "seen"]
+    print_table(titles, [["c-1", "node-17." * 12, "1", "2", "0", "0", "1.00", "waits for approval"]])
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == titles
+    assert "node-17.node" in row
+    assert "…" in row
+    assert max(len(head), len(row)) <= 80

@@ -105,11 +105,35 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with a title above each column."""
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    """A table with a title above each column; where a line has no room for it, the longest cells are cut."""
+    widths = fitting([max(map(len, column)) for column in zip(titles, *rows, strict=True)], titles, width())
     for row in (titles, *rows):
-        cells = (f"{cell:{size}}" for cell, size in zip(row, widths, strict=True))
+        cells = (f"{shortened(cell, size):{size}}" for cell, size in zip(row, widths, strict=True))
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def fitting(widths: Sequence[int], titles: Sequence[str], room: int) -> list[int]:
+    """The widths of columns with two blanks between them, the widest made smaller until all fit; no title is cut.
+
+    >>> fitting([4, 30, 18], ["id", "name", "seen"], 40)
+    [4, 16, 16]
+    """
+    found = list(widths)
+    while sum(found) + 2 * len(found) - 2 > room:
+        widest = max(range(len(found)), key=lambda j: found[j] - len(titles[j]))
+        if found[widest] <= len(titles[widest]):
+            break
+        found[widest] -= 1
+    return found
+
+
+def shortened(text: str, size: int) -> str:
+    """The text, or as much of it as there is room for.
+
+    >>> shortened("somebody", 8), shortened("somebody", 5)
+    ('somebody', 'some…')
+    """
+    return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
 def print_lines(lines: Iterable[str]) -> None:
