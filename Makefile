@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus fuzz check bench docs format clean
+.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page page check-page fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -45,6 +45,28 @@ test-postgres: .venv/tools
 	@echo "eligo: tests against a real PostgreSQL; it takes a minute or two ..."
 	timeout 900 $(BIN)/python -m pytest -q tests/postgres
 
+# The page that the server shows and that static pages are made of: TypeScript, bundled into the package.
+page: page/node_modules/installed
+	@cd page && npm run --silent build
+
+page/node_modules/installed: page/package.json page/package-lock.json
+	@command -v npm >/dev/null || { echo "eligo: the page needs Node (npm): install Node 20 or later and run this again" >&2; exit 1; }
+	@echo "eligo: installing what the page is built with ..."
+	@cd page && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+check-page: page/node_modules/installed
+	cd page && npx --no-install tsc --noEmit
+
+CHROMIUM ?= /usr/bin/chromium
+
+# The page in a real browser. Where there is none, or no Node, nothing is tested, and that is said aloud.
+test-page:
+	@if ! command -v npm >/dev/null; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no Node (npm) here" >&2; \
+	elif ! test -x "$(CHROMIUM)"; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no browser at $(CHROMIUM)" >&2; \
+	else $(MAKE) --no-print-directory page && cd page && npm run --silent unit \
+	  && CHROMIUM="$(CHROMIUM)" timeout 600 npm run --silent browser; fi
+
 FOLDER ?= .
 
 test-corpus: .venv/tools
@@ -83,4 +105,4 @@ format: .venv/tools
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist out src/eligo.egg-info src/eligo/kernels/*.c src/eligo/kernels/*.so
+	rm -rf .venv build dist out page/node_modules page/build src/eligo/pages/built src/eligo.egg-info src/eligo/kernels/*.c src/eligo/kernels/*.so

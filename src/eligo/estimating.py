@@ -214,3 +214,18 @@ def _program(command: str | tuple[str, ...] | None) -> str | None:
     names = (word.rpartition("/")[2] for word in words if not word.startswith("-") and "=" not in word)
     found = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)
     return found if found is None or re.fullmatch(r"[\w.+-]+", found) else None
+
+
+def lasting(seconds: float) -> str:
+    """A length of time as people say it.
+
+    >>> lasting(0.25), lasting(75), lasting(7325), lasting(200000)
+    ('0.25 s', '1 min 15 s', '2 h 2 min', '2 d 8 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    for unit, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if seconds >= size:
+            whole, rest = divmod(round(seconds / part), size // part)
+            return f"{whole:,} {unit} {rest} {small}" if rest else f"{whole:,} {unit}"
+    raise InputError(f"{seconds} is no length of time")

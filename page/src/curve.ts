@@ -1,0 +1,55 @@
+// The ready curve as numbers and in words.
+import type { Curve, LineName } from "./documents";
+import { figure, many, number } from "./format";
+
+export interface Kind {
+  name: LineName;
+  words: string;
+  short: string;
+  colour: string;
+  width: number;
+  dash: number[];
+}
+
+export const KINDS: Kind[] = [
+  { name: "seen", words: "seen in this run", short: "seen", colour: "line-seen", width: 2.5, dash: [] },
+  { name: "plan", words: "planned by eligo", short: "planned", colour: "line-plan", width: 2, dash: [8, 4] },
+  { name: "bound", words: "bound: no order does better", short: "bound", colour: "line-bound", width: 1.5, dash: [2, 3] },
+  { name: "fifo", words: "first come, first served", short: "first come, first served", colour: "line-fifo", width: 2, dash: [10, 3, 2, 3] },
+];
+
+export const shown = (curve: Curve): Kind[] => KINDS.filter(({ name }) => curve.lines[name]?.y.length);
+
+/** One entry for each step; null where a line has not come so far. */
+export function padded(values: number[] | null | undefined, steps: number): (number | null)[] {
+  return Array.from({ length: steps }, (_, at) => values?.[at] ?? null);
+}
+
+/** What the drawing shows, for those who do not see it. */
+export function summary(curve: Curve): string {
+  const said = shown(curve)
+    .filter(({ name }) => typeof curve.averages[name] === "number")
+    .map(({ name, short }) => `${figure(curve.averages[name])} ${short}`);
+  const parts = said.length ? [`Ready tasks on average: ${said.join(", ")}.`] : [];
+  if (curve.lines.seen) {
+    const stretches = curve.starved.length;
+    parts.push(stretches ? `Clients found nothing ready in ${many(stretches, "stretch", "stretches")} (shaded).` : "Clients never found nothing ready.");
+  }
+  if (curve.sampled) parts.push("Each point stands for several steps; the pale band reaches from the least to the most.");
+  if (curve.remark) parts.push(curve.remark);
+  return parts.join(" ");
+}
+
+/** About twenty rows of the same numbers. */
+export function rows(curve: Curve): (string | number)[][] {
+  const size = curve.steps.length;
+  const wanted = Math.min(size, 21);
+  const places = Array.from({ length: wanted }, (_, at) => Math.round((at * (size - 1)) / Math.max(1, wanted - 1)));
+  return places.map((at) => [
+    number(curve.steps[at]),
+    ...shown(curve).map(({ name }) => {
+      const value = curve.lines[name]?.y[at];
+      return value === undefined ? "–" : figure(value);
+    }),
+  ]);
+}

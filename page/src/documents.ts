@@ -1,0 +1,246 @@
+// The documents that pages are made from, as the server and the static pages give them.
+
+export const STATES = ["done", "running", "ready", "waiting", "futile", "to be tried again", "failed"] as const;
+export type State = (typeof STATES)[number];
+export type Counts = Partial<Record<State, number>>;
+
+export interface Line {
+  y: number[];
+  least?: number[] | null;
+  most?: number[] | null;
+}
+
+export type LineName = "seen" | "plan" | "bound" | "fifo";
+
+export interface Curve {
+  steps: number[];
+  lines: Partial<Record<LineName, Line | null>>;
+  starved: [number, number][];
+  averages: Partial<Record<LineName, number | null>>;
+  sampled: boolean;
+  remark: string;
+}
+
+export interface Held {
+  task: string;
+  since: number;
+  attempt: number;
+}
+
+export interface Client {
+  client: string;
+  name: string;
+  seen: number;
+  alive: boolean;
+  approved: boolean;
+  speed: number | null;
+  quota: number | null;
+  done: number;
+  failed: number;
+  lost: number;
+  paused: number;
+  held: number;
+  holds: Held[];
+  bad: boolean;
+  remark: string;
+}
+
+export interface Failure {
+  cause: string;
+  count: number;
+  tasks: string[];
+  tail: string[];
+  clients: [string, number][];
+}
+
+export interface Running {
+  task: string;
+  client: string;
+  since: number;
+  attempt: number;
+  kind: string | null;
+  expected: number | null;
+}
+
+export interface Recent {
+  task: string;
+  client: string;
+  ended: number;
+  took: number;
+  failure: string | null;
+}
+
+export type RunState = "running" | "paused" | "done" | "failed" | "cancelled" | "stopped";
+
+export interface View {
+  kind: "run";
+  workflow: string;
+  title: string;
+  state: RunState;
+  source: "server" | "run";
+  now: number;
+  began: number;
+  ended: number | null;
+  seconds: number;
+  policy: string;
+  tasks: number;
+  arcs: number;
+  counts: Counts;
+  rate: number;
+  left: [number, number] | null;
+  workers: number;
+  busy: number | null;
+  attempts: number;
+  lost: number;
+  repeated: number;
+  saved: number;
+  curve: Curve | null;
+  clients: Client[];
+  failures: Failure[];
+  failures_total: number;
+  running: Running[];
+  recent: Recent[];
+  order: { words: string[] };
+  can: { cancel: boolean; retry: boolean; approve: boolean };
+}
+
+export type Value = string | number | boolean | null;
+
+export interface Table {
+  total: number;
+  tasks: number;
+  columns: string[];
+  rows: Value[][];
+}
+
+export interface Attempt {
+  attempt: number;
+  client: string;
+  began: number | null;
+  ended: number | null;
+  answer: string;
+  failure: string | null;
+  code: number | null;
+  memory: number | null;
+}
+
+export interface Detail {
+  task: string;
+  kind: string | null;
+  state: State | "";
+  command: string;
+  place: number | null;
+  why: string[];
+  parents: [string, State][];
+  parents_total: number;
+  children: [string, State][];
+  children_total: number;
+  above: number | null;
+  below: number | null;
+  path: { tasks: string[]; total: number; seconds: number | null } | null;
+  attempts: Attempt[];
+  log: string[];
+  inputs: string[];
+  outputs: string[];
+}
+
+export interface DagNode {
+  id: number;
+  label: string;
+  kind: number;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  count: number;
+  tasks: string[];
+  counts: Counts;
+}
+
+export type DagArc = [from: number, to: number, number: number, bends: [number, number][]];
+
+export interface Dag {
+  aggregated: boolean;
+  tasks: number;
+  width: number;
+  height: number;
+  kinds: string[];
+  nodes: DagNode[];
+  arcs: DagArc[];
+}
+
+export interface Lineage {
+  above: number[];
+  below: number[];
+  self: number;
+  path: number[];
+}
+
+export type Bar = [worker: number, began: number, ended: number, kind: number, failed: number, count: number, task: string];
+
+export interface Gantt {
+  begin: number;
+  end: number;
+  workers: { name: string; busy: number }[];
+  kinds: string[];
+  bars: Bar[];
+  attempts: number;
+  merged: number;
+}
+
+export interface WorkflowLine {
+  workflow: string;
+  name: string;
+  owner: string;
+  policy: string;
+  state: string;
+  made: number;
+  tasks: number;
+  counts: Counts;
+}
+
+export interface Figure {
+  title: string;
+  svg: string;
+  alt: string;
+}
+
+export type Cell = string | number | null | { text: string; mark: "yes" | "no" | "best" | "why" };
+
+export interface ReportTable {
+  caption: string;
+  columns: string[];
+  rows: Cell[][];
+  numbers?: boolean[];
+}
+
+export interface RunPage {
+  kind: "run";
+  view: View;
+  dag: Dag;
+  gantt: Gantt;
+  table: Table;
+  details: Record<string, { log: string[] }>;
+}
+
+export interface PlanPage {
+  kind: "plan";
+  title: string;
+  headline: string[];
+  facts: [string, Value][];
+  words: string[];
+  curve: Curve | null;
+  dag: Dag | null;
+  figures: Figure[];
+  table: { columns: string[]; rows: Value[][] };
+}
+
+export interface ReportPage {
+  kind: "report";
+  title: string;
+  headline: string[];
+  facts: [string, Value][];
+  sections: { title: string; words: string[]; tables: ReportTable[]; figures: Figure[] }[];
+}
+
+export type StaticPage = RunPage | PlanPage | ReportPage;

@@ -1,0 +1,107 @@
+// Numbers and times in words that are read at a glance.
+
+const UNITS: [seconds: number, name: string][] = [
+  [86400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
+
+/** A whole number with thousands set apart: 10,000. */
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** A number with as many digits as tell something: 0.042, 3.4, 128. */
+export function figure(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 100 || Number.isInteger(value)) return number(value);
+  if (size >= 10) return value.toFixed(1);
+  if (size >= 1) return value.toFixed(2).replace(/0$/, "");
+  return size === 0 ? "0" : String(Number(value.toPrecision(2)));
+}
+
+/** How many of something: "1 task", "3 tasks". */
+export function many(count: number, one: string, more = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : more}`;
+}
+
+/** A share as percent, never 100 before all is done nor 0 once something is: 99 %. */
+export function percent(part: number, whole: number): string {
+  if (!whole) return "0 %";
+  const share = (100 * part) / whole;
+  if (share > 0 && share < 1) return "< 1 %";
+  return `${share > 99 && share < 100 ? 99 : Math.round(share)} %`;
+}
+
+/** A length of time in one unit or two: 850 ms, 4.2 s, 3 min 20 s, 2 h 5 min. */
+export function length(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds < 0) return `−${length(-seconds)}`;
+  if (seconds === 0) return "0 s";
+  if (seconds < 0.9995) return `${Number((seconds * 1000).toPrecision(3))} ms`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const at = UNITS.findIndex(([size]) => whole >= size);
+  const [size, name] = UNITS[at] ?? [1, "s"];
+  const next = UNITS[at + 1];
+  const first = Math.floor(whole / size);
+  const rest = next ? Math.floor((whole - first * size) / next[0]) : 0;
+  return next && rest ? `${first} ${name} ${rest} ${next[1]}` : `${first} ${name}`;
+}
+
+/** How much time is left, as a range in one unit: "12 to 17 min". */
+export function range(least: number, most: number): string {
+  if (most < 1) return "less than 1 s";
+  const [size, name] = UNITS.find(([unit]) => most >= 1.5 * unit) ?? [1, "s"];
+  const digits = most / size < 9.5 && size > 60 ? 1 : 0;
+  const [low, high] = [least / size, most / size].map((value) => Number(value.toFixed(digits)));
+  if (low === high) return `about ${high} ${name}`;
+  return low === 0 ? `up to ${high} ${name}` : `${low} to ${high} ${name}`;
+}
+
+/** How long ago something was: "just now", "12 s ago". */
+export function ago(then: number, now: number): string {
+  const seconds = Math.max(0, now - then);
+  return seconds < 1.5 ? "just now" : `${length(Math.round(seconds))} ago`;
+}
+
+const pad = (value: number) => String(value).padStart(2, "0");
+
+/** A time of day, with the date where it is not the day of `now`: 14:03:22. */
+export function clock(time: number | null | undefined, now?: number): string {
+  if (time === null || time === undefined) return "–";
+  const date = new Date(time * 1000);
+  const said = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+  const same = now !== undefined && date.toDateString() === new Date(now * 1000).toDateString();
+  return same ? said : `${day(time)} ${said}`;
+}
+
+/** A day: 2026-03-01. */
+export function day(time: number): string {
+  const date = new Date(time * 1000);
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+}
+
+/** A size in bytes: 3.2 GB. */
+export function bytes(size: number | null | undefined): string {
+  if (size === null || size === undefined) return "–";
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let value = size;
+  let at = 0;
+  while (value >= 999.5 && at < units.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return `${at === 0 || value >= 99.5 ? Math.round(value) : Number(value.toPrecision(2))} ${units[at]}`;
+}
+
+/** How fast tasks come to their end: "3.2 tasks a second", "14 tasks an hour". */
+export function rate(each: number): string {
+  if (!(each > 0)) return "not known yet";
+  if (each >= 0.95) return `${figure(each)} tasks a second`;
+  if (each * 60 >= 0.95) return `${figure(each * 60)} tasks a minute`;
+  return `${figure(each * 3600)} tasks an hour`;
+}

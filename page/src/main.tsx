@@ -1,0 +1,29 @@
+// Begins: a page with its data inside is shown as it is; one without follows the server that it came from.
+import { render } from "preact";
+import "uplot/dist/uPlot.min.css";
+import "./style/base.css";
+import "./style/parts.css";
+import "./style/views.css";
+import "./style/print.css";
+import type { StaticPage } from "./documents";
+import { start as route } from "./route";
+import { start as session } from "./session";
+import { start as theme } from "./theme";
+import { App } from "./views/App";
+import { Static } from "./views/Static";
+
+function begin(): void {
+  const place = document.getElementById("page") ?? document.body.appendChild(document.createElement("div"));
+  const written = document.getElementById("data")?.textContent;
+  theme();
+  route(!written);
+  if (written) {
+    render(<Static page={JSON.parse(written) as StaticPage} />, place);
+  } else {
+    session();
+    render(<App />, place);
+  }
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+else begin();

@@ -1,0 +1,152 @@
+// The drawing of the dag, moved by pointer, fingers, wheel or keys.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Counts, Dag, DagNode, Lineage } from "../documents";
+import { type Camera, centred, fit, moved, type Size, zoom } from "../camera";
+import { colour, printing, theme } from "../theme";
+import { draw, type Ink } from "./dag_draw";
+
+const NAMES = ["done", "running", "ready", "waiting", "futile", "again", "failed"];
+
+function inks(): Ink {
+  const ink: Ink = { ink: colour("ink"), ink2: colour("ink-2"), paper: colour("paper"), edge: colour("edge"), arc: colour("arc"), accent: colour("accent"), hatch: colour("hatch") };
+  for (const name of NAMES) {
+    ink[name] = colour(name);
+    ink[`on-${name}`] = colour(`on-${name}`);
+  }
+  for (let at = 0; at < 8; at += 1) ink[`kind-${at}`] = colour(`kind-${at}`);
+  return ink;
+}
+
+interface Words {
+  dag: Dag;
+  counts: Counts[];
+  lineage: Lineage | null;
+  chosen: (node: DagNode | null) => void;
+  label: string;
+}
+
+/** The nearest node in one of the four directions: what lies straight ahead counts more than what is close but aside. */
+export function neighbour(dag: Dag, from: DagNode, key: string): DagNode | null {
+  const [dx, dy] = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[key] ?? [0, 0];
+  let best: DagNode | null = null;
+  let least = Infinity;
+  for (const node of dag.nodes) {
+    const [x, y] = [node.x - from.x, node.y - from.y];
+    const ahead = x * dx! + y * dy!;
+    const aside = Math.abs(x * dy!) + Math.abs(y * dx!);
+    if (ahead <= 1e-9 || ahead + 2 * aside >= least) continue;
+    least = ahead + 2 * aside;
+    best = node;
+  }
+  return best;
+}
+
+export function DagCanvas({ dag, counts, lineage, chosen, label }: Words) {
+  const place = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  const [camera, setCamera] = useState<Camera | null>(null);
+  const pointers = useRef(new Map<number, { x: number; y: number }>());
+  const travelled = useRef(0);
+  const look = `${theme.value} ${printing.value}`;
+
+  useLayoutEffect(() => {
+    const box = place.current!;
+    const measure = () => setSize({ width: box.clientWidth, height: box.clientHeight });
+    measure();
+    const watch = new ResizeObserver(measure);
+    watch.observe(box);
+    return () => watch.disconnect();
+  }, []);
+
+  const shown = camera ?? fit(dag, size);
+  useLayoutEffect(() => {
+    const pen = canvas.current?.getContext("2d");
+    if (!pen || !size.width) return;
+    const ratio = Math.max(printing.peek() ? 2 : 1, window.devicePixelRatio || 1);
+    canvas.current!.width = Math.round(size.width * ratio);
+    canvas.current!.height = Math.round(size.height * ratio);
+    draw(pen, { dag, counts, lineage, camera: printing.peek() ? fit(dag, size) : shown, size, ink: inks() }, ratio);
+  }, [dag, counts, lineage, shown.scale, shown.x, shown.y, size, look]);
+
+  const bigger = (factor: number, x = size.width / 2, y = size.height / 2) => setCamera((now) => zoom(now ?? fit(dag, size), factor, x, y));
+  const shift = (x: number, y: number) => setCamera((now) => moved(now ?? fit(dag, size), x, y));
+  const under = (event: PointerEvent): DagNode | null => {
+    const bounds = canvas.current!.getBoundingClientRect();
+    const x = (event.clientX - bounds.left - shown.x) / shown.scale;
+    const y = (event.clientY - bounds.top - shown.y) / shown.scale;
+    const slack = 3 / shown.scale;
+    return dag.nodes.find((node) => Math.abs(node.x - x) <= node.w / 2 + slack && Math.abs(node.y - y) <= node.h / 2 + slack) ?? null;
+  };
+
+  const down = (event: PointerEvent) => {
+    canvas.current!.setPointerCapture(event.pointerId);
+    pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    travelled.current = 0;
+  };
+  const move = (event: PointerEvent) => {
+    const before = pointers.current.get(event.pointerId);
+    if (!before) {
+      canvas.current!.classList.toggle("over", under(event) !== null);
+      return;
+    }
+    const [x, y] = [event.clientX - before.x, event.clientY - before.y];
+    const others = [...pointers.current].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+    const other = others[0];
+    if (other) {
+      const gap = (at: { x: number; y: number }) => Math.hypot(at.x - other.x, at.y - other.y) || 1;
+      const bounds = canvas.current!.getBoundingClientRect();
+      bigger(gap({ x: event.clientX, y: event.clientY }) / gap(before), (event.clientX + other.x) / 2 - bounds.left, (event.clientY + other.y) / 2 - bounds.top);
+    } else {
+      shift(x, y);
+    }
+    travelled.current += Math.abs(x) + Math.abs(y);
+    pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  };
+  const up = (event: PointerEvent) => {
+    const had = pointers.current.delete(event.pointerId);
+    if (had && travelled.current < 5) chosen(under(event));
+  };
+  const wheel = (event: WheelEvent) => {
+    // A page that is scrolled past the drawing must not be caught by it.
+    if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas.current) return;
+    event.preventDefault();
+    const bounds = canvas.current!.getBoundingClientRect();
+    bigger(Math.exp(-event.deltaY * 0.002), event.clientX - bounds.left, event.clientY - bounds.top);
+  };
+  useLayoutEffect(() => {
+    const drawing = canvas.current!;
+    drawing.addEventListener("wheel", wheel, { passive: false });
+    return () => drawing.removeEventListener("wheel", wheel);
+  });
+
+  const walk = (key: string) => {
+    const from = lineage ? dag.nodes[lineage.self] : undefined;
+    const to = from ? neighbour(dag, from, key) : dag.nodes[0];
+    if (!to) return;
+    setCamera(centred(shown, to.x, to.y, size));
+    chosen(to);
+  };
+  const press = (event: KeyboardEvent) => {
+    const step = 60;
+    const ways: Record<string, () => void> = { "+": () => bigger(1.3), "=": () => bigger(1.3), "-": () => bigger(1 / 1.3), "0": () => setCamera(null) };
+    for (const [key, x, y] of [["ArrowUp", 0, step], ["ArrowDown", 0, -step], ["ArrowLeft", step, 0], ["ArrowRight", -step, 0]] as const) {
+      ways[key] = () => (event.shiftKey ? shift(x, y) : walk(key));
+    }
+    const way = ways[event.key];
+    if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    way();
+  };
+
+  return (
+    <div class="dag-place" ref={place}>
+      <canvas ref={canvas} tabIndex={0} role="img" aria-label={label} onPointerDown={down} onPointerMove={move} onPointerUp={up} onPointerCancel={up} onKeyDown={press} />
+      <div class="zoom" role="group" aria-label="Size of the drawing">
+        <button type="button" aria-label="Larger" onClick={() => bigger(1.4)}>+</button>
+        <button type="button" aria-label="Smaller" onClick={() => bigger(1 / 1.4)}>−</button>
+        <button type="button" onClick={() => setCamera(null)}>Whole</button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+// What a reader who may can make the server do; each gives back what to say of it.
+import { post } from "../calls";
+import { many } from "../format";
+import { address } from "../session";
+
+export async function retry(workflow: string, tasks: string[] | null): Promise<string> {
+  const { count } = await post<{ count?: number }>(`${address(workflow)}/retry`, { tasks });
+  return count === undefined ? "Will be tried again." : `${many(count, "task")} will be tried again.`;
+}
+
+export async function cancel(workflow: string): Promise<string> {
+  await post(`${address(workflow)}/cancel`);
+  return "Cancelled.";
+}
+
+export async function approve(client: string): Promise<string> {
+  await post(`/v1/clients/${encodeURIComponent(client)}/approve`);
+  return "Approved.";
+}
+
+export async function revoke(client: string): Promise<string> {
+  await post(`/v1/clients/${encodeURIComponent(client)}/revoke`);
+  return "Revoked.";
+}

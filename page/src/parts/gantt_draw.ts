@@ -1,0 +1,95 @@
+// The timeline on a canvas: one row a worker, one bar an attempt, or several where they are too thin to be told apart.
+import type { Gantt } from "../documents";
+import { length } from "../format";
+import { across, type Layout, marks } from "../gantt";
+import { colour } from "../theme";
+import { hatch } from "./chart";
+
+const FONT = "12px system-ui, sans-serif";
+
+function axis(pen: CanvasRenderingContext2D, at: Layout, began: number): void {
+  pen.font = FONT;
+  pen.textBaseline = "middle";
+  pen.textAlign = "center";
+  for (const time of marks(at, began)) {
+    const x = Math.round(across(at, began + time)) + 0.5;
+    pen.strokeStyle = colour("grid");
+    pen.beginPath();
+    pen.moveTo(x, at.top - 6);
+    pen.lineTo(x, at.height - 6);
+    pen.stroke();
+    pen.fillStyle = colour("ink-2");
+    const words = length(time);
+    const half = pen.measureText(words).width / 2;
+    pen.fillText(words, Math.min(Math.max(x, at.left + half - 8), at.width - half - 2), 10);
+  }
+}
+
+function names(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
+  pen.font = FONT;
+  pen.textAlign = "right";
+  pen.textBaseline = "middle";
+  const every = Math.ceil(14 / at.row);
+  gantt.workers.forEach(({ name }, place) => {
+    const y = at.top + place * at.row;
+    if (place % 2 === 0) {
+      pen.fillStyle = colour("stripe");
+      pen.fillRect(at.left, y, at.width - at.left - 8, at.row);
+    }
+    if (place % every) return;
+    let words = name;
+    while (words.length > 3 && pen.measureText(words).width > at.left - 14) words = `${words.slice(0, -2)}…`;
+    pen.fillStyle = colour("ink");
+    pen.fillText(words, at.left - 8, y + at.row / 2);
+  });
+}
+
+function bars(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout): void {
+  const kinds = Array.from({ length: 8 }, (_, place) => colour(`kind-${place}`));
+  const [failed, paper] = [colour("failed"), colour("paper")];
+  const crossed = hatch(pen, colour("hatch"), 6);
+  const merged = hatch(pen, colour("hatch"), 3, 1);
+  const gap = Math.min(4, at.row * 0.18);
+  pen.save();
+  pen.beginPath();
+  pen.rect(at.left, 0, at.width - at.left - 8, at.height);
+  pen.clip();
+  for (const [worker, began, ended, kind, bad, count] of gantt.bars) {
+    const x = across(at, began);
+    const width = Math.max(1, across(at, ended) - x);
+    const y = at.top + worker * at.row + gap;
+    const height = at.row - 2 * gap;
+    pen.fillStyle = bad ? failed : kinds[Math.max(0, kind) % 8]!;
+    pen.fillRect(x, y, width, height);
+    if (width > 2 && (bad || count > 1)) {
+      pen.fillStyle = bad ? crossed : merged;
+      pen.fillRect(x, y, width, height);
+    }
+    if (width > 4) {
+      pen.strokeStyle = paper;
+      pen.lineWidth = 1;
+      pen.strokeRect(x + 0.5, y, width - 0.5, height);
+    }
+    if (bad && width > 10 && height > 8) cross(pen, x + width / 2, y + height / 2, Math.min(5, height / 3), paper);
+  }
+  pen.restore();
+}
+
+function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number, ink: string): void {
+  pen.strokeStyle = ink;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(x - size, y - size);
+  pen.lineTo(x + size, y + size);
+  pen.moveTo(x + size, y - size);
+  pen.lineTo(x - size, y + size);
+  pen.stroke();
+}
+
+export function draw(pen: CanvasRenderingContext2D, gantt: Gantt, at: Layout, began: number, ratio: number): void {
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, at.width, at.height);
+  names(pen, gantt, at);
+  axis(pen, at, began);
+  bars(pen, gantt, at);
+}

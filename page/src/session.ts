@@ -1,0 +1,88 @@
+// What is known now: the view that came last, the connection it came by, and the time on the server's clock.
+import { computed, signal } from "@preact/signals";
+import { asked, get, said } from "./calls";
+import type { View, WorkflowLine } from "./documents";
+import { route } from "./route";
+import { Served, type Source } from "./source";
+import { Stream } from "./stream";
+
+export type Link = { state: "fine" } | { state: "lost" | "gone"; since: number; why: string };
+
+export const view = signal<View | null>(null);
+export const source = signal<Source | null>(null);
+export const link = signal<Link>({ state: "fine" });
+export const workflows = signal<WorkflowLine[] | null>(null);
+export const problem = signal("");
+
+const came = signal(0);
+const ticks = signal(0);
+
+/** The time on the server's clock; it stands still where nothing goes on and while nobody answers. */
+export const now = computed(() => {
+  const current = view.value;
+  if (!current) return 0;
+  const still = !source.value?.live || current.ended !== null || current.state === "stopped" || link.value.state !== "fine";
+  return current.now + (still ? 0 : Math.max(0, ticks.value - came.value) / 1000);
+});
+
+export const address = (workflow: string) => `/v1/workflows/${encodeURIComponent(workflow)}`;
+
+let stream: Stream | null = null;
+let followed = "";
+
+function heard(next: View): void {
+  came.value = ticks.value = performance.now();
+  link.value = { state: "fine" };
+  view.value = next;
+}
+
+function broken(state: "lost" | "gone", why: string): void {
+  const before = link.peek();
+  link.value = { state, since: before.state === "fine" ? Date.now() / 1000 : before.since, why };
+}
+
+/** Listens to one workflow, and no longer to the one before. */
+export function follow(workflow: string): void {
+  if (workflow === followed) return;
+  stream?.stop();
+  stream = null;
+  followed = workflow;
+  view.value = null;
+  link.value = { state: "fine" };
+  source.value = workflow ? new Served(address(workflow)) : null;
+  if (!workflow) return;
+  stream = new Stream(address(workflow), {
+    view: heard,
+    lost: (why) => broken("lost", why),
+    ended: (why) => broken("gone", why),
+  });
+}
+
+/** Everything once more, after a token was given. */
+export function again(): void {
+  const workflow = followed;
+  followed = "";
+  if (workflow) follow(workflow);
+  void list();
+}
+
+export async function list(): Promise<void> {
+  try {
+    workflows.value = (await get<{ workflows: WorkflowLine[] }>("/v1/workflows")).workflows;
+    problem.value = "";
+  } catch (trouble) {
+    if (asked.peek() === null) problem.value = said(trouble);
+  }
+}
+
+function tick(): void {
+  if (!document.hidden) ticks.value = performance.now();
+}
+
+export function start(): void {
+  setInterval(tick, 1000);
+  setInterval(() => {
+    if (!document.hidden && asked.peek() === null && !route.peek().workflow) void list();
+  }, 5000);
+  void list();
+}

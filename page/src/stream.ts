@@ -1,0 +1,112 @@
+// Following one workflow: a stream of whole views, opened again whenever it ends.
+import { call, get, Refused, said } from "./calls";
+import type { View } from "./documents";
+import { Events } from "./sse";
+
+const SOONEST = 500;
+const LATEST = 5000;
+/** The server says something every 15 s; after this long without a word nobody is there. */
+const SILENCE = 40_000;
+/** A page that nobody looks at asks now and then instead of listening. */
+const UNSEEN = 30_000;
+
+export interface Listener {
+  view(view: View): void;
+  lost(why: string): void;
+  ended(why: string): void;
+}
+
+/** How long to wait before the n-th try in a row, with some scatter so that pages do not come back all at once. */
+export function pause(tries: number, scatter = Math.random()): number {
+  return Math.min(LATEST, SOONEST * 2 ** tries) * (0.75 + 0.25 * scatter);
+}
+
+export class Stream {
+  private stopped = false;
+  private tries = 0;
+  private abort: AbortController | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly address: string,
+    private readonly listener: Listener,
+  ) {
+    document.addEventListener("visibilitychange", this.again);
+    window.addEventListener("online", this.again);
+    this.again();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    this.abort?.abort();
+    document.removeEventListener("visibilitychange", this.again);
+    window.removeEventListener("online", this.again);
+  }
+
+  /** Begin anew, at once. */
+  readonly again = (): void => {
+    clearTimeout(this.timer);
+    this.abort?.abort();
+    if (this.stopped) return;
+    const abort = new AbortController();
+    this.abort = abort;
+    void (document.hidden ? this.look(abort) : this.listen(abort));
+  };
+
+  private async look(abort: AbortController): Promise<void> {
+    try {
+      this.heard(await get<View>(`${this.address}/view`, abort.signal));
+    } catch (problem) {
+      this.failed(problem, abort);
+      return;
+    }
+    if (!abort.signal.aborted) this.timer = setTimeout(this.again, UNSEEN);
+  }
+
+  private async listen(abort: AbortController): Promise<void> {
+    let watch: ReturnType<typeof setTimeout> | undefined;
+    const alive = () => {
+      clearTimeout(watch);
+      watch = setTimeout(() => abort.abort("silence"), SILENCE);
+    };
+    try {
+      alive();
+      const answer = await call(`${this.address}/events`, { signal: abort.signal, headers: { Accept: "text/event-stream" } });
+      const reader = answer.body!.getReader();
+      const decoder = new TextDecoder();
+      const events = new Events();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        alive();
+        for (const { event, data } of events.push(decoder.decode(value, { stream: true }))) {
+          if (event === "view") this.heard(JSON.parse(data) as View);
+        }
+      }
+      this.failed(null, abort);
+    } catch (problem) {
+      this.failed(problem, abort);
+    } finally {
+      clearTimeout(watch);
+    }
+  }
+
+  private heard(view: View): void {
+    this.tries = 0;
+    this.listener.view(view);
+  }
+
+  private failed(problem: unknown, abort: AbortController): void {
+    if (this.stopped || (abort.signal.aborted && abort.signal.reason !== "silence")) return;
+    const why = problem === null ? "the server ended the connection" : said(problem);
+    if (problem instanceof Refused && [401, 403, 404].includes(problem.status)) {
+      this.listener.ended(why);
+      if (problem.status === 401) return;
+    } else {
+      this.listener.lost(why);
+    }
+    this.timer = setTimeout(this.again, pause(this.tries));
+    this.tries += 1;
+  }
+}

@@ -1,0 +1,51 @@
+// The live page: a list of workflows, or one of them; a form where the server asks for a token.
+import { useEffect } from "preact/hooks";
+import { asked } from "../calls";
+import { title } from "../headline";
+import { go, route } from "../route";
+import { follow, link, view, workflows } from "../session";
+import { Announcer, Connection } from "./Connection";
+import { Header } from "./Header";
+import { Login } from "./Login";
+import { Run } from "./Run";
+import { Skip } from "./Skip";
+import { Workflows } from "./Workflows";
+
+function Body() {
+  const current = view.value;
+  if (asked.value !== null) {
+    return (
+      <main id="main" tabIndex={-1} class="alone">
+        <Login />
+      </main>
+    );
+  }
+  if (route.value.workflow && current) return <Run view={current} />;
+  return (
+    <main id="main" tabIndex={-1} class="alone">
+      {route.value.workflow ? link.value.state === "fine" && <p class="empty">Asking the server …</p> : <Workflows />}
+    </main>
+  );
+}
+
+export function App() {
+  const { workflow } = route.value;
+  const current = view.value;
+  const only = workflows.value?.length === 1 ? workflows.value[0]!.workflow : "";
+  useEffect(() => follow(workflow), [workflow]);
+  useEffect(() => {
+    if (!workflow && only) go({ workflow: only }, true);
+  }, [workflow, only]);
+  useEffect(() => {
+    document.title = workflow && current ? title(current) : "eligo: workflows";
+  }, [workflow, current]);
+  return (
+    <>
+      <Skip />
+      <Header shown={asked.value === null && workflow ? current : null} name={workflow ? (current?.title ?? "") : "Workflows"} live />
+      <Connection />
+      <Announcer />
+      <Body />
+    </>
+  );
+}

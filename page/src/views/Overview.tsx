@@ -1,0 +1,51 @@
+// The first screen: what is running, what failed and why, when it ends, who is bad, and whether another order would have helped.
+import type { View } from "../documents";
+import { bytes, clock, length, many, number } from "../format";
+import { headline } from "../headline";
+import { Curve } from "../parts/Curve";
+import { StateBar } from "../parts/StateBar";
+import { FailureBox, OrderBox, PaceBox, WorkerBox } from "./boxes";
+import { RecentBox, RunningBox } from "./Now";
+
+function facts(view: View): string[] {
+  const said = [`began ${clock(view.began, view.now)}`];
+  if (view.ended !== null) said.push(`ended ${clock(view.ended, view.now)}`);
+  said.push(`at it for ${length(view.seconds)}`, `policy ${view.policy}`, `${many(view.tasks, "task")}, ${many(view.arcs, "arc")}`);
+  if (view.lost) said.push(`${many(view.lost, "attempt")} lost`);
+  if (view.repeated) said.push(`${number(view.repeated)} handed out again`);
+  if (view.saved) said.push(`${bytes(view.saved)} did not have to travel`);
+  return said;
+}
+
+function Summary({ view }: { view: View }) {
+  return (
+    <section class="summary" aria-label="Where it stands">
+      <p class="headline">{headline(view)}</p>
+      <StateBar counts={view.counts} />
+      <ul class="facts">
+        {facts(view).map((fact) => (
+          <li key={fact}>{fact}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Overview({ view }: { view: View }) {
+  return (
+    <>
+      <Summary view={view} />
+      <div class="boxes">
+        <FailureBox view={view} />
+        <WorkerBox view={view} />
+        <OrderBox view={view} />
+        <PaceBox view={view} />
+      </div>
+      <div class="two">
+        {view.curve && <Curve curve={view.curve} tasks={view.tasks} />}
+        <RunningBox view={view} />
+      </div>
+      <RecentBox view={view} />
+    </>
+  );
+}

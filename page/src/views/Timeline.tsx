@@ -1,0 +1,127 @@
+// Who did what from when to when.
+import { useState } from "preact/hooks";
+import type { Gantt, View } from "../documents";
+import { length, many, number, percent } from "../format";
+import { fileName, saveCsv, saveJson } from "../download";
+import { Action } from "../parts/Action";
+import { GanttCanvas } from "../parts/GanttCanvas";
+import { useLatest } from "../parts/useLatest";
+import { go } from "../route";
+import { source } from "../session";
+import { Served } from "../source";
+
+const COLUMNS = ["task", "attempt", "client", "began", "ended", "answer", "failure", "code", "memory"] as const;
+
+function Downloads({ view }: { view: View }) {
+  const from = source.value;
+  if (!(from instanceof Served)) return null;
+  const take = (end: "csv" | "json") => async () => {
+    const all = await from.attempts(() => undefined);
+    const name = fileName(view.title, "attempts", end);
+    if (end === "csv") saveCsv(name, [...COLUMNS], all.map((one) => COLUMNS.map((column) => one[column])));
+    else saveJson(name, all);
+    return `${many(all.length, "attempt")} saved.`;
+  };
+  return (
+    <div class="downloads">
+      <Action label="Save all attempts as CSV" act={take("csv")} />
+      <Action label="as JSON" act={take("json")} />
+    </div>
+  );
+}
+
+function told(gantt: Gantt): string {
+  const busy = gantt.workers.length ? gantt.workers.reduce((sum, { busy: share }) => sum + share, 0) / gantt.workers.length : 0;
+  const merged = gantt.merged ? ` ${number(gantt.merged)} of them are too short to be drawn alone and share a bar (finely hatched).` : "";
+  return `${many(gantt.attempts, "attempt")} on ${many(gantt.workers.length, "worker")}, busy ${percent(busy, 1)} of the time.${merged}`;
+}
+
+function Key({ gantt }: { gantt: Gantt }) {
+  return (
+    <ul class="key">
+      {gantt.kinds.slice(0, 8).map((kind, at) => (
+        <li key={kind}>
+          <span class={`kind-swatch kind-${at % 8}`} aria-hidden="true" />
+          <bdi class="short">{kind || "task"}</bdi>
+        </li>
+      ))}
+      {gantt.kinds.length > 8 && <li class="quiet">and {number(gantt.kinds.length - 8)} more kinds</li>}
+      {gantt.bars.some((bar) => bar[4]) && (
+        <li>
+          <span class="swatch failed" aria-hidden="true" />
+          failed
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function Busy({ gantt }: { gantt: Gantt }) {
+  return (
+    <details class="listed">
+      <summary>The same as a table</summary>
+      <table class="plain numbers">
+        <thead>
+          <tr>
+            <th scope="col">Worker</th>
+            <th scope="col" class="num">Busy</th>
+            <th scope="col" class="num">Attempts shown</th>
+            <th scope="col" class="num">Bars with failures</th>
+          </tr>
+        </thead>
+        <tbody>
+          {gantt.workers.slice(0, 200).map(({ name, busy }, at) => {
+            const mine = gantt.bars.filter((bar) => bar[0] === at);
+            return (
+              <tr key={name}>
+                <th scope="row">
+                  <bdi>{name}</bdi>
+                </th>
+                <td class="num">{percent(busy, 1)}</td>
+                <td class="num">{number(mine.reduce((sum, bar) => sum + bar[5], 0))}</td>
+                <td class="num">{number(mine.filter((bar) => bar[4]).length)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+export const ganttKey = (workflow: string, range: [number, number] | null): string => `gantt ${workflow} ${range}`;
+
+export function Timeline({ view }: { view: View }) {
+  const [range, setRange] = useState<[number, number] | null>(null);
+  const key = ganttKey(view.workflow, range);
+  const { value: gantt, problem } = useLatest(() => source.peek()!.gantt(...(range ?? [])), key, view.now, 4000);
+  if (!gantt) return <p class="empty">{problem || "Drawing the timeline …"}</p>;
+  const until = view.ended ?? view.now;
+  const closer = (begin: number, end: number) => {
+    const [from, to] = [Math.max(begin, view.began), Math.min(end, Math.max(until, view.began + 1))];
+    if (to - from > 1e-3) setRange(from <= view.began && to >= until ? null : [from, to]);
+  };
+  return (
+    <div class="timeline">
+      <div class="top controls">
+        <Key gantt={gantt} />
+        <Downloads view={view} />
+      </div>
+      {problem && <p class="told bad">{problem}</p>}
+      <div class="top controls">
+        <p class="quiet">
+          {range ? `From ${length(range[0] - view.began)} to ${length(range[1] - view.began)} of the run` : "The whole run"}
+          <span class="hint">; drag over a stretch to look closer, press a bar for its task. Keys: + − and arrows, 0 shows the whole.</span>
+        </p>
+        {range && (
+          <button type="button" onClick={() => setRange(null)}>
+            Show the whole run
+          </button>
+        )}
+      </div>
+      <GanttCanvas gantt={gantt} began={view.began} label={told(gantt)} zoomed={closer} whole={() => setRange(null)} chosen={(task) => go({ task })} />
+      <p class="quiet">{told(gantt)}</p>
+      <Busy gantt={gantt} />
+    </div>
+  );
+}

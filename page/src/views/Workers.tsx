@@ -1,0 +1,147 @@
+// Everybody who works on the run: when they were last seen, how fast and how good they are, and what they hold.
+import type { Client, View } from "../documents";
+import { ago, clock, figure, length, number } from "../format";
+import { Action } from "../parts/Action";
+import { approve, revoke } from "../parts/actions";
+import { Scroll } from "../parts/Scroll";
+import { Task } from "../parts/Task";
+import { now } from "../session";
+
+function Holds({ client }: { client: Client }) {
+  if (!client.held) return <span class="quiet">nothing</span>;
+  const first = client.holds.slice(0, 2);
+  return (
+    <span class="names">
+      {first.map((held) => (
+        <span key={held.task}>
+          <Task name={held.task} /> <span class="quiet">{length(Math.max(0, Math.round(now.value - held.since)))}</span>
+        </span>
+      ))}
+      {client.holds.length > 2 && (
+        <details>
+          <summary>and {number(client.held - 2)} more</summary>
+          {client.holds.slice(2).map((held) => (
+            <div key={held.task}>
+              <Task name={held.task} />
+            </div>
+          ))}
+        </details>
+      )}
+    </span>
+  );
+}
+
+function Reputation({ client }: { client: Client }) {
+  const whole = client.done + client.failed + client.lost;
+  return (
+    <div class="bar small" aria-hidden="true">
+      {whole > 0 &&
+        (
+          [
+            ["done", client.done],
+            ["failed", client.failed],
+            ["again", client.lost],
+          ] as const
+        ).map(([name, value]) => value > 0 && <span key={name} class={`segment ${name}`} style={{ flexGrow: value }} />)}
+    </div>
+  );
+}
+
+function status(client: Client): string {
+  if (!client.approved) return "not approved";
+  if (client.paused > 0) return `paused for ${length(client.paused)}`;
+  return client.alive ? "alive" : "gone";
+}
+
+function Row({ client, view }: { client: Client; view: View }) {
+  return (
+    <tr class={client.bad ? "bad" : ""}>
+      <th scope="row">
+        <bdi>{client.name || client.client}</bdi>
+        {client.name && client.name !== client.client && <span class="quiet id">{client.client}</span>}
+        {client.bad && <span class="tag bad">bad</span>}
+        {client.remark && <p class="remark">{client.remark}</p>}
+      </th>
+      <td>
+        <span class={`dot ${client.alive && client.approved ? "on" : "off"}`} aria-hidden="true" />
+        {status(client)}
+      </td>
+      <td class="num" title={clock(client.seen)}>
+        {ago(client.seen, now.value)}
+      </td>
+      <td class="num">{client.speed === null ? "–" : `${figure(client.speed)} ×`}</td>
+      <td class="num">{number(client.done)}</td>
+      <td class="num">{number(client.failed)}</td>
+      <td class="num">{number(client.lost)}</td>
+      <td class="rep">
+        <Reputation client={client} />
+      </td>
+      <td>
+        <Holds client={client} />
+      </td>
+      {view.can.approve && (
+        <td class="noprint">
+          {client.approved ? (
+            <Action
+              label="Revoke"
+              danger
+              confirm={`${client.name || client.client} gets no more tasks, and what it holds goes to others.`}
+              act={() => revoke(client.client)}
+            />
+          ) : (
+            <Action label="Approve" act={() => approve(client.client)} />
+          )}
+        </td>
+      )}
+    </tr>
+  );
+}
+
+const HEADS: [words: string, number: boolean, meaning: string][] = [
+  ["Worker", false, ""],
+  ["State", false, ""],
+  ["Last seen", true, ""],
+  ["Speed", true, "compared with what tasks were expected to take: 2 is twice as fast"],
+  ["Done", true, "attempts that ended well"],
+  ["Failed", true, "attempts that failed"],
+  ["Lost", true, "attempts that it never brought back"],
+  ["Share", false, "done, failed and lost as parts of all"],
+  ["Holds", false, "what it is at now"],
+];
+
+export function Workers({ view }: { view: View }) {
+  const alive = view.clients.filter((client) => client.alive).length;
+  const bad = view.clients.filter((client) => client.bad).length;
+  if (!view.clients.length) return <p class="empty">No worker has come yet.</p>;
+  return (
+    <>
+      <p class="headline small">
+        {number(alive)} of {number(view.clients.length)} workers alive
+        {bad ? `; ${number(bad)} bad` : "; none stands out as bad"}
+      </p>
+      <Scroll label="Workers">
+        <table class="plain workers">
+          <thead>
+            <tr>
+              {HEADS.map(([words, numeric, meaning]) => (
+                <th key={words} scope="col" class={numeric ? "num" : ""} title={meaning}>
+                  {words}
+                </th>
+              ))}
+              {view.can.approve && (
+                <th scope="col" class="noprint">
+                  May work
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {view.clients.map((client) => (
+              <Row key={client.client} client={client} view={view} />
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}

@@ -1,0 +1,105 @@
+// The four answers of the first screen.
+import type { Client, View } from "../documents";
+import { clock, length, many, number, percent, range, rate } from "../format";
+import { Box } from "../parts/Box";
+import { href } from "../route";
+import { count } from "../states";
+
+const more = (section: string, words: string) => (
+  <a class="more" href={href({ section, task: "" })}>
+    {words}
+  </a>
+);
+
+export function FailureBox({ view }: { view: View }) {
+  const causes = view.failures.length;
+  if (!view.failures_total && !causes) {
+    return (
+      <Box title="Failures" tone="good">
+        <p class="answer">None</p>
+        <p class="quiet">{view.lost ? `${many(view.lost, "attempt")} got lost and went out again.` : "Every attempt that ended has ended well."}</p>
+      </Box>
+    );
+  }
+  return (
+    <Box title="Failures" tone="bad" beside={more("failures", "what they printed")}>
+      <p class="answer">
+        {many(view.failures_total, "task")}, {many(causes, "cause")}
+      </p>
+      <ul class="lines">
+        {view.failures.slice(0, 3).map((failure) => (
+          <li key={failure.cause}>
+            <b>{number(failure.count)} ×</b> <bdi>{failure.cause}</bdi>
+            {failure.tail.length > 0 && <code class="tail">{failure.tail[failure.tail.length - 1]}</code>}
+          </li>
+        ))}
+      </ul>
+    </Box>
+  );
+}
+
+function bad(client: Client) {
+  return (
+    <li key={client.client}>
+      <b>
+        <bdi>{client.name || client.client}</bdi>
+      </b>
+      : {client.remark || `${number(client.failed)} failed, ${number(client.lost)} lost`}
+    </li>
+  );
+}
+
+export function WorkerBox({ view }: { view: View }) {
+  const alive = view.clients.filter((client) => client.alive).length;
+  const poor = view.clients.filter((client) => client.bad);
+  const over = view.ended !== null || view.state === "stopped";
+  return (
+    <Box title="Workers" tone={poor.length ? "bad" : ""} beside={more("workers", "all workers")}>
+      <p class="answer">{over ? `${many(view.clients.length, "worker")} took part` : `${number(alive)} of ${number(view.clients.length)} alive`}</p>
+      {poor.length ? (
+        <ul class="lines">{poor.slice(0, 3).map(bad)}</ul>
+      ) : (
+        <p class="quiet">None of them stands out as bad.</p>
+      )}
+      {poor.length > 3 && <p class="quiet">and {many(poor.length - 3, "more", "more")}</p>}
+    </Box>
+  );
+}
+
+export function OrderBox({ view }: { view: View }) {
+  const [first, ...rest] = view.order.words;
+  return (
+    <Box title="Would another order have helped?" kind="order">
+      <p class="said">{first ?? "Not known yet."}</p>
+      {rest.map((words) => (
+        <p key={words} class="quiet">
+          {words}
+        </p>
+      ))}
+    </Box>
+  );
+}
+
+export function PaceBox({ view }: { view: View }) {
+  const over = view.ended !== null || view.state === "stopped";
+  const lines: [string, string][] = [["Rate of late", rate(view.rate)]];
+  if (view.busy !== null) lines.push(["Workers busy", percent(view.busy, 1)]);
+  if (!over && view.left) {
+    lines.push(["Ends between", `${clock(view.now + view.left[0], view.now)} and ${clock(view.now + view.left[1], view.now)}`]);
+  }
+  lines.push(["Attempts ended", number(view.attempts)]);
+  return (
+    <Box title={over ? "How long it took" : "Time left"}>
+      <p class="answer">{over ? length(view.seconds) : view.left ? range(...view.left) : "not known yet"}</p>
+      <dl class="pairs">
+        {lines.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {over && count(view.counts, "done") < view.tasks && <p class="quiet">{percent(count(view.counts, "done"), view.tasks)} of the tasks are done.</p>}
+    </Box>
+  );
+}
