@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from itertools import pairwise
@@ -374,6 +375,9 @@ def test_every_node_of_a_conflict_has_a_label() -> None:
     assert conflict is not None
     sketch = sketch_of_conflict(conflict)
     assert [*sketch.lines] == [("hub",), ("×12", "leaf"), ("×4", "up"), ("×40", "down")]
+    unfound = replace(conflict, sets=(conflict.sets[0], conflict.sets[1][:0]))
+    assert f"for step {conflict.steps[1]} no such tasks were found" in sketch_of_conflict(unfound).legend
+    assert "vermilion" not in sketch_of_conflict(unfound).legend
     few = plan(Dag.from_arcs([("a", f"b{i}") for i in range(3)] + [(f"c{i}", f"d{j}") for i in "12" for j in range(5)]))
     assert few.conflict is not None
     assert all(len(names) == 1 and names[0] for names in sketch_of_conflict(few.conflict).lines)

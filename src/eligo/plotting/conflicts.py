@@ -1,5 +1,7 @@
 """A picture of why no order is best at every step."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,13 +37,10 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
     lines = [_lines(dag, group) for group in members]
     width, height = sizes_by_level(groups.dag, lines)
     one, two = conflict.steps
-    beside = f", beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
-    merged = " · ×n: n tasks drawn as one" if len(members) < len(dag) else ""
     return Sketch(
         name="conflict",
         title=f"Why no order is best at every step: steps {one} and {two}",
-        legend=f"blue: done to be best after step {one} · vermilion: after step {two} · grey: for both{beside} · "
-        f"white: tasks that are ready then ({_gain(conflict, done[0])} and {_gain(conflict, done[1])} of them){merged}",
+        legend=_legend(conflict, done, len(members) < len(dag)),
         dag=groups.dag,
         lines=lines,
         tips=[", ".join(map(str, dag.labelled().named(group))) for group in members],
@@ -52,6 +51,21 @@ def sketch_of_conflict(conflict: Conflict) -> Sketch:
         arc_colour=colour[first][groups.dag.child],
         rank=np.arange(len(members), dtype=np.int32),
     )
+
+
+def _legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> str:
+    """What the colours mean; of the second step nothing, where what would be best after it was not found."""
+    (one, two), found = conflict.steps, len(conflict.sets[1]) > 0
+    beside = f", beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
+    gains = [_gain(conflict, mask) for mask in done[: 1 + found]]
+    second = f"vermilion: after step {two} · grey: for both" if found else f"for step {two} no such tasks were found"
+    told = [
+        f"blue: done to be best after step {one}{beside if not found else ''}",
+        f"{second}{beside if found else ''}",
+        f"white: tasks that are ready then ({' and '.join(map(str, gains))} of them)",
+        *(["×n: n tasks drawn as one"] if merged else []),
+    ]
+    return " · ".join(told)
 
 
 def _lines(dag: Dag, group: Ints) -> tuple[str, ...]:
