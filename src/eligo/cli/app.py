@@ -154,16 +154,17 @@ def explain(
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
+    remarks: list[str] = []
     if output is not None:
-        from eligo.plotting import save_explanation
+        from eligo.cli.pictures import save_plan
 
         with working("drawing"):
-            save_explanation(found, flow, output, words)
+            remarks = [*save_plan(found, flow, words, output), f"wrote {output}"]
     if json:
         print_json(plan_document(found) | {"words": words})
     else:
         print_explanation(found, words)
-    tell([] if output is None else [f"wrote {output}"])
+    tell(remarks)
 
 
 @app.command()

@@ -151,10 +151,12 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
             tell([f"stopped: what is finished is in {file}; the same command goes on from there"])
         raise
     report = comparison(records, experiment.name or "Which order serves best")
+    remarks: list[str] = []
     if output is not None:
-        from eligo.plotting.comparison import save_report
+        from eligo.cli.pictures import save_comparison
 
-        save_report(report, output)
+        remarks = save_comparison(report, output)
+    tell(remarks)
     if as_json:
         print_json(document(records, known))
         return

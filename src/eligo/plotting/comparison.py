@@ -1,15 +1,17 @@
 """Pictures and pages of comparisons: curves with their intervals, tables, and what was published beside what was found."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from eligo.clusters import FatTask
 from eligo.errors import InputError
 from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure, svg_of
-from eligo.plotting.clusters import draw_fat_task
+from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.report import PAGE, SUFFIXES, inline, picture_suffix, save_figure, write_picture
+from eligo.simulation import Dealing
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
 
 if TYPE_CHECKING:
@@ -148,14 +150,16 @@ def save_report(report: Report, path: str | os.PathLike[str]) -> None:
     save_figure(first[1], path)
 
 
-def save_folder(report: Report, folder: str | os.PathLike[str], name: str) -> list[str]:
-    """Write a report into a folder: NAME.html, and every picture as SVG and PNG; returns the files."""
+def save_folder(
+    report: Report, folder: str | os.PathLike[str], name: str, save: Callable[[Report, str], object] | None = None
+) -> list[str]:
+    """Write a report into a folder: NAME.html, as *save* writes it, and every picture as SVG and PNG; returns the files."""
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise InputError(f"{os.fspath(folder)}: no folder can be made here: {error.strerror}") from None
     files = [os.path.join(folder, f"{name}.html")]
-    save_report(report, files[0])
+    (save or save_report)(report, files[0])
     for picture, figure in _figures(report.sections):
         for suffix in SUFFIXES[:2]:
             files.append(os.path.join(folder, f"{name}-{picture}{suffix}"))
@@ -169,7 +173,13 @@ def _figures(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
         for picture in section.pictures:
             yield picture.name, draw_picture(picture)
         for name, fat in section.fat_tasks.items():
-            yield name, draw_fat_task(fat.dag, fat)
+            yield name, draw_fat(section, fat)
+
+
+def draw_fat(section: Section, fat: FatTask | Dealing) -> "Figure":
+    """A fat task, or all that were dealt, in the workflow that they are of."""
+    flow = fat.dag if section.flow is None else section.flow
+    return draw_dealing(flow, fat) if isinstance(fat, Dealing) else draw_fat_task(flow, fat)
 
 
 def report_page(report: Report) -> str:
