@@ -654,7 +654,7 @@ def test_the_command_deals_everything_out(mesh_file: str, capsys: pytest.Capture
         (["--sizes", "4,0"], "at least one task"),
         (["--size", "2", "--goal", "speed"], "there is no goal 'speed'"),
         (["--size", "2", "--export", "slurm"], "there is no export 'slurm'"),
-        (["--size", "2", "-o", "out.txt"], "ends in .svg or .png"),
+        (["--size", "2", "-o", "out.txt"], "ends in .svg, .png or .html"),
         (["--size", "2", "--export", "dagman"], "several files"),
         (["--seconds", "5"], "is not known"),
     ],

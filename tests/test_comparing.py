@@ -212,6 +212,7 @@ def test_rules_are_praised_where_they_pay() -> None:
 # The command
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_table_a_page_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow, page = tmp_path / "mesh.json", tmp_path / "c.html"
     write(out_mesh(8), flow)

@@ -297,6 +297,7 @@ def test_next_steps_are_true(say: Words) -> None:
 # Compared on steady workers
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_comparison_has_the_finish_on_steady_workers(say: Words) -> None:
     Path("last.txt").write_text(
         "\n".join(f"lone{i}" for i in range(6)) + "\nhub\n" + "\n".join(f"leaf{i}" for i in range(8))

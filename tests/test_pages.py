@@ -121,14 +121,16 @@ def test_numbers_that_json_lacks_are_refused() -> None:
 
 
 def test_where_no_page_is_built_there_is_a_plain_one_and_a_remark(tmp_path: Path) -> None:
-    document = {"kind": "report", "title": "t"}
+    document = {"kind": "report", "title": "t", "headline": ["All is well."]}
     assert static_page(document, "t", absent) is None
     told = save_page(tmp_path / "a.html", lambda: document, lambda: "plain", absent)
     assert (tmp_path / "a.html").read_text("utf-8") == "plain"
     assert len(told) == 1
     assert "make page" in told[0]
     assert save_page(tmp_path / "b.html", lambda: document, lambda: "plain", fake) == []
-    assert 'id="data"' in (tmp_path / "b.html").read_text("utf-8")
+    page = (tmp_path / "b.html").read_text("utf-8")
+    assert 'id="data"' in page
+    assert "<title>t: All is well.</title>" in page
 
 
 # Curves and dags
@@ -333,7 +335,7 @@ def test_the_command_writes_the_page_or_a_plain_one_and_says_so(
     words: list[str], built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(save_page, "__defaults__", (fake if built else absent,))
+    monkeypatch.setattr("eligo.pages.writing.asset", fake if built else absent)
     mesh = families.out_mesh(5)
     Path("mesh.json").write_text(json.dumps({"arcs": [*mesh.arcs()]}), "utf-8")
     assert run([*words, "-o", "page.html"]) == 0

@@ -194,7 +194,7 @@ def test_plain_letters_stand_in(settings: dict[str, str]) -> None:
     done = outside("plan", "pie.yaml", "-v", **settings)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"|>-linear composition" in done.stdout
-    assert b"# finish  - first come" in done.stdout
+    assert b"* finish\n" in done.stdout
     document = json.loads(outside("plan", "pie.yaml", "--json", **settings).stdout)
     assert document["method"] == "▷-linear composition"
 
@@ -307,6 +307,7 @@ def test_shells_offer_values(words: str, value: str) -> None:
 # The page of a plan
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_page_is_called_by_its_workflow_and_says_what_is_gained(say: Words) -> None:
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     for file, title in (("survey.dag", "survey.dag: +7 % tasks ready"), ("pie.yaml", "apple pie: +22 % tasks ready")):

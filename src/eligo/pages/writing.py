@@ -38,12 +38,12 @@ PAGE = """<!doctype html>
 """
 
 
-def static_page(document: Mapping[str, Any], title: str, assets: Assets = asset) -> str | None:
-    """A document as one page that can be opened from a disk; None where the page is not built.
+def static_page(document: Mapping[str, Any], title: str, assets: Assets | None = None) -> str | None:
+    """A document as one page that can be opened from a disk; None where the page is not built, or *assets* has none.
 
     Its policy lets run what has the hash of the page's own program, and nothing else, whatever the data hold.
     """
-    program, look = assets("page.js"), assets("page.css")
+    program, look = (assets or asset)("page.js"), (assets or asset)("page.css")
     if program is None or look is None:
         return None
     script, style = _SCRIPT_END.sub(r"\\x3c", _text(program)), _STYLE_END.sub(r"\\3c ", _text(look))
@@ -61,13 +61,13 @@ def save_page(
     path: str | os.PathLike[str],
     document: Callable[[], Mapping[str, Any]],
     plain: Callable[[], str],
-    assets: Assets = asset,
+    assets: Assets | None = None,
 ) -> list[str]:
     """Write a document as a page, or, where none is built, the plain page; returns what is to be said of that."""
     built = None
-    if assets("page.js") is not None:
+    if (assets or asset)("page.js") is not None:
         made = document()
-        built = static_page(made, str(made["title"]), assets)
+        built = static_page(made, ": ".join([made["title"], *made["headline"][:1]]), assets)
     write_picture(path, (plain() if built is None else built).encode())
     return [f"{ABSENT}; {os.fspath(path)} is a plain one"] if built is None else []
 
