@@ -15,7 +15,7 @@ from eligo.pages.sampling import Sampled
 from eligo.pages.views import MOST_COLUMNS
 from eligo.planning import Plan, gain_sentence
 from eligo.plotting.anatomy import Anatomy
-from eligo.plotting.canvas import can_draw
+from eligo.plotting.canvas import can_draw, svg_of
 from eligo.plotting.conflicts import sketch_of_conflict
 from eligo.plotting.dags import picture_of
 from eligo.plotting.labels import counted
@@ -71,7 +71,7 @@ def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:
         return []
     sketches: list[Sketch] = [sketch_of_blocks(parts)] if len(parts.blocks) else []
     sketches += [] if plan.conflict is None else [sketch_of_conflict(plan.conflict)]
-    return [figure_of(picture_of(sketch), sketch.title, _seen(sketch)) for sketch in sketches]
+    return [figure_of(svg_of(picture_of(sketch)), sketch.title, _seen(sketch)) for sketch in sketches]
 
 
 def _seen(sketch: Sketch) -> str:

@@ -9,7 +9,7 @@ from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.estimating import kind_of
 from eligo.pages.figures import figure_of
-from eligo.plotting.canvas import can_draw
+from eligo.plotting.canvas import can_draw, svg_of
 from eligo.plotting.comparison import draw_fat, draw_picture
 from eligo.plotting.labels import counted
 from eligo.plotting.report import title_of
@@ -60,9 +60,9 @@ def _figures(section: Section) -> Iterator[dict[str, str]]:
         panels = [panel for panel in picture.panels if panel.curves]
         if panels:
             shown = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
-            yield figure_of(draw_picture(shown), picture.title, "; ".join(map(_seen, panels)))
+            yield figure_of(svg_of(draw_picture(shown)), picture.title, "; ".join(map(_seen, panels)))
     for fat in section.fat_tasks.values():
-        yield figure_of(draw_fat(section, fat), *_fat_seen(fat))
+        yield figure_of(svg_of(draw_fat(section, fat)), *_fat_seen(fat))
 
 
 def _seen(panel: Panel) -> str:
