@@ -302,7 +302,7 @@ def test_the_document_of_a_report_is_as_agreed() -> None:
     assert len(section["figures"]) == 1
     assert notes["words"] == ["★ best", "other"]
     assert json.loads(json.dumps(document)) == document
-    assert judged(sample()) == ["0 of 1 published value and claims agree."]
+    assert judged(sample()) == ["0 of 1 published values and claims agree."]
 
 
 @draws

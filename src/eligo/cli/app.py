@@ -318,7 +318,8 @@ def cluster(
     ] = None,
     exchange: Annotated[float, typer.Option(help="With --sizes: the time that every exchange takes.")] = 0.0,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="A picture (.svg, .png), or where --export goes.")
+        str | None,
+        typer.Option("-o", "--output", help="A picture or page (.svg, .png, .html), or where --export goes."),
     ] = None,
     export: Annotated[
         str | None, typer.Option(autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman.")

@@ -40,7 +40,7 @@ def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | Non
 def judged(report: Report) -> list[str]:
     """How many of the published values agree with ours, in a sentence."""
     agree = [finding.agrees for finding in report.findings() if finding.agrees is not None]
-    return [f"{sum(agree):,} of {counted(len(agree), 'published value')} and claims agree."]
+    return [f"{sum(agree):,} of {len(agree):,} published values and claims agree."]
 
 
 def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
