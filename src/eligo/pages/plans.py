@@ -106,7 +106,30 @@ def reasons(dag: Dag, sequence: Ints) -> list[str]:
     made: list[list[int]] = [[] for _ in range(len(dag))]
     for v in sequence[last[sequence] >= 0].tolist():
         made[last[v]].append(v)
-    return [_reason(dag, v, made[v], place) for v in range(len(dag))]
+    needed, labels, needs = _first_children(dag, place), dag.labels, dag.indegree.tolist()
+    return [
+        _makes([labels[w] for w in made[v][:FEW]], len(made[v]))
+        if made[v]
+        else "Nothing waits for it."
+        if needed[v] < 0
+        else f"One of {counted(needs[needed[v]], 'task')} that {labels[needed[v]]} needs."
+        for v in range(len(dag))
+    ]
+
+
+def _makes(names: Sequence[str], many: int) -> str:
+    if many == 1:
+        return f"Makes {names[0]} ready."
+    more = f" and {many - len(names):,} more" if many > len(names) else ""
+    return f"Makes {many:,} tasks ready: {', '.join(names)}{more}."
+
+
+def _first_children(dag: Dag, place: Ints) -> list[int]:
+    """Of each task, the child that comes first; -1 where it has none."""
+    earliest = np.full(len(dag), len(dag), np.int64)
+    np.minimum.at(earliest, dag.tails, place[dag.child])
+    order = np.append(np.argsort(place), -1)
+    return [int(v) for v in order[earliest]]
 
 
 def _last_parents(dag: Dag, place: Ints) -> NDArray[np.int64]:
@@ -115,16 +138,3 @@ def _last_parents(dag: Dag, place: Ints) -> NDArray[np.int64]:
     np.maximum.at(latest, dag.child, place[dag.tails])
     order = np.argsort(place)
     return np.where(latest >= 0, order[latest], -1)
-
-
-def _reason(dag: Dag, v: int, made: Sequence[int], place: Ints) -> str:
-    if made:
-        names = ", ".join(dag.labels[w] for w in made[:FEW])
-        if len(made) == 1:
-            return f"Makes {names} ready."
-        return f"Makes {len(made):,} tasks ready: {names}{f' and {len(made) - FEW:,} more' if len(made) > FEW else ''}."
-    children = dag.children_of(v)
-    if not len(children):
-        return "Nothing waits for it."
-    first = int(children[np.argmin(place[children])])
-    return f"One of {counted(int(dag.indegree[first]), 'task')} that {dag.labels[first]} needs."
