@@ -48,3 +48,9 @@ def random_small_dag(rng: np.random.Generator, most: int = 12) -> Dag:
 def diamond() -> Dag:
     """Four tasks: a, then b and c, then d."""
     return Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
+
+
+@pytest.fixture
+def plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are plain ones, whether or not the page is built here."""
+    monkeypatch.setattr("eligo.pages.writing.asset", lambda name: None)

@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -561,33 +561,65 @@ def test_an_executed_task_in_a_cluster_cannot_be_exported(export: Callable[..., 
 # Pictures and the command
 
 
+def drawn_boxes(figure: Any) -> dict[str, tuple[float, float, float, float]]:
+    """Where each node of a picture is, in pixels, by what it is called in the picture."""
+    extents = {artist.get_gid(): artist.get_window_extent() for artist in figure.findobj() if artist.get_gid()}
+    return {gid: (box.x0, box.y0, box.x1, box.y1) for gid, box in extents.items()}
+
+
+def apart(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
+    """Whether two boxes have no point in common."""
+    return one[2] < two[0] or two[2] < one[0] or one[3] < two[1] or two[3] < one[1]
+
+
 @draws
-def test_a_picture_shows_the_dag_and_what_is_left() -> None:
+def test_a_fat_task_is_one_box_beside_what_is_left() -> None:
     from eligo.plotting import draw_fat_task
 
     mesh = families.out_mesh(5)
-    figure = draw_fat_task(mesh, cluster(mesh, 5))
-    assert sum(1 for artist in figure.findobj() if artist.get_gid()) == len(mesh) + len(mesh) - 5
+    boxes = drawn_boxes(draw_fat_task(mesh, cluster(mesh, 5)))
+    assert sum(gid.startswith("fat-") for gid in boxes) == 10 + 1  # what is in none, and the fat task
+    assert sum(gid.startswith("fat0-") for gid in boxes) == 5  # what is in it
 
 
 @draws
-def test_of_a_large_dag_the_neighbourhood_is_drawn() -> None:
+def test_of_a_deep_dag_the_neighbourhood_is_drawn() -> None:
     from eligo.plotting import draw_fat_task
 
     mesh = families.out_mesh(60)
     fat = cluster(mesh, 20, "communication")
     figure = draw_fat_task(mesh, fat)
     near = {*fat.tasks, *(v for _, v in fat.cut)}
-    assert sum(1 for artist in figure.findobj() if artist.get_gid()) == len(near)
+    assert len(drawn_boxes(figure)) == len(near) - len(fat) + 1
+    assert any(
+        "those next to it are drawn" in text.get_text() for text in figure.findobj() if hasattr(text, "get_text")
+    )
 
 
 @draws
-def test_a_dealing_is_drawn_as_one_dag() -> None:
+@pytest.mark.parametrize("sizes", [[4, 2], [8], [16, 8, 4]])
+@pytest.mark.parametrize("dag", [families.out_mesh(5), families.butterfly(4), families.random_layered(8, 30, seed=2)])
+def test_nothing_but_its_members_is_within_the_outline_of_a_fat_task(dag: Dag, sizes: list[int]) -> None:
     from eligo.plotting import draw_dealing
 
-    mesh = families.out_mesh(5)
-    figure = draw_dealing(mesh, deal(mesh, [4, 2]))
-    assert sum(1 for artist in figure.findobj() if artist.get_gid()) == len(mesh)
+    boxes = drawn_boxes(draw_dealing(dag, deal(dag, sizes)))
+    outer = {gid: box for gid, box in boxes.items() if gid.startswith("fat-")}
+    assert outer
+    assert all(apart(one, two) for (_, one), (_, two) in combinations(outer.items(), 2))
+    for gid, box in boxes.items():
+        around = [name for name, other in outer.items() if not apart(box, other)]
+        assert len(around) == 1, gid  # a member is in one box, a box only in itself
+
+
+@draws
+def test_a_fat_task_tells_how_many_tasks_of_which_kinds_it_has() -> None:
+    from eligo.plotting import draw_dealing
+
+    dag = Dag.from_arcs([(f"map_{i}", f"sort_{i}") for i in range(40)])
+    figure = draw_dealing(dag, deal(dag, [20]))
+    written = {text.get_text() for text in figure.findobj() if hasattr(text, "get_text")}
+    assert any("20 tasks" in text for text in written)
+    assert any(text.endswith("× map") for text in written)
 
 
 @pytest.fixture
@@ -622,7 +654,7 @@ def test_the_command_deals_everything_out(mesh_file: str, capsys: pytest.Capture
         (["--sizes", "4,0"], "at least one task"),
         (["--size", "2", "--goal", "speed"], "there is no goal 'speed'"),
         (["--size", "2", "--export", "slurm"], "there is no export 'slurm'"),
-        (["--size", "2", "-o", "out.txt"], "ends in .svg or .png"),
+        (["--size", "2", "-o", "out.txt"], "ends in .svg, .png or .html"),
         (["--size", "2", "--export", "dagman"], "several files"),
         (["--seconds", "5"], "is not known"),
     ],

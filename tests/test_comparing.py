@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 
 from eligo.cli import run
+from eligo.cli.comparing import print_report
+from eligo.cli.printing import print_table
 from eligo.families import out_mesh
 from eligo.formats import write
 from eligo.simulation.comparing import answer, comparison, sentences
 from eligo.simulation.contests import Column, contests_of
+from eligo.simulation.reports import Finding, Report, Section, Table
 from eligo.simulation.tables import COLUMNS, Record, read_records
 
 FEW = ["--runs", "3", "--rates", "2,8", "--clients", "3"]
@@ -89,6 +92,38 @@ def test_who_leads_or_ties_at_every_rate_serves_best() -> None:
     assert told(rows[:1])[0] == ""
 
 
+def test_where_nothing_differs_words_say_so_instead_of_a_table_and_curves() -> None:
+    """Two orders alike at every rate, by a little or as far as chance lets one see; a third one makes a difference."""
+    rows = [record(name, 100.0, rate) for name in ("plan", "fifo") for rate in ("2", "8")]
+    first, last = comparison(rows).sections
+    assert not first.tables
+    assert first.words == ["Nothing differs in the rounds of requests: all 2 orders are within .5% of one another."]
+    (panel,) = last.pictures[0].panels
+    assert not panel.curves
+    assert panel.words == "Nothing differs at 2 to 8 requests at a time: all 2 orders are within .5% of one another."
+    seen = [*rows, *(record("lifo", 120.0, rate) for rate in ("2", "8"))]
+    first, last = comparison(seen).sections
+    assert first.tables
+    assert not first.words
+    assert last.pictures[0].panels[0].curves
+
+
+def test_on_steady_workers_every_difference_counts() -> None:
+    """Nothing is left to chance there, so a single run decides."""
+
+    def steady(scheduler: str, over: float) -> Record:
+        return record(scheduler, over, game="steady", setting="workers=4", measure="over", runs=1, parts=(over,))
+
+    (alike,) = comparison([steady("plan", 1.0), steady("fifo", 1.001)]).sections
+    assert not alike.tables
+    (said,) = alike.words
+    assert said.startswith(
+        "Nothing differs on 4 steady workers: all 2 end within .5% of one another; none can end sooner"
+    )
+    (other,) = comparison([steady("plan", 1.0), steady("fifo", 1.2)]).sections
+    assert other.tables
+
+
 def test_a_difference_that_may_be_chance_is_none() -> None:
     """The same mean difference of 2 %: once in every run, once of a few runs here and there."""
     plan = record("plan", 100.0)
@@ -101,7 +136,8 @@ def test_a_difference_that_may_be_chance_is_none() -> None:
     assert certain.worse("fifo", column)
     assert not open_.worse("fifo", column)
     assert answer(open_) == "nothing to choose between plan and fifo here, as far as 10 runs can tell."
-    assert [row[1] for row in comparison([plan, chance]).sections[0].tables[0].rows] == ["·", "~"]
+    third = record("lifo", 120.0)
+    assert [row[1] for row in comparison([plan, chance, third]).sections[0].tables[0].rows] == ["·", "~", "+20%"]
     alone: dict[str, Any] = {"runs": 1, "parts": (102.0,)}
     (once,) = contests_of([record("plan", 100.0, runs=1, parts=(100.0,)), record("fifo", 102.0, **alone)])
     assert not once.worse("fifo", column)  # a single run tells nothing
@@ -176,6 +212,7 @@ def test_rules_are_praised_where_they_pay() -> None:
 # The command
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_table_a_page_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow, page = tmp_path / "mesh.json", tmp_path / "c.html"
     write(out_mesh(8), flow)
@@ -354,3 +391,26 @@ def test_reproduce_prints_what_agrees(tmp_path: Path, capsys: pytest.CaptureFixt
     assert document["sections"][0]["findings"][2]["ours"] == "8"
     assert run(["reproduce", "dreams"]) == 2
     assert "there is no paper 'dreams'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_no_word_of_a_tables_head_is_broken(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    finding = Finding(what="Theorem " * 9, published="leaves an optimal rest " * 4, ours="without " * 12, agrees=True)
+    head = ["requests", "communication (productivity)", *(f"{2**i:,} workers" for i in range(9))]
+    table = Table(title="", head=head, rows=[["a first cell of some length", *["1.000, 1.67"] * 10]])
+    print_report(Report(title="t", sections=[Section(title="s", findings=[finding], tables=[table])]))
+    words = set(capsys.readouterr().out.split())
+    assert {"published", "ours", "agrees", "requests", "communication", "(productivity)", "256", "workers"} <= words
+
+
+def test_a_table_that_is_too_wide_has_its_longest_cells_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    titles = ["client", "name", "has", "done", "failed", "lost", "speed", "seen"]
+    print_table(titles, [["c-1", "node-17." * 12, "1", "2", "0", "0", "1.00", "waits for approval"]])
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == titles
+    assert "node-17.node" in row
+    assert "…" in row
+    assert max(len(head), len(row)) <= 80

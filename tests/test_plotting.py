@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from itertools import pairwise
@@ -17,9 +18,12 @@ from eligo import families, plotting
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
+from eligo.explaining import explain
 from eligo.planning import Plan, plan
 from eligo.plotting.anatomy import NEUTRAL, Anatomy
 from eligo.plotting.bends import with_bends
+from eligo.plotting.conflicts import sketch_of_conflict
+from eligo.plotting.dags import LARGEST, panel_size
 from eligo.plotting.grouping import MIXED, Limits, grouped
 from eligo.plotting.layout import Layout, count_crossings, layered
 from eligo.plotting.profiles import _thinned
@@ -362,6 +366,40 @@ def test_the_page_loads_nothing_and_escapes_everything(tmp_path: Path) -> None:
     assert words[0] in reader.said
     assert '  "quoted" \ufffd' in reader.said
     assert not [i for i in reader.ids if i.startswith(("figure_", "axes_"))]
+
+
+def test_every_node_of_a_conflict_has_a_label() -> None:
+    """A hub of 12 leaves against 4 tasks that render 40: rows too wide for names are told by number."""
+    arcs = [("hub", f"leaf_{i}") for i in range(12)] + [(f"up_{i}", f"down_{j}") for i in range(4) for j in range(40)]
+    conflict = plan(Dag.from_arcs(arcs)).conflict
+    assert conflict is not None
+    sketch = sketch_of_conflict(conflict)
+    assert [*sketch.lines] == [("hub",), ("×12", "leaf"), ("×4", "up"), ("×40", "down")]
+    unfound = replace(conflict, sets=(conflict.sets[0], conflict.sets[1][:0]))
+    assert f"for step {conflict.steps[1]} no such tasks were found" in sketch_of_conflict(unfound).legend
+    assert "vermilion" not in sketch_of_conflict(unfound).legend
+    few = plan(Dag.from_arcs([("a", f"b{i}") for i in range(3)] + [(f"c{i}", f"d{j}") for i in "12" for j in range(5)]))
+    assert few.conflict is not None
+    assert all(len(names) == 1 and names[0] for names in sketch_of_conflict(few.conflict).lines)
+
+
+@draws
+def test_the_page_and_the_picture_say_the_verdict_once(tmp_path: Path) -> None:
+    dag = families.out_mesh(3)
+    best = plan(dag)
+    plotting.save_explanation(best, dag, tmp_path / "a.html", explain(dag, best))
+    assert (tmp_path / "a.html").read_text("utf-8").count(str(best)) == 1
+    plotting.save_explanation(best, dag, tmp_path / "a.svg")
+    assert texts((tmp_path / "a.svg").read_text("utf-8")).count(str(best)) == 1
+
+
+@draws
+def test_a_small_drawing_is_made_larger_and_a_large_one_is_not() -> None:
+    small, large = (sketch_of_tasks(Anatomy(dag, plan(dag))) for dag in (families.out_mesh(3), families.out_mesh(12)))
+    for sketch, most in ((small, LARGEST), (large, 1.0)):
+        (width, height), (_, down) = panel_size(sketch), sketch.size
+        assert most * down < height < most * down + 100
+        assert width >= most * sketch.size[0]
 
 
 @draws

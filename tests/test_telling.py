@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import eligo
 from eligo import families
 from eligo.cli import run
-from eligo.cli.printing import chart
+from eligo.cli.charts import chart
 from eligo.planning import Plan, percent, plan
 from eligo.version import SCHEMA
 
@@ -111,10 +112,38 @@ def test_what_has_no_single_best_order_is_not_called_impossible(say: Words) -> N
 
 
 def test_the_chart_has_axes_and_all_three_curves() -> None:
-    shown = chart([2, 2, 1, 0], [2, 3, 1, 0], [2, 1, 1, 0], width=4).splitlines()
-    assert shown[1:4] == ["       3 ┤ ·", "         │██", "         │█─█"]
-    assert shown[4:6] == ["       0 └────", "          0  3 tasks done"]
-    assert shown[6].split("  ")[-3:] == ["█ this plan", "─ first come, first served", "· bound at each step"]
+    shown = chart([2, 2, 1, 0], [2, 3, 1, 0], [2, 1, 1, 0]).splitlines()
+    assert shown[1:4] == [
+        "       3 |      ......         . bound",
+        "         |************.        o fifo",
+        "       1 |      oooooo******   * this plan",
+    ]
+    assert shown[4:6] == ["       0 +------------------+", "          0                 3 tasks done"]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("steps", [1, 7, 100, 30_000])
+def test_the_chart_is_two_lines_in_plain_letters_as_wide_as_the_terminal(
+    columns: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up and down again, and first come, first served at half the height: no column of either line is missing."""
+    monkeypatch.setattr("eligo.cli.charts.width", lambda: columns)
+    high = [min(t + 1, steps - t) for t in range(steps)] + [0]
+    shown = chart(high, high, [-(-value // 2) for value in high], height=6).splitlines()
+    assert all(line.isascii() and len(line) <= columns for line in shown)
+    assert steps < 10 or max(map(len, shown)) > columns - 5
+    rows = [line[10:].partition("  o fifo")[0].partition("  * this plan")[0] for line in shown[1:-3]]
+    wide = max(map(len, rows))
+    assert all(any("*" in row[column : column + 1] for row in rows) for column in range(wide - 1))
+    assert steps < 3 or any("o" in row for row in rows)
+    assert not any("*" * 7 in above and above == below for above, below in pairwise(rows))  # no bars
+
+
+def test_lines_that_are_one_are_named_together() -> None:
+    shown = chart([1, 1, 0], [1, 1, 0], [1, 1, 0], name="finish")
+    assert "* finish, fifo" in shown
+    assert "bound" not in shown
+    assert "o fifo" not in shown
 
 
 # Numbers that agree
@@ -165,7 +194,7 @@ def test_plain_letters_stand_in(settings: dict[str, str]) -> None:
     done = outside("plan", "pie.yaml", "-v", **settings)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"|>-linear composition" in done.stdout
-    assert b"# finish  - first come" in done.stdout
+    assert b"* finish\n" in done.stdout
     document = json.loads(outside("plan", "pie.yaml", "--json", **settings).stdout)
     assert document["method"] == "▷-linear composition"
 
@@ -278,6 +307,7 @@ def test_shells_offer_values(words: str, value: str) -> None:
 # The page of a plan
 
 
+@pytest.mark.usefixtures("plain_pages")
 def test_a_page_is_called_by_its_workflow_and_says_what_is_gained(say: Words) -> None:
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     for file, title in (("survey.dag", "survey.dag: +7 % tasks ready"), ("pie.yaml", "apple pie: +22 % tasks ready")):

@@ -154,16 +154,17 @@ def explain(
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
+    remarks: list[str] = []
     if output is not None:
-        from eligo.plotting import save_explanation
+        from eligo.cli.pictures import save_plan
 
         with working("drawing"):
-            save_explanation(found, flow, output, words)
+            remarks = [*save_plan(found, flow, words, output), f"wrote {output}"]
     if json:
         print_json(plan_document(found) | {"words": words})
     else:
         print_explanation(found, words)
-    tell([] if output is None else [f"wrote {output}"])
+    tell(remarks)
 
 
 @app.command()
@@ -317,7 +318,8 @@ def cluster(
     ] = None,
     exchange: Annotated[float, typer.Option(help="With --sizes: the time that every exchange takes.")] = 0.0,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="A picture (.svg, .png), or where --export goes.")
+        str | None,
+        typer.Option("-o", "--output", help="A picture or page (.svg, .png, .html), or where --export goes."),
     ] = None,
     export: Annotated[
         str | None, typer.Option(autocompletion=offered("export"), help="Write it for pegasus, snakemake or dagman.")

@@ -14,7 +14,7 @@ from eligo.formats.shared.files import save
 from eligo.simulation import Dealing, deal
 from eligo.workflow import Workflow
 
-PICTURES = (".svg", ".png")
+PICTURES = (".svg", ".png", ".html")
 FIRST_TASKS = 12
 VERDICTS = {
     "optimal": "one order of it is best at every moment",
@@ -112,7 +112,7 @@ def _write(
     elif export is not None:
         _export(exported(flow, _fats(found), export, executed), output or "-")
     elif output is not None:
-        raise InputError(f"{output}: a picture's name ends in .svg or .png; another file needs --export")
+        raise InputError(f"{output}: a picture's name ends in .svg, .png or .html; another file needs --export")
 
 
 def _fats(found: FatTask | Dealing) -> Sequence[FatTask]:
@@ -120,12 +120,12 @@ def _fats(found: FatTask | Dealing) -> Sequence[FatTask]:
 
 
 def _draw(flow: Workflow, found: FatTask | Dealing, output: str) -> None:
-    from eligo.plotting import draw_dealing, draw_fat_task, save_figure
+    from eligo.cli.pictures import save_fat
 
     with working("drawing"):
-        drawn = draw_fat_task(flow, found) if isinstance(found, FatTask) else draw_dealing(flow, found)
-        save_figure(drawn, output)
-    tell([f"wrote {output}"])
+        headline, facts = _told(found)
+        remarks = save_fat(flow, found, output, headline, facts)
+    tell([*remarks, f"wrote {output}"])
 
 
 def _export(texts: Mapping[str, str], output: str) -> None:
@@ -146,13 +146,17 @@ def _export(texts: Mapping[str, str], output: str) -> None:
 
 
 def _print(found: FatTask | Dealing) -> None:
-    if isinstance(found, FatTask):
-        _print_fat_task(found)
-    else:
-        _print_dealing(found)
+    headline, facts = _told(found)
+    drawn = [] if isinstance(found, FatTask) else _profiles(found)
+    print_facts(headline, [*facts, *drawn])
 
 
-def _print_fat_task(fat: FatTask) -> None:
+def _told(found: FatTask | Dealing) -> tuple[str, list[tuple[str, object]]]:
+    """A sentence, and what else there is to say."""
+    return _fat_told(found) if isinstance(found, FatTask) else _dealing_told(found)
+
+
+def _fat_told(fat: FatTask) -> tuple[str, list[tuple[str, object]]]:
     chain = fat.residual_chain if len(fat.residual) <= 5_000 else None
     facts: list[tuple[str, object]] = [
         ("tasks", len(fat)),
@@ -165,7 +169,7 @@ def _print_fat_task(fat: FatTask) -> None:
     facts += [("certificate", fat.certificate)] if fat.certificate else []
     facts += [("seconds", f"{fat.seconds:,.1f}")] if fat.seconds is not None else []
     facts += [("its blocks", told(chain))] if chain else []
-    print_facts(f"One client runs: {_shortened(fat.tasks)}", facts)
+    return f"One client runs: {_shortened(fat.tasks)}", facts
 
 
 def _bytes(amount: int | None) -> str:
@@ -176,17 +180,19 @@ def _shortened(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:FIRST_TASKS]) + (", ..." if len(tasks) > FIRST_TASKS else "")
 
 
-def _print_dealing(dealing: Dealing) -> None:
+def _dealing_told(dealing: Dealing) -> tuple[str, list[tuple[str, object]]]:
     done = "" if dealing.finished else f"; {len(dealing.dag) - len(dealing.order):,} tasks were never done"
+    return f"{len(dealing.dag):,} tasks in {len(dealing):,} fat tasks{done}", [
+        ("results sent back", f"{dealing.cut_arcs:,} arcs of {dealing.cut_arcs_singly:,}"),
+        ("exchanges", f"{len(dealing):,} instead of {len(dealing.dag):,}"),
+        ("time", f"{dealing.makespan:,.2f} (estimate; {dealing.makespan_singly:,.2f} with single tasks)"),
+        ("strategies", ", ".join(sorted({fat.strategy for fat in dealing.fat_tasks}))),
+    ]
+
+
+def _profiles(dealing: Dealing) -> list[tuple[str, object]]:
     top = max((*dealing.eligible, *dealing.eligible_singly), default=0)
-    print_facts(
-        f"{len(dealing.dag):,} tasks in {len(dealing):,} fat tasks{done}",
-        [
-            ("results sent back", f"{dealing.cut_arcs:,} arcs of {dealing.cut_arcs_singly:,}"),
-            ("exchanges", f"{len(dealing):,} instead of {len(dealing.dag):,}"),
-            ("time", f"{dealing.makespan:,.2f} (estimate; {dealing.makespan_singly:,.2f} with single tasks)"),
-            ("ready after each", sparkline(dealing.eligible, top=top)),
-            ("with single tasks", sparkline(dealing.eligible_singly, top=top)),
-            ("strategies", ", ".join(sorted({fat.strategy for fat in dealing.fat_tasks}))),
-        ],
-    )
+    return [
+        ("ready after each", sparkline(dealing.eligible, top=top)),
+        ("with single tasks", sparkline(dealing.eligible_singly, top=top)),
+    ]

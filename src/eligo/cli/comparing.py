@@ -151,10 +151,12 @@ def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
             tell([f"stopped: what is finished is in {file}; the same command goes on from there"])
         raise
     report = comparison(records, experiment.name or "Which order serves best")
+    remarks: list[str] = []
     if output is not None:
-        from eligo.plotting.comparison import save_report
+        from eligo.cli.pictures import save_comparison
 
-        save_report(report, output)
+        remarks = save_comparison(report, output)
+    tell(remarks)
     if as_json:
         print_json(document(records, known))
         return
@@ -271,7 +273,8 @@ def _print_table(table: Table, console: "Console") -> None:
     for columns in _fitting(widths, gap, console.width):
         grid = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
         for j in columns:
-            grid.add_column(Text(table.head[j]), justify="right" if j else "left", overflow="fold")
+            head, least = table.head[j], _longest_word(table.head[j])
+            grid.add_column(Text(head), justify="right" if j else "left", overflow="fold", min_width=least)
         for i, row in enumerate(table.rows):
             grid.add_row(*(Text(row[j], "bold" if (i, j) in table.marked else "") for j in columns))
         console.print(grid)
@@ -293,13 +296,18 @@ def _fitting(widths: Sequence[int], gap: int, width: int) -> list[list[int]]:
     return found
 
 
+def _longest_word(head: str) -> int:
+    """How wide a column is at least, so that no word of its head is broken."""
+    return max(map(len, head.split()), default=0)
+
+
 def _print_findings(findings: Sequence[Finding], console: "Console") -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
     grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("", "published", "ours", "agrees"):
-        grid.add_column(name, overflow="fold")
+        grid.add_column(name, overflow="fold", min_width=_longest_word(name))
     for finding in findings:
         style = {True: "green", False: "bold red", None: ""}[finding.agrees]
         words = (Text(finding.what), Text(finding.published), Text(finding.ours), Text(finding.answer, style))

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from eligo.cli.charts import chart
 from eligo.cli.exporting import export, next_steps, text_to_write
 from eligo.cli.finishes import asked_pool, finish_told, print_finish, print_unpromised, sooner
 from eligo.cli.orders import USED, Candidate, Candidates, candidates, number, table, told_name
 from eligo.cli.places import check_place
 from eligo.cli.plans import first_tasks, headline, plan_document, print_details, stoppable, tell, working
-from eligo.cli.printing import chart, json_text, print_json, print_lines
+from eligo.cli.printing import json_text, print_json, print_lines
 from eligo.cli.recalling import Knowledge
 from eligo.errors import InputError
 from eligo.estimating import estimate, lasting
@@ -24,7 +25,7 @@ from eligo.simulation.comparing import name_of
 from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
 
-HEIGHT = 4  # lines of the chart: all of a plan fits on a screen
+HEIGHT = 5  # lines of the chart: all of a plan fits on a screen
 
 
 @dataclass(frozen=True, kw_only=True)

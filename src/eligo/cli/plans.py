@@ -9,7 +9,8 @@ from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from eligo.cli.printing import chart, print_facts, print_lines, width
+from eligo.cli.charts import chart
+from eligo.cli.printing import print_facts, print_lines, width
 from eligo.deciding.clock import Clock
 from eligo.errors import InputError, UnknownTaskError
 from eligo.formats.shared.drawing import ALL_DONE

@@ -1,4 +1,4 @@
-"""What people see: tables, lines of blocks and charts for E(t), and JSON for programs."""
+"""What people see: tables, lines of blocks for E(t), and JSON for programs."""
 
 import codecs
 import io
@@ -69,59 +69,6 @@ def sparkline(values: Sequence[int], width: int = 60, top: int = 0) -> str:
     return "".join(BLOCKS[-(-peak * 8 // top)] for peak in peaks)
 
 
-def chart(  # noqa: PLR0913, PLR0917 - three curves, what the first is called, and the size
-    profile: Sequence[int],
-    bound: Sequence[int],
-    other: Sequence[int],
-    width: int = 58,
-    height: int = 12,
-    name: str = "this plan",
-) -> str:
-    """Ready tasks over time, as text: bars for an order, dots for the bound above it, a dash for first come, first served.
-
-    >>> print(chart([1, 2, 3, 0], [1, 3, 3, 0], [1, 1, 3, 0], width=8, height=3))
-      tasks ready
-           3 ┤  ··██
-             │  ████
-             │██──██
-           0 └────────
-              0      3 tasks done
-              █ this plan  ─ first come, first served  · bound at each step
-    """
-    times = max(1, min(6, width // len(profile)))  # columns a step
-    columns = min(width, len(profile))
-    at = [round(i * (len(profile) - 1) / max(1, columns - 1)) for i in range(columns)]
-    top = max(*bound, *profile, 1)
-    height = min(height, max(3, top))
-    rows = ["  tasks ready"]
-    for row in range(height, 0, -1):
-        line = "".join(_mark(profile[t], bound[t], other[t], row, height / top) * times for t in at)
-        label = f"{top:,}" if row == height else ""
-        rows.append(f"{label:>8} {'┤' if label else '│'}{line}".rstrip())
-    last = f"{len(profile) - 1:,}"
-    wide = max(len(at) * times, len(last) + 2)
-    rows += [
-        f"{0:>8} └{'─' * wide}",
-        f"{'':10}0{last:>{wide - 1}} tasks done",
-        f"{'':10}{_legend(profile, bound, other, name)}",
-    ]
-    return "\n".join(rows)
-
-
-def _mark(value: int, bound: int, other: int, row: int, scale: float) -> str:
-    """The sign of one place: each value reaches up to a row, 0 to none."""
-    own, most, usual = (-int(-number * scale // 1) for number in (value, bound, other))
-    if usual == row != own:
-        return "─"
-    return "█" if own >= row else "·" if most >= row else " "
-
-
-def _legend(profile: Sequence[int], bound: Sequence[int], other: Sequence[int], name: str) -> str:
-    shown = [f"█ {name}" if profile != other else f"█ {name}, as first come, first served"]
-    shown += ["─ first come, first served"] if profile != other else []
-    return "  ".join([*shown, *(["· bound at each step"] if profile != bound else [])])
-
-
 def harmless(text: str) -> str:
     r"""The text with what would move the cursor, change colours or turn letters round written out.
 
@@ -158,11 +105,35 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with a title above each column."""
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    """A table with a title above each column; where a line has no room for it, the longest cells are cut."""
+    widths = fitting([max(map(len, column)) for column in zip(titles, *rows, strict=True)], titles, width())
     for row in (titles, *rows):
-        cells = (f"{cell:{size}}" for cell, size in zip(row, widths, strict=True))
+        cells = (f"{shortened(cell, size):{size}}" for cell, size in zip(row, widths, strict=True))
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def fitting(widths: Sequence[int], titles: Sequence[str], room: int) -> list[int]:
+    """The widths of columns with two blanks between them, the widest made smaller until all fit; no title is cut.
+
+    >>> fitting([4, 30, 18], ["id", "name", "seen"], 40)
+    [4, 16, 16]
+    """
+    found = list(widths)
+    while sum(found) + 2 * len(found) - 2 > room:
+        widest = max(range(len(found)), key=lambda j: found[j] - len(titles[j]))
+        if found[widest] <= len(titles[widest]):
+            break
+        found[widest] -= 1
+    return found
+
+
+def shortened(text: str, size: int) -> str:
+    """The text, or as much of it as there is room for.
+
+    >>> shortened("somebody", 8), shortened("somebody", 5)
+    ('somebody', 'some…')
+    """
+    return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -12,9 +12,10 @@ def reproduce(paper: str, output: str | None, quick: bool, processes: int, as_js
         report = play_again(paper, quick, processes, progress)
     files: list[str] = []
     if output is not None:
-        from eligo.plotting.comparison import save_folder
+        from eligo.cli.pictures import save_reproduction
 
-        files = save_folder(report, output, paper)
+        files, remarks = save_reproduction(report, output, paper)
+        tell(remarks)
     if as_json:
         print_json(report.document())
         return

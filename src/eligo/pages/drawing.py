@@ -120,5 +120,5 @@ def _first_members(of: NDArray[np.int32], size: int) -> list[list[int]]:
     """The first tasks of every node."""
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(size))
-    ends = np.append(starts[1:], len(of))
+    ends = np.append(starts, len(of))[1:]
     return [order[a : min(a + MOST_NAMES, b)].tolist() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from eligo.errors import InputError
@@ -35,6 +36,11 @@ _LOOK: Any = {
     "svg.fonttype": "none",  # text stays text: it can be searched, copied and read aloud
     "svg.hashsalt": "eligo",
 }
+
+
+def can_draw() -> bool:
+    """Whether there is what pictures need."""
+    return find_spec("matplotlib") is not None
 
 
 def new_figure(width: float, height: float) -> "Figure":

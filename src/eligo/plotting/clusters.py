@@ -1,65 +1,73 @@
-"""Pictures of fat tasks: the dag with each of them outlined, and beside one the residual."""
+"""Pictures of fat tasks: each is one box in the dag, with what is in it; beside a single one, the residual."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from eligo.border import dag_of
+from eligo.border import as_workflow
 from eligo.clusters import FatTask
 from eligo.dag import Dag
-from eligo.errors import InputError
-from eligo.names import Name
+from eligo.estimating import kind_of
 from eligo.plotting.anatomy import COLOURS, NEUTRAL
-from eligo.plotting.canvas import PALETTE, new_axes, new_figure
-from eligo.plotting.dags import paint, panel_size, tint
-from eligo.plotting.labels import counted
-from eligo.plotting.sketches import TASK_LIMITS, Sketch, fitting_names, sizes_by_level
+from eligo.plotting.canvas import new_axes, new_figure
+from eligo.plotting.dags import paint, paint_within, panel_size
+from eligo.plotting.grouping import Groups, Limits, grouped
+from eligo.plotting.labels import counted, elided
+from eligo.plotting.sketches import SMALL, Sketch, members_of, needed, numbered
+from eligo.plotting.sketches import sizes_by_level as level_sizes
 from eligo.rows import Ints
 from eligo.simulation import Dealing
+from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROOM = 700.0  # points that the names of a row may take
 WIDEST = 1180.0  # points: a residual beside a wider dag stands below it
-SHORT = 4  # letters of a name that is shown whatever the room
-HALO, RIM = 5.0, 1.2  # points around the outlined tasks, and the width of the outline
+NAME, KINDS = 64.0, 130.0  # points for a name in a box, and for a line of kinds
+FEW, LISTED = 16, 8  # tasks of a box that are drawn in it one by one, or named where none needs another
+BESIDE = 4  # of them side by side
+MOST_KINDS = 4  # that a box lists
+INSET = 5.0  # points between a box and what is drawn in it
 CUT = 1  # the colour of cut arcs
+BOX_LIMITS = Limits(width=12, depth=40, nodes=120, arcs=500)
 
 
 def draw_fat_task(flow: object, fat: FatTask) -> "Figure":
-    """The dag with the fat task outlined, its tasks numbered in the client's order, and the residual beside it.
+    """The dag with the fat task as one box, its tasks numbered in the client's order, and the residual beside it.
 
-    The arcs that it cuts have a colour. Of a dag too large to be drawn, the fat task and what is next to it are shown.
+    The arcs that it cuts have a colour. Alike tasks are drawn as one where they are many; where that does not do, what
+    is next to the fat task is shown.
     """
-    shown, why = _shown(dag_of(flow), fat)
-    sketch = _sketch(shown, [fat.tasks], _title(fat) + why)
-    rest = [] if why else [_sketch(fat.residual, [], _residual_title(fat))]
-    return _side_by_side([sketch, *rest], [[shown.indices(fat.tasks)], *([[]] if rest else [])])
+    known = as_workflow(flow)
+    shown, why = _shown(known, fat)
+    sketch, inside = _sketch(shown, _title(fat) + why)
+    left = Workflow(fat.residual, {name: known.task(name) for name in fat.residual.tasks})
+    rest = [] if why else [_sketch(Parcels(left, []), _residual_title(fat))[0]]
+    return _side_by_side([sketch, *rest], inside)
 
 
 def draw_dealing(flow: object, dealing: Dealing) -> "Figure":
-    """The dag with all fat tasks outlined, tasks numbered by the fat task that they are in."""
-    dag = dag_of(flow)
-    if TASK_LIMITS.exceeded(dag):
-        raise InputError(f"{len(dag):,} tasks are too many to draw each of them")
-    groups = [fat.tasks[:done] for fat, done in zip(dealing.fat_tasks, dealing.done, strict=True) if done]
-    title = f"{counted(len(dag), 'task')} in {counted(len(groups), 'fat task')}, {dealing.cut_arcs:,} arcs cut"
-    sketch = _sketch(dag, groups, title)
-    return _side_by_side([sketch], [[dag.indices(group) for group in groups]])
+    """Every fat task as one box, with what it is made of; alike ones together where they are many."""
+    known = as_workflow(flow)
+    pairs = zip(dealing.fat_tasks, dealing.done, strict=True)
+    groups = [known.dag.indices(fat.tasks[:done]) for fat, done in pairs if done]
+    title = f"{counted(len(known), 'task')} in {counted(len(groups), 'fat task')}, {dealing.cut_arcs:,} arcs cut"
+    sketch, inside = _sketch(Parcels(known, groups), title)
+    return _side_by_side([sketch], inside)
 
 
-def _shown(dag: Dag, fat: FatTask) -> tuple[Dag, str]:
-    """What is drawn: the dag, or where it is too large the fat task with what is next to it."""
-    if not TASK_LIMITS.exceeded(dag):
-        return dag, ""
-    near = dict.fromkeys([*fat.tasks, *(u for u, _ in fat.inputs), *(v for _, v in fat.cut)])
-    part = dag.subdag(near)
-    if TASK_LIMITS.exceeded(part):
-        raise InputError(f"a fat task of {len(fat):,} tasks with what is next to it is too large to draw")
-    return part, f"; of {len(dag):,} tasks those next to it are drawn"
+def _shown(flow: Workflow, fat: FatTask) -> tuple["Parcels", str]:
+    """What is drawn: the dag, or where the fat task cannot be told apart in it, that with what is next to it."""
+    whole = Parcels(flow, [flow.dag.indices(fat.tasks)])
+    if whole.told_apart:
+        return whole, ""
+    part = flow.dag.subdag(dict.fromkeys([*fat.tasks, *(u for u, _ in fat.inputs), *(v for _, v in fat.cut)]))
+    near = Parcels(Workflow(part, {name: flow.task(name) for name in part.tasks}), [part.indices(fat.tasks)])
+    return near, f"; of {len(flow):,} tasks those next to it are drawn"
 
 
 def _title(fat: FatTask) -> str:
@@ -75,90 +83,177 @@ def _residual_title(fat: FatTask) -> str:
     return f"What is left, {counted(len(fat.residual), 'task')}: {verdict}"
 
 
-def _sketch(dag: Dag, groups: Sequence[Sequence[Name]], title: str) -> Sketch:
-    group, numbers = _numbered(dag, groups)
-    names = [
-        fit or task[: SHORT * (len(task) <= SHORT)]
-        for fit, task in zip(fitting_names(dag, ROOM), dag.labels, strict=True)
+@dataclass(frozen=True, eq=False)
+class Parcels:
+    """A workflow whose tasks are in groups, each in the order in which it is run; some may be in none."""
+
+    flow: Workflow
+    groups: Sequence[Ints]
+
+    @cached_property
+    def boxed(self) -> Groups:
+        """The dag with every group as one node; no group has a way out of it that leads back in."""
+        n = len(self.flow)
+        label = np.arange(len(self.groups), len(self.groups) + n, dtype=np.int32)
+        for number, members in enumerate(self.groups):
+            label[members] = number
+        return Groups(self.flow.dag, np.arange(n, dtype=np.int32), label, label).merged(label)
+
+    @cached_property
+    def number(self) -> Ints:
+        """For every node of it, which group it is; NEUTRAL for a task that is in none."""
+        found = np.full(len(self.boxed.dag), NEUTRAL, np.int32)
+        for number, members in enumerate(self.groups):
+            found[self.boxed.of[members[:1]]] = number
+        return found
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """What kind each task is of."""
+        return [kind_of(self.flow.task(name)) for name in self.flow.dag.tasks]
+
+    @cached_property
+    def shown(self) -> Groups:
+        """The nodes that are drawn: those of `boxed`, alike ones merged where there are too many."""
+        pairs = zip(members_of(self.boxed), self.number.tolist(), strict=True)
+        only = "fat " if len(self.groups) == 1 else ""  # nothing is merged with the only one
+        made = numbered([only * (number >= 0) + " ".join(self.kind_lines(tasks)) for tasks, number in pairs])
+        return grouped(self.boxed.dag, made, made, BOX_LIMITS)
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the first group is drawn by itself."""
+        group = self.boxed.of[self.groups[0][:1]]
+        return int((self.shown.of == self.shown.of[group]).sum()) == 1
+
+    def kind_lines(self, tasks: Ints) -> list[str]:
+        """How many there are of each kind, the most frequent first."""
+        found = Counter(self.kinds[v] for v in tasks.tolist())
+        lines = [f"{count:,} × {kind}" if len(tasks) > 1 else kind for kind, count in found.most_common(MOST_KINDS)]
+        return [*lines, *([f"and {counted(len(found) - MOST_KINDS, 'other kind')}"] if len(found) > MOST_KINDS else [])]
+
+
+class Box(NamedTuple):
+    """A node of the picture: its texts, what is drawn in it below the first one, its colour, and what it tells."""
+
+    lines: tuple[str, ...]
+    inside: Sketch | None
+    colour: int
+    tip: str
+
+
+def _sketch(parcels: Parcels, title: str) -> tuple[Sketch, dict[int, Sketch]]:
+    """The picture with a box for each group; and what is drawn in its boxes."""
+    dag, alone = parcels.shown.dag, len(parcels.groups) == 1
+    boxes = [_box(parcels, nodes) for nodes in members_of(parcels.shown)]
+    inside = {place: box.inside for place, box in enumerate(boxes) if box.inside is not None}
+    sizes = np.array([_size(box) for box in boxes]).reshape(-1, 2)
+    colour = np.array([box.colour for box in boxes], np.int32)
+    shown = [
+        text for box in boxes for lines in (box.lines, *(box.inside.lines if box.inside else ())) for text in lines
     ]
-    lines = [tuple(text for text in (names[v] or numbers[v], names[v] and numbers[v]) if text) for v in range(len(dag))]
-    width, height = sizes_by_level(dag, lines)
-    cut = (group[dag.tails] >= 0) & (group[dag.tails] != group[dag.child])
+    several, merged, outside = len(parcels.groups) > 1, len(dag) < len(parcels.boxed.dag), (colour == NEUTRAL).any()
     told = {
-        "outlined: what one client runs, in the order of the numbers": len(groups) == 1,
-        "red arcs: results that it sends back": len(groups) == 1 and cut.any(),
-        "outlined: what one client runs at a time": len(groups) > 1,
-        "grey arcs: results that are sent back": len(groups) > 1 and cut.any(),
+        "the coloured box: what one client runs": alone,
+        "(n): which of them comes n-th": alone and any(text.startswith("(1)") for text in shown),
+        "a box: what one client runs at a time": several,
+        "red arcs: results that it sends back": alone and len(parcels.boxed.dag) > 1,
+        "arcs: results that are sent back": several and dag.arc_count > 0,
+        "×n: n fat tasks drawn as one": several and merged,
+        "white: tasks that are in none": len(parcels.groups) and outside,
+        "alike tasks are drawn as one": not several and merged,
     }
-    sent = CUT if len(groups) == 1 else NEUTRAL
-    colour = np.where(group >= 0, group % COLOURS, NEUTRAL).astype(np.int32)
-    return Sketch(
-        name="task",
+    sent = CUT if alone else NEUTRAL
+    sketch = Sketch(
+        name="fat",
         title=title,
         legend=" · ".join(text for text, seen in told.items() if seen),
+        dag=dag,
+        lines=[box.lines for box in boxes],
+        tips=[box.tip for box in boxes],
+        width=sizes[:, 0],
+        height=sizes[:, 1],
+        colour=colour,
+        hollow=colour == NEUTRAL,
+        arc_colour=np.where(colour[dag.tails] == NEUTRAL, NEUTRAL, sent).astype(np.int32),
+        rank=np.arange(len(dag), dtype=np.int32),
+        kept_free={place: inner.size[1] + INSET for place, inner in inside.items()},
+    )
+    return sketch, inside
+
+
+def _box(parcels: Parcels, nodes: Ints) -> Box:
+    """What stands for one fat task, for several that are alike, or for tasks that are in none."""
+    tasks = np.flatnonzero(np.isin(parcels.boxed.of, nodes)).astype(np.int32)
+    fats = np.sort(parcels.number[nodes])
+    fats, labels = fats[fats >= 0], parcels.flow.dag.labels
+    if not len(fats) and len(tasks) == 1:
+        return Box((elided(labels[tasks[0]], NAME, SMALL),), None, NEUTRAL, labels[tasks[0]])
+    alone, size = len(parcels.groups) == 1, counted(len(tasks), "task")
+    head = size if alone or not len(fats) else f"fat {fats[0] + 1}: {size}"
+    head = f"×{len(fats):,} fat: {size}" if len(fats) > 1 else head
+    lines = parcels.kind_lines(tasks)
+    tip = f"{head}: {', '.join(lines)}"
+    lines, inside = [elided(line, KINDS, SMALL) for line in lines], None
+    if len(fats) == 1 and len(tasks) <= FEW:
+        lines, inside = _contents(parcels, int(fats[0]), lines)
+    return Box((head, *lines), inside, int(fats[0]) % COLOURS if len(fats) else NEUTRAL, tip)
+
+
+def _contents(parcels: Parcels, number: int, lines: list[str]) -> tuple[list[str], Sketch | None]:
+    """What a box with few tasks shows: a picture of them, or their names where none needs another."""
+    tasks, dag = parcels.groups[number], parcels.flow.dag
+    part = dag.induced(np.sort(tasks))
+    mark = "({}) " if len(parcels.groups) == 1 else ""
+    names = [mark.format(place) + elided(dag.labels[v], NAME, SMALL) for place, v in enumerate(tasks.tolist(), 1)]
+    if len(tasks) == 1:
+        return names, None
+    if not part.arc_count and len(names) <= LISTED:
+        return [", ".join(names[i : i + 2]) for i in range(0, len(names), 2)], None
+    if not part.arc_count or int(part.level_sizes.max()) > BESIDE:
+        return lines, None
+    return [], _members(part, [(names[i],) for i in np.argsort(tasks).tolist()], f"fat{number}")
+
+
+def _size(box: Box) -> tuple[float, float]:
+    """The room that a box needs, with what is drawn in it below its first text."""
+    wide, high = needed(box.lines)
+    if box.inside is None:
+        return wide, high
+    return max(wide, box.inside.size[0] + 2 * INSET), high + box.inside.size[1] + INSET
+
+
+def _members(dag: Dag, lines: Sequence[tuple[str, ...]], name: str) -> Sketch:
+    """What is drawn in a box."""
+    width, height = level_sizes(dag, lines)
+    return Sketch(
+        name=name,
+        title="",
+        legend="",
         dag=dag,
         lines=lines,
         tips=list(dag.labels),
         width=width,
         height=height,
-        colour=colour,
-        hollow=(dag.outdegree == 0) & (group < 0),
-        arc_colour=np.where(cut, sent, np.where(group[dag.tails] >= 0, colour[dag.tails], NEUTRAL)).astype(np.int32),
+        colour=np.full(len(dag), NEUTRAL, np.int32),
+        hollow=np.ones(len(dag), np.bool_),
+        arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
         rank=np.arange(len(dag), dtype=np.int32),
     )
 
 
-def _numbered(dag: Dag, groups: Sequence[Sequence[Name]]) -> tuple[Ints, list[str]]:
-    """Each task's group, and its number: in the only group, or of its group."""
-    group, numbers = np.full(len(dag), NEUTRAL, np.int32), [""] * len(dag)
-    for i, tasks in enumerate(groups):
-        for place, v in enumerate(dag.indices(tasks).tolist(), 1):
-            group[v] = i
-            numbers[v] = f"({place})" if len(groups) == 1 else f"fat {i + 1}"
-    return group, numbers
-
-
-def _side_by_side(sketches: Sequence[Sketch], groups: Sequence[Sequence[Ints]]) -> "Figure":
+def _side_by_side(sketches: Sequence[Sketch], inside: Mapping[int, Sketch]) -> "Figure":
+    """The sketches beside one another where there is room; what is inside is in boxes of the first."""
     sizes = [panel_size(sketch) for sketch in sketches]
     beside = sum(width for width, _ in sizes) <= WIDEST
     across = sum(width for width, _ in sizes) if beside else max(width for width, _ in sizes)
     down = max(height for _, height in sizes) if beside else sum(height for _, height in sizes)
     figure = new_figure(across, down)
     left = top = 0.0
-    for sketch, outlined, (width, height) in zip(sketches, groups, sizes, strict=True):
+    for place, (sketch, (width, height)) in enumerate(zip(sketches, sizes, strict=True)):
         axes = new_axes(figure, left, top, width if beside else across, height)
         paint(sketch, axes)
-        for i, tasks in enumerate(outlined):
-            _outline(sketch, axes, tasks, i % COLOURS)
+        for node, inner in inside.items() if place == 0 else ():
+            paint_within(sketch, node, inner, axes, INSET)
         left, top = (left + width, top) if beside else (left, top + height)
     return figure
-
-
-def _outline(sketch: Sketch, axes: "Axes", tasks: Ints, colour: int) -> None:
-    """Draw around some tasks and the arcs between them: first all of it a little larger in the colour of the rim."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.patches import FancyBboxPatch
-
-    inside = np.zeros(len(sketch.dag), np.bool_)
-    inside[tasks] = True
-    place, dag = sketch.layout, sketch.dag
-    arcs = np.flatnonzero(inside[dag.tails] & inside[dag.child])
-    points = np.column_stack([place.x, place.y])
-    rows = np.lexsort((place.x, dag.level))
-    beside = inside[rows[:-1]] & inside[rows[1:]] & (dag.level[rows[:-1]] == dag.level[rows[1:]])
-    ways = np.stack([points[dag.tails[arcs]], points[dag.child[arcs]]], axis=1)
-    gaps = np.stack([points[rows[:-1][beside]], points[rows[1:][beside]]], axis=1)
-    tall = sketch.height[rows[:-1][beside]]
-    scale = float(axes.transData.transform((1, 0))[0] - axes.transData.transform((0, 0))[0]) * 72 / axes.figure.dpi
-    for margin, ink, layer in ((HALO + RIM, PALETTE[colour], 0.3), (HALO, tint(colour), 0.5)):
-        for v in tasks.tolist():
-            corner = (place.x[v] - sketch.width[v] / 2, place.y[v] - sketch.height[v] / 2)
-            style = f"round,pad={margin},rounding_size={margin + 4}"
-            box = FancyBboxPatch(
-                corner, sketch.width[v], sketch.height[v], boxstyle=style, facecolor=ink, linewidth=0, zorder=layer
-            )
-            axes.add_patch(box)
-        width = (26.0 + 2 * (margin - HALO)) * scale
-        for lines, widths in ((ways, np.full(len(ways), width)), (gaps, (tall + 2 * margin) * scale)):
-            strokes = LineCollection(list(lines), colors=ink, linewidths=widths, capstyle="butt", zorder=layer)
-            axes.add_collection(strokes, autolim=False)

@@ -1,15 +1,17 @@
 """Pictures and pages of comparisons: curves with their intervals, tables, and what was published beside what was found."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from eligo.clusters import FatTask
 from eligo.errors import InputError
 from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure, svg_of
-from eligo.plotting.clusters import draw_fat_task
-from eligo.plotting.labels import legible
+from eligo.plotting.clusters import draw_dealing, draw_fat_task
+from eligo.plotting.labels import legible, wrapped
 from eligo.plotting.report import PAGE, SUFFIXES, inline, picture_suffix, save_figure, write_picture
+from eligo.simulation import Dealing
 from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 WIDE, ALONE, HIGH = 330.0, 520.0, 190.0  # points: a panel's axes, in company and alone
 LEFT, RIGHT, ABOVE, BELOW, MARGIN = 62.0, 16.0, 22.0, 44.0, 12.0
 TITLE = 11.0
+WORDS, INDENT = 48.0, 50.0  # points: the height of words instead of axes, and how far left of these they begin
 MILLION = 1_000_000
 MARKS = "osD^vP"
 STYLE = """<style>
@@ -36,25 +39,33 @@ td.why { color: #52606d; max-width: 26rem; }
 def draw_picture(picture: Picture) -> "Figure":
     """The panels of a picture, side by side and one below the other."""
     columns = min(picture.columns, len(picture.panels))
-    rows = -(-len(picture.panels) // columns)
     wide = ALONE if columns == 1 else WIDE
-    across, down = LEFT + wide + RIGHT, ABOVE + HIGH + BELOW
-    heading = 2 * MARGIN + TITLE
-    figure = new_figure(columns * across + MARGIN, heading + rows * down)
-    height = heading + rows * down
+    across, heading = LEFT + wide + RIGHT, 2 * MARGIN + TITLE
+    rows = [picture.panels[first : first + columns] for first in range(0, len(picture.panels), columns)]
+    heights = [ABOVE + HIGH + BELOW if any(panel.curves for panel in row) else ABOVE + WORDS for row in rows]
+    width, height = columns * across + MARGIN, heading + sum(heights)
+    figure = new_figure(width, height)
+    place = (MARGIN / width, 1 - MARGIN / height)
     with look():
-        figure.text(
-            MARGIN / (columns * across + MARGIN),
-            1 - MARGIN / height,
-            legible(picture.title),
-            size=TITLE,
-            weight="bold",
-            va="top",
-        )
-    for number, panel in enumerate(picture.panels):
-        row, column = divmod(number, columns)
-        paint_panel(panel, new_axes(figure, column * across + LEFT, heading + row * down + ABOVE, wide, HIGH))
+        figure.text(*place, legible(picture.title), size=TITLE, weight="bold", va="top")
+    top = heading
+    for row, high in zip(rows, heights, strict=True):
+        for column, panel in enumerate(row):
+            space = (wide, HIGH) if panel.curves else (wide, WORDS)
+            axes = new_axes(figure, column * across + LEFT, top + ABOVE, *space)
+            (paint_panel if panel.curves else _paint_words)(panel, axes)
+        top += high
     return figure
+
+
+def _paint_words(panel: Panel, axes: "Axes") -> None:
+    """What is said instead of curves that would show nothing."""
+    with look():
+        axes.set_axis_off()
+        width = 72 * axes.get_window_extent().width / axes.figure.dpi
+        axes.set_title(legible(panel.title), loc="left", size=9.5, color=INK, pad=6, x=-INDENT / width)
+        text = wrapped(legible(panel.words), width + INDENT, 8.5)
+        axes.annotate(text, (0, 1), (-INDENT, -2), "axes fraction", "offset points", size=8.5, color=INK, va="top")
 
 
 def paint_panel(panel: Panel, axes: "Axes") -> None:
@@ -139,14 +150,16 @@ def save_report(report: Report, path: str | os.PathLike[str]) -> None:
     save_figure(first[1], path)
 
 
-def save_folder(report: Report, folder: str | os.PathLike[str], name: str) -> list[str]:
-    """Write a report into a folder: NAME.html, and every picture as SVG and PNG; returns the files."""
+def save_folder(
+    report: Report, folder: str | os.PathLike[str], name: str, save: Callable[[Report, str], object] | None = None
+) -> list[str]:
+    """Write a report into a folder: NAME.html, as *save* writes it, and every picture as SVG and PNG; returns the files."""
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise InputError(f"{os.fspath(folder)}: no folder can be made here: {error.strerror}") from None
     files = [os.path.join(folder, f"{name}.html")]
-    save_report(report, files[0])
+    (save or save_report)(report, files[0])
     for picture, figure in _figures(report.sections):
         for suffix in SUFFIXES[:2]:
             files.append(os.path.join(folder, f"{name}-{picture}{suffix}"))
@@ -160,7 +173,13 @@ def _figures(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
         for picture in section.pictures:
             yield picture.name, draw_picture(picture)
         for name, fat in section.fat_tasks.items():
-            yield name, draw_fat_task(fat.dag, fat)
+            yield name, draw_fat(section, fat)
+
+
+def draw_fat(section: Section, fat: FatTask | Dealing) -> "Figure":
+    """A fat task, or all that were dealt, in the workflow that they are of."""
+    flow = fat.dag if section.flow is None else section.flow
+    return draw_dealing(flow, fat) if isinstance(fat, Dealing) else draw_fat_task(flow, fat)
 
 
 def report_page(report: Report) -> str:

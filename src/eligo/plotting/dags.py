@@ -12,7 +12,7 @@ from eligo.plotting.anatomy import Anatomy
 from eligo.plotting.bends import Floats
 from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.labels import legible, wrapped
-from eligo.plotting.sketches import BOLD, SHORTCUT, SMALL, Sketch, sketch_of_blocks, sketch_of_dag
+from eligo.plotting.sketches import BOLD, LINE, SHORTCUT, SMALL, Sketch, sketch_of_blocks, sketch_of_dag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.path import Path
 
 MARGIN = 18.0
+RIM = 1.0  # points that the edge of a node takes beyond it
 ARROW = (2.2, 5.0)  # half the width and the length of an arrow's head
 TITLE, LEGEND = 9.0, 6.8  # sizes of type, in points
 LEAST_WIDTH, MOST_WIDTH = 300.0, 1180.0  # points; a wider drawing is made smaller
+LARGEST, ROOMY = 1.7, (460.0, 420.0)  # times, and points: a small drawing is made larger, up to these
 
 
 def draw_dag(flow: object, plan: Plan) -> "Figure":
@@ -61,7 +63,10 @@ def panel_size(sketch: Sketch) -> tuple[float, float]:
 
 
 def _scale(sketch: Sketch, width: float) -> float:
-    return min(1.0, (width - 2 * MARGIN) / max(sketch.size[0], 1.0))
+    """How large a sketch is drawn: a small one larger, and none wider than there is room."""
+    across, down = (max(side, 1.0) for side in sketch.size)
+    grown = max(1.0, min(LARGEST, ROOMY[0] / across, ROOMY[1] / down))
+    return min(grown, (width - 2 * MARGIN) / across)
 
 
 def _heading(sketch: Sketch, width: float) -> tuple[str, str, float]:
@@ -99,6 +104,23 @@ def paint(sketch: Sketch, axes: "Axes") -> None:
             )
         _paint_arcs(sketch, axes, scale)
         _paint_nodes(sketch, axes, scale)
+
+
+def paint_within(sketch: Sketch, node: int, inner: Sketch, axes: "Axes", inset: float) -> None:
+    """Draw another sketch into a node of a sketch that is drawn in these axes, so far above the node's lower edge."""
+    scale = _scale(sketch, 72 * axes.get_window_extent().width / axes.figure.dpi)
+    (wide, high), (x, y) = inner.size, (float(side[node]) for side in (sketch.layout.x, sketch.layout.y))
+    low = y - float(sketch.height[node]) / 2 + inset
+    corners = axes.transData.transform([(x - wide / 2 - RIM, low - RIM), (x + wide / 2 + RIM, low + high + RIM)])
+    (left, bottom), (right, top) = axes.figure.transFigure.inverted().transform(corners)
+    highest = float((inner.layout.y + inner.height / 2).max(initial=0.0))
+    with look():
+        within = axes.figure.add_axes((left, bottom, right - left, top - bottom))
+        within.set_xlim(-RIM, wide + RIM)
+        within.set_ylim(highest - high - RIM, highest + RIM)
+        within.set_axis_off()
+        _paint_arcs(inner, within, scale)
+        _paint_nodes(inner, within, scale)
 
 
 def _paint_arcs(sketch: Sketch, axes: "Axes", scale: float) -> None:
@@ -175,9 +197,9 @@ def _paint_nodes(sketch: Sketch, axes: "Axes", scale: float) -> None:
             gid=f"{sketch.name}-{i}",
         )
         axes.add_patch(box)
-        texts = sketch.lines[i]
+        texts, lift = sketch.lines[i], sketch.kept_free.get(i, 0.0) / 2
         for k, text in enumerate(texts):
-            middle = y + 8.5 * ((len(texts) - 1) / 2 - k)
+            middle = y + lift + LINE * ((len(texts) - 1) / 2 - k)
             size, weight, ink = (SMALL, "normal", "#3E4C59") if k else (BOLD, "bold", INK)
             axes.text(
                 x,

@@ -34,21 +34,22 @@ FIFO_LINE: Any = {
 }
 
 
-def draw_profile(plan: Plan, fifo_profile: Sequence[int] | None = None) -> "Figure":
+def draw_profile(plan: Plan, fifo_profile: Sequence[int] | None = None, titled: bool = True) -> "Figure":
     """E(t) of the plan below the ceiling U(t) that is proved for every order, and beside first come, first served.
 
-    The grey area between plan and ceiling is what remains open: where it vanishes, the plan is proved best.
+    The grey area between plan and ceiling is what remains open: where it vanishes, the plan is proved best. The title is
+    the verdict, unless that is told elsewhere.
     """
     figure = new_figure(WIDTH, HEIGHT)
-    paint_profile(plan, fifo_profile, figure)
+    paint_profile(plan, fifo_profile, figure, titled)
     return figure
 
 
-def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figure") -> None:
+def paint_profile(plan: Plan, fifo_profile: Sequence[int] | None, figure: "Figure", titled: bool = True) -> None:
     """Draw the profile along the top of a figure; it is HEIGHT points high."""
     width = 72 * float(figure.get_size_inches()[0])
-    title = wrapped(str(plan), width - 2 * MARGIN, TITLE * 1.08)
-    heading = 20.0 + TITLE * 1.25 * (title.count("\n") + 1)
+    title = wrapped(str(plan), width - 2 * MARGIN, TITLE * 1.08) if titled else ""
+    heading = 20.0 + TITLE * 1.25 * (title.count("\n") + 1) * titled
     inner = width - LEFT - MARGIN
     axes = new_axes(figure, LEFT, MARGIN + heading, inner, HEIGHT - heading - MARGIN - 44.0)
     both = [np.asarray(plan.profile, np.int64), np.asarray(plan.upper_bound, np.int64)]

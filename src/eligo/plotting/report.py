@@ -26,24 +26,35 @@ if TYPE_CHECKING:
 WIDEST = 1180.0  # points: what is wider stands one below the other
 SUFFIXES = (".svg", ".png", ".html")
 
+Panel = tuple[Sketch, float, float]  # with its width and height
+
 
 def draw_explanation(plan: Plan, flow: object) -> "Figure":
     """One figure: the profile on top, below it the dag, its super-dag and a conflict, side by side where there is room."""
     dag = dag_of(flow)
-    sketches = _sketches(Anatomy(dag, plan))
-    sizes = [panel_size(sketch) for sketch in sketches]
-    beside = sum(width for width, _ in sizes) <= WIDEST
-    across = sum(width for width, _ in sizes) if beside else max(width for width, _ in sizes)
-    down = max(height for _, height in sizes) if beside else sum(height for _, height in sizes)
-    total = max(across, 640.0)
-    figure = new_figure(total, HEIGHT + down)
+    panels = [(sketch, *panel_size(sketch)) for sketch in _sketches(Anatomy(dag, plan))]
+    rows = shelves(panels, max(WIDEST, *(width for _, width, _ in panels)))
+    total = max(640.0, *(sum(width for _, width, _ in row) for row in rows))
+    figure = new_figure(total, HEIGHT + sum(max(height for _, _, height in row) for row in rows))
     paint_profile(plan, fifo_profile(dag), figure)
-    left, top = 0.0, HEIGHT
-    for sketch, (width, height) in zip(sketches, sizes, strict=True):
-        wide = width + (total - across) / len(sizes) if beside else total
-        paint(sketch, new_axes(figure, left, top, wide, height))
-        left, top = (left + wide, top) if beside else (left, top + height)
+    top = HEIGHT
+    for row in rows:
+        left, spare = 0.0, (total - sum(width for _, width, _ in row)) / len(row)
+        for sketch, width, height in row:
+            paint(sketch, new_axes(figure, left, top, width + spare, height))
+            left += width + spare
+        top += max(height for _, _, height in row)
     return figure
+
+
+def shelves(panels: Iterable[Panel], most: float) -> list[list[Panel]]:
+    """The panels in rows that are at most so wide."""
+    rows: list[list[Panel]] = [[]]
+    for panel in panels:
+        if rows[-1] and sum(width for _, width, _ in rows[-1]) + panel[1] > most:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
 
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
@@ -62,18 +73,29 @@ def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str], wor
 def page(plan: Plan, flow: object, words: Sequence[str] = ()) -> str:
     """The explanation as one HTML document that loads nothing."""
     known = as_workflow(flow)
-    sketches = _sketches(Anatomy(known.dag, plan))
-    figures = [draw_profile(plan, plan.first_come), *map(picture_of, sketches)]
+    profile = draw_profile(plan, plan.first_come, titled=False)
+    others = [picture_of(sketch) for sketch in _sketches(Anatomy(known.dag, plan))]
+    more = [line for line in words if line != str(plan)]
     body = [
         f"<h1>{_text(title_of(known))}</h1>",
         f'<p class="verdict">{_text(str(plan))}<br>{_text(gain_sentence(plan))}</p>',
-        _table(facts(plan)),
-        *(f"<figure>{inline(svg_of(figure))}</figure>" for figure in figures),
-        *(["<h2>In words</h2>"] if words else []),
-        *(f"<p>{_text(line)}</p>" for line in words),
+        f'<div class="row">{_figure(profile)}<div>{_table(facts(plan))}</div></div>',
+        f'<div class="row">{"".join(map(_figure, others))}{_in_words(more)}</div>',
     ]
     gain = f"{100 * plan.gain:+.0f} % tasks ready"
     return PAGE.format(title=_text(f"{title_of(known)}: {gain}"), body="\n".join(body))
+
+
+def _in_words(lines: Sequence[str]) -> str:
+    told = "".join(f"<p>{_text(line)}</p>" for line in lines)
+    return f'<div class="words"><h2>In words</h2>{told}</div>' if lines else ""
+
+
+def _figure(figure: "Figure") -> str:
+    """A picture that grows into the room beside others, as far as it stays in proportion to its text."""
+    width = 72 * float(figure.get_size_inches()[0])
+    style = f"flex: {width:.0f} 1 {0.8 * width:.0f}pt; max-width: {1.35 * width:.0f}pt"
+    return f'<figure style="{style}">{inline(svg_of(figure))}</figure>'
 
 
 def title_of(flow: Workflow) -> str:
@@ -157,7 +179,7 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1.5rem; color: #1f2933; background: #fff;
+body {{ margin: 2rem auto; max-width: 96rem; padding: 0 1.5rem; color: #1f2933; background: #fff;
   font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.5rem; margin: 0; }}
 h2 {{ font-size: 1.1rem; margin: 2rem 0 0.5rem; }}
@@ -167,6 +189,9 @@ table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th {{ text-align: left; font-weight: 400; color: #52606d; padding: 0.1rem 2rem 0.1rem 0; }}
 figure {{ margin: 1.5rem 0; overflow-x: auto; }}
 figure svg {{ display: block; max-width: 100%; height: auto; }}
+.row {{ display: flex; flex-wrap: wrap; gap: 1rem 3rem; align-items: flex-start; }}
+.row figure svg {{ width: 100%; }}
+.words {{ flex: 1 1 20rem; }}
 </style>
 </head>
 <body>

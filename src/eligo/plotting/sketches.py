@@ -1,7 +1,7 @@
 """What a picture of a dag shows, before anything is drawn: nodes with their texts, sizes and colours, and arcs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ SHORTCUT = -2  # the colour of shortcuts
 ROOMS = (1000.0, 700.0, 450.0, 250.0)  # points that the names of a row may take, in the order in which they are tried
 WIDEST = 1250.0  # points: names may not make a drawing wider than this
 BOLD, SMALL = 7.5, 6.0  # sizes of type, in points
+LINE = 8.5  # points from a text of a node to the next
 LEAST_NAME, MOST_NAME, MOST_STEM = 42.0, 96.0, 76.0  # points for a name; a row with less room goes without
 AREA, MOST_AREA = 60.0, 6_000.0  # square points for each task of a block, and for the largest block
 
@@ -49,6 +50,8 @@ class Sketch:
     arc_colour: Ints
     #: the lower, the further left where nothing speaks against it
     rank: Ints
+    #: of nodes, how many points below their texts are for something else
+    kept_free: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def layout(self) -> Layout:
@@ -115,10 +118,10 @@ def _tasks(parts: Anatomy, room: float) -> Sketch:
 
 def sizes_by_level(dag: Dag, lines: Sequence[tuple[str, ...]]) -> tuple[Floats, Floats]:
     """Width and height of every node: what the texts of its level need."""
-    needed = np.array([_needed(texts) for texts in lines]).reshape(-1, 2)
+    room = np.array([needed(texts) for texts in lines]).reshape(-1, 2)
     width, height = np.full(dag.depth, 18.0), np.zeros(dag.depth)
-    np.maximum.at(width, dag.level, needed[:, 0])
-    np.maximum.at(height, dag.level, needed[:, 1])
+    np.maximum.at(width, dag.level, room[:, 0])
+    np.maximum.at(height, dag.level, room[:, 1])
     return width[dag.level], height[dag.level]
 
 
@@ -151,8 +154,8 @@ class Bubble(NamedTuple):
 def sketch_of_blocks(parts: Anatomy) -> Sketch:
     """The super-dag: every block, or equal ones together, with its kind, when the plan starts it and what it runs."""
     families = [kind[0] if "→" not in kind else "→" for kind in parts.kinds]
-    groups = grouped(parts.blocks.superdag, _numbered(parts.kinds), _numbered(families), BLOCK_LIMITS)
-    bubbles = [_block_bubble(parts, group) for group in _members(groups)]
+    groups = grouped(parts.blocks.superdag, numbered(parts.kinds), numbered(families), BLOCK_LIMITS)
+    bubbles = [_block_bubble(parts, group) for group in members_of(groups)]
     merged = len(bubbles) < len(parts.kinds)
     shown = f" in {counted(len(bubbles), 'group')}" if merged else ""
     title = f"{counted(len(parts.kinds), 'block')}{shown}, in the order the plan starts them"
@@ -185,7 +188,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
     while BLOCK_LIMITS.too_deep(groups.dag):
         groups = groups.merged(groups.dag.level // 2)
     bubbles = []
-    for group in _members(groups):
+    for group in members_of(groups):
         first, last = int(dag.level[group].min()) + 1, int(dag.level[group].max()) + 1
         row = f"level {first}" if first == last else f"levels {first} to {last}"
         names = elided(stem(dag.labelled().named(group)), MOST_STEM, SMALL)
@@ -198,7 +201,7 @@ def sketch_of_levels(parts: Anatomy) -> Sketch:
 def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bubble]) -> Sketch:
     """Nodes whose areas grow with their numbers of tasks, and are at least what their texts need."""
     lines = [tuple(text for text in bubble.lines if text) for bubble in bubbles]
-    needed = np.array([_needed(texts) for texts in lines]).reshape(-1, 2)
+    room = np.array([needed(texts) for texts in lines]).reshape(-1, 2)
     tasks = np.array([bubble.tasks for bubble in bubbles], np.float64)
     area = tasks * min(AREA, MOST_AREA / tasks.max(initial=1.0))
     return Sketch(
@@ -208,8 +211,8 @@ def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bub
         dag=dag,
         lines=lines,
         tips=[f"{', '.join(b.lines)}: {counted(b.tasks, 'task')}" for b in bubbles],
-        width=np.maximum(needed[:, 0], np.sqrt(1.6 * area)),
-        height=np.maximum(needed[:, 1], np.sqrt(area / 1.6)),
+        width=np.maximum(room[:, 0], np.sqrt(1.6 * area)),
+        height=np.maximum(room[:, 1], np.sqrt(area / 1.6)),
         colour=np.array([bubble.colour for bubble in bubbles], np.int32),
         hollow=np.zeros(len(dag), np.bool_),
         arc_colour=np.full(dag.arc_count, NEUTRAL, np.int32),
@@ -217,18 +220,20 @@ def _bubbles(name: str, title: str, legend: str, dag: Dag, bubbles: Sequence[Bub
     )
 
 
-def _needed(texts: Sequence[str]) -> tuple[float, float]:
+def needed(texts: Sequence[str]) -> tuple[float, float]:
     """The width and height that a node needs for its texts."""
     widths = [text_width(text, SMALL if i else 1.1 * BOLD) for i, text in enumerate(texts)]
-    return max(widths, default=0.0) + 9.0, 8.5 * len(texts) + 7.0
+    return max(widths, default=0.0) + 9.0, LINE * len(texts) + 7.0
 
 
-def _members(groups: Groups) -> list[Ints]:
+def members_of(groups: Groups) -> list[Ints]:
+    """The nodes of each group."""
     order = np.argsort(groups.of, kind="stable").astype(np.int32)
     cuts = np.cumsum(np.bincount(groups.of, minlength=len(groups.dag)))[:-1]
     return np.split(order, cuts) if len(groups.dag) else []
 
 
-def _numbered(values: Sequence[str]) -> Ints:
+def numbered(values: Sequence[str]) -> Ints:
+    """The same number for equal values, from 0."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)

@@ -21,14 +21,17 @@ def comparison(records: Iterable[Record], title: str = "Which order serves best"
     sections = [_section(contest) for contest in contests]
     if len(contests) > 1:
         sections.insert(0, _all_together(contests))
-    panels = [panel for panel in map(_panel, contests) if panel is not None][:MOST_PANELS]
+    panels = [panel for panel in map(_panel, contests) if panel is not None]
+    panels = sorted(panels, key=lambda panel: not panel.curves)[:MOST_PANELS]
     if panels:
         picture = Picture(
             name="polls", title="Rounds of requests, as a multiple of the fewest", panels=panels, columns=2
         )
         sections.append(Section(title="Over the request rate", pictures=[picture]))
     shown = [word for section in sections for table in section.tables for row in table.rows for word in row]
-    return Report(title=title, words=[*_signs(shown), *_heads_told(contests[0])], sections=sections)
+    heads = {word for section in sections for table in section.tables for word in table.head}
+    told = [line for line in _heads_told(contests[0]) if line.partition(":")[0].split(" to ")[0] in heads]
+    return Report(title=title, words=[*_signs(shown), *told], sections=sections)
 
 
 # Words
@@ -120,7 +123,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def _listed(schedulers: Sequence[str]) -> str:
-    names = [name_of(name) for name in schedulers]
+    return _joined([name_of(name) for name in schedulers])
+
+
+def _joined(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -149,7 +155,7 @@ def _section(contest: Contest) -> Section:
     return Section(
         title=f"{contest.title}, {_counted(contest.runs, 'run')}",
         answer=_capital(answer(contest)),
-        words=sentences(contest),
+        words=[*_undiffering(contest), *sentences(contest)],
         tables=_tables(contest),
         details=[_means(contest)],
     )
@@ -161,7 +167,7 @@ def _all_together(contests: Sequence[Contest]) -> Section:
     return Section(
         title=f"{whole.dag}, each as important as any other",
         answer=f"Over all of them {found}" if found else "",
-        words=[_worst(contests, whole.winner), *sentences(whole)] if found else (),
+        words=[*_undiffering(whole), _worst(contests, whole.winner), *sentences(whole)] if found else (),
         tables=_tables(whole),
     )
 
@@ -182,15 +188,49 @@ def _worst(contests: Sequence[Contest], scheduler: str) -> str:
     )
 
 
-STEADY = (
-    "When all is done on so many workers, over what no order can beat (1 is best), if tasks take as long as is recorded; "
-    "no failures, no transfers"
-)
+TAKEN = "if tasks take as long as is recorded; no failures, no transfers"
+STEADY = f"When all is done on so many workers, over what no order can beat (1 is best), {TAKEN}"
 
 
 def _tables(contest: Contest) -> list[Table]:
-    """All games but the steady one in one table, that one in another, where each was played."""
-    return [*([_table(contest)] if _heads(contest) else []), *([_steady(contest)] if contest.pools else [])]
+    """All games but the steady one in one table, that one in another, where each was played and anything differs."""
+    games = [*([_table(contest)] if _any_differs(contest, _heads(contest)) else [])]
+    return [*games, *([_steady(contest)] if _any_differs(contest, contest.pools) else [])]
+
+
+def _any_differs(contest: Contest, columns: Iterable[Column]) -> bool:
+    """Whether a table of these columns would show anything: of a single order, what it reaches; and what has no end."""
+    endless = {column for (_, column), count in contest.endless.items() if count}
+    return any(len(contest.schedulers) == 1 or column in endless or contest.differs(column) for column in columns)
+
+
+def _undiffering(contest: Contest) -> list[str]:
+    """What stands instead of a table or of curves in which everybody would be alike."""
+    heads, pools, many = _heads(contest), contest.pools, len(contest.schedulers)
+    lines = []
+    if heads and not _any_differs(contest, heads):
+        what = {"pebble": "the ready tasks", "batched": "the rounds of requests", "volatile": "the time to the end"}
+        games = [word for game, word in what.items() if any(column.game == game for column in heads)]
+        lines.append(f"Nothing differs in {_joined(games)}: {_alike(contest, heads)}.")
+    if pools and not _any_differs(contest, pools):
+        counts = _joined([f"{column.workers:,}" for column in pools])
+        bound = "; none can end sooner" if all(_at_bound(contest, column) for column in pools) else ""
+        lines.append(
+            f"Nothing differs on {counts} steady workers: all {many} end within .5% of one another{bound}, {TAKEN}."
+        )
+    return lines
+
+
+def _alike(contest: Contest, columns: Iterable[Column]) -> str:
+    """That orders are alike, and whether that is sure."""
+    who = f"all {len(contest.schedulers)} orders are within"
+    sure = all(contest.alike(name, column) for name in contest.schedulers for column in columns)
+    chance = "what chance makes of " + _counted(contest.runs, "run")
+    return f"{who} .5% of one another" if sure else f"{who} .5% of one another, or within {chance}"
+
+
+def _at_bound(contest: Contest, column: Column) -> bool:
+    return all(float(values.mean()) <= 1 + ALIKE for values in contest.compared[column].values())
 
 
 def _steady(contest: Contest) -> Table:
@@ -271,7 +311,7 @@ def _signs(shown: Sequence[str]) -> list[str]:
     for words in (words for sign, words in told.items() if any(sign in word for word in shown)):
         longer = f"{lines[-1]}   {words}" if lines[-1] else words
         lines = [*lines[:-1], longer] if len(longer) < 80 else [*lines, words]
-    return lines
+    return [line for line in lines if line]
 
 
 def _heads_told(contest: Contest) -> list[str]:
@@ -320,6 +360,10 @@ def _mean(contest: Contest, name: str, column: Column) -> str:
 def _panel(contest: Contest) -> Panel | None:
     if len(contest.rates) < 2:
         return None
+    if not _any_differs(contest, contest.rates):
+        shown = " to ".join(f"{contest.rates[i].rate:g}" for i in (0, -1))
+        words = f"Nothing differs at {shown} requests at a time: {_alike(contest, contest.rates)}."
+        return Panel(title=contest.title, words=words)
     rates = [column.rate or 0.0 for column in contest.rates]
     curves = []
     for colour, name in enumerate(contest.schedulers):

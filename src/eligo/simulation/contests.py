@@ -24,6 +24,7 @@ MAIN = {
     "volatile": ("makespan", False),
     "steady": ("over", False),
 }
+CERTAIN = ("pebble", "steady")  # games in which nothing is left to chance
 ALIKE = 0.005  # two orders within this share of one another serve equally well
 
 
@@ -165,6 +166,11 @@ class Contest:
         ratio = self.relative(scheduler, column)
         return ratio.value > 1 + ALIKE and ratio.low > 1
 
+    def differs(self, column: Column) -> bool:
+        """Whether anybody is worse than the best there; in games without chance, by however few runs."""
+        sure = column.game in CERTAIN
+        return any(not self.alike(n, column) if sure else self.worse(n, column) for n in self.schedulers)
+
     @cached_property
     def leaders(self) -> list[str]:
         """Those that are nowhere worse than the best, the best first: a tie, where they are several."""
@@ -246,7 +252,7 @@ def together(contests: Sequence[Contest]) -> Contest:
 
 def _scale(contest: Contest, column: Column) -> float:
     """What a value of this column is like on this dag, the same with rules and without; shares are alike everywhere."""
-    if column.game in {"pebble", "steady"}:
+    if column.game in CERTAIN:
         return 1.0
     alike = [c for c in contest.columns if (c.game, c.crowd) == (column.game, column.crowd)]
     known = [values for c in alike for values in contest.compared[c].values()]

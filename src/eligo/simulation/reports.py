@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eligo.clusters import FatTask
+from eligo.simulation.dealing import Dealing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +57,16 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Curves over one pair of axes; `level` is a value to which the eye should compare, such as a ratio of 1."""
+    """Curves over one pair of axes; `level` is a value to which the eye should compare, such as a ratio of 1.
+
+    Where curves would show nothing there are none, and words instead.
+    """
 
     title: str
-    across: str
-    up: str
-    curves: Sequence[Curve]
+    across: str = ""
+    up: str = ""
+    curves: Sequence[Curve] = ()
+    words: str = ""
     logarithmic: bool = False
     level: float | None = None
 
@@ -89,8 +94,10 @@ class Section:
     #: tables for a page, which has room
     details: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
-    #: fat tasks to be drawn in their dags, by the names of their pictures
-    fat_tasks: Mapping[str, FatTask] = field(default_factory=dict)
+    #: fat tasks to be drawn in their dags, alone or all that were dealt, by the names of their pictures
+    fat_tasks: Mapping[str, FatTask | Dealing] = field(default_factory=dict)
+    #: the workflow that they are of, where more is known than its dag
+    flow: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +112,7 @@ class Report:
         """All findings, in order."""
         return (finding for section in self.sections for finding in section.findings)
 
-    def fat_tasks(self) -> Iterator[tuple[str, FatTask]]:
+    def fat_tasks(self) -> Iterator[tuple[str, FatTask | Dealing]]:
         """All fat tasks to be drawn, in order."""
         return (pair for section in self.sections for pair in section.fat_tasks.items())
 

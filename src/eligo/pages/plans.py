@@ -1,0 +1,140 @@
+"""A plan as a page: what it gains and why, the curve, the dag, and every task with its place and the reason for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.border import as_workflow
+from eligo.dag import Dag
+from eligo.estimating import estimate, kind_of
+from eligo.pages.drawing import Drawn
+from eligo.pages.figures import figure_of
+from eligo.pages.sampling import Sampled
+from eligo.pages.views import MOST_COLUMNS
+from eligo.planning import Plan, gain_sentence
+from eligo.plotting.anatomy import Anatomy
+from eligo.plotting.canvas import can_draw, svg_of
+from eligo.plotting.conflicts import sketch_of_conflict
+from eligo.plotting.dags import picture_of
+from eligo.plotting.labels import counted
+from eligo.plotting.report import facts, title_of
+from eligo.plotting.sketches import Sketch, sketch_of_blocks
+from eligo.rows import Ints, places
+from eligo.workflow import Workflow
+
+COLUMNS = ["place", "task", "kind", "why", "seconds"]
+FEW = 3  # names in a reason
+MOST_SEEN = 40  # nodes of a figure whose texts are told
+
+
+def plan_page(plan: Plan, flow: object, words: Sequence[str] = ()) -> dict[str, Any]:
+    """The document of a plan, with what was said of it in words."""
+    known = as_workflow(flow)
+    kinds = [kind_of(known.task(name)) for name in known.dag.tasks]
+    return {
+        "kind": "plan",
+        "title": title_of(known),
+        "headline": [str(plan), gain_sentence(plan)],
+        "facts": [["gain", f"{100 * plan.gain:+.0f} %"], *map(list, facts(plan))],
+        "words": [line for line in words if line != str(plan)],
+        "curve": curve_of(plan),
+        "dag": Drawn(known, kinds).document(),
+        "figures": figures_of(plan, known),
+        "table": {"columns": COLUMNS, "rows": rows_of(plan, known, kinds)},
+    }
+
+
+def curve_of(plan: Plan) -> dict[str, Any]:
+    """Ready tasks after every step in the plan, at most, and in first come, first served."""
+    lines = {
+        "plan": np.asarray(plan.profile, np.int64),
+        "bound": np.asarray(plan.upper_bound, np.int64),
+        "fifo": np.asarray(plan.first_come, np.int64),
+    }
+    columns, steps = Sampled(len(plan) + 1, MOST_COLUMNS), max(1, len(plan))
+    return {
+        "steps": columns.starts.tolist(),
+        "lines": {"seen": None} | {name: columns.line(line) for name, line in lines.items()},
+        "starved": [],
+        "averages": {"seen": None} | {name: float(line[:steps].mean()) for name, line in lines.items()},
+        "sampled": columns.sampled,
+        "remark": "",
+    }
+
+
+def figures_of(plan: Plan, flow: Workflow) -> list[dict[str, str]]:
+    """The super-dag and the conflict, where there is one; none where nothing can be drawn here."""
+    parts = Anatomy(flow.dag, plan)
+    if not can_draw():
+        return []
+    sketches: list[Sketch] = [sketch_of_blocks(parts)] if len(parts.blocks) else []
+    sketches += [] if plan.conflict is None else [sketch_of_conflict(plan.conflict)]
+    return [figure_of(svg_of(picture_of(sketch)), sketch.title, _seen(sketch)) for sketch in sketches]
+
+
+def _seen(sketch: Sketch) -> str:
+    """What one sees: the texts of its nodes."""
+    named = [" ".join(lines) for lines in sketch.lines[:MOST_SEEN]]
+    more = [f"and {len(sketch.lines) - MOST_SEEN:,} more"] if len(sketch.lines) > MOST_SEEN else []
+    return f"{counted(len(sketch.dag), 'node')}, {counted(sketch.dag.arc_count, 'arc')}: {', '.join([*named, *more])}"
+
+
+# Tasks
+
+
+def rows_of(plan: Plan, flow: Workflow, kinds: Sequence[str]) -> list[list[Any]]:
+    """Every task in the plan's order: its place, name, kind, why it stands there, and its seconds where known."""
+    known, told = estimate(flow), reasons(flow.dag, plan.sequence)
+    seconds: list[float | None] = [None] * len(flow)
+    if known.level != "nothing":
+        seconds = np.round(known.seconds, 3).tolist()
+    order, labels = plan.sequence.tolist(), flow.dag.labels
+    return [[place, labels[v], kinds[v], told[v], seconds[v]] for place, v in enumerate(order, 1)]
+
+
+def reasons(dag: Dag, sequence: Ints) -> list[str]:
+    """For each task, why it stands at its place in an order, in a short sentence.
+
+    >>> dag = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "y")])
+    >>> reasons(dag, dag.indices(["a", "b", "x", "y"]))
+    ['Makes x ready.', 'Nothing waits for it.', 'Nothing waits for it.', 'Makes y ready.']
+    """
+    place = places(len(dag), sequence)
+    last = _last_parents(dag, place)
+    made: list[list[int]] = [[] for _ in range(len(dag))]
+    for v in sequence[last[sequence] >= 0].tolist():
+        made[last[v]].append(v)
+    needed, labels, needs = _first_children(dag, place), dag.labels, dag.indegree.tolist()
+    return [
+        _makes([labels[w] for w in made[v][:FEW]], len(made[v]))
+        if made[v]
+        else "Nothing waits for it."
+        if needed[v] < 0
+        else f"One of {counted(needs[needed[v]], 'task')} that {labels[needed[v]]} needs."
+        for v in range(len(dag))
+    ]
+
+
+def _makes(names: Sequence[str], many: int) -> str:
+    if many == 1:
+        return f"Makes {names[0]} ready."
+    more = f" and {many - len(names):,} more" if many > len(names) else ""
+    return f"Makes {many:,} tasks ready: {', '.join(names)}{more}."
+
+
+def _first_children(dag: Dag, place: Ints) -> list[int]:
+    """Of each task, the child that comes first; -1 where it has none."""
+    earliest = np.full(len(dag), len(dag), np.int64)
+    np.minimum.at(earliest, dag.tails, place[dag.child])
+    order = np.append(np.argsort(place), -1)
+    return [int(v) for v in order[earliest]]
+
+
+def _last_parents(dag: Dag, place: Ints) -> NDArray[np.int64]:
+    """Of each task, the parent that comes last, after which it is ready; -1 where it has none."""
+    latest = np.full(len(dag), -1, np.int64)
+    np.maximum.at(latest, dag.child, place[dag.tails])
+    order = np.argsort(place)
+    return np.where(latest >= 0, order[latest], -1)

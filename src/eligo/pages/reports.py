@@ -1,0 +1,132 @@
+"""Reports as pages: comparisons, reproductions and fat tasks, section by section."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from eligo.border import as_workflow
+from eligo.clusters import FatTask
+from eligo.estimating import kind_of
+from eligo.pages.figures import figure_of
+from eligo.plotting.canvas import can_draw, svg_of
+from eligo.plotting.comparison import draw_fat, draw_picture
+from eligo.plotting.labels import counted
+from eligo.plotting.report import title_of
+from eligo.simulation import Dealing
+from eligo.simulation.reports import Finding, Panel, Picture, Report, Section, Table
+from eligo.workflow import Workflow
+
+Facts = Iterable[tuple[str, object]]
+_NUMBER = re.compile(r"[*+×~·]?\s*-?[\d,]*\.?\d+\s*(?:%|M|s)?!?|[·~-]|no end|")
+MOST_NAMES = 12  # of the tasks of a fat task
+NOTES = "Notes"
+
+
+def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | None = None) -> dict[str, Any]:
+    """The document of a report; its headline is what its sections answer first."""
+    answers = [section.answer for section in report.sections if section.answer]
+    first = list(answers[:1] if headline is None else headline)
+    notes = [Section(title=NOTES, words=[line.replace("* best", "★ best") for line in report.words])]
+    return {
+        "kind": "report",
+        "title": report.title,
+        "headline": first,
+        "facts": [[name, value if isinstance(value, int | float) else str(value)] for name, value in facts],
+        "sections": [_section(each, first) for each in (*report.sections, *(notes if report.words else []))],
+    }
+
+
+def judged(report: Report) -> list[str]:
+    """How many of the published values agree with ours, in a sentence."""
+    agree = [finding.agrees for finding in report.findings() if finding.agrees is not None]
+    return [f"{sum(agree):,} of {len(agree):,} published values and claims agree."]
+
+
+def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:
+    """A section, without what the headline says already."""
+    said = [panel.words for picture in section.pictures for panel in picture.panels if panel.words]
+    findings = [_findings(section.findings)] if section.findings else []
+    return {
+        "title": section.title,
+        "words": [line for line in (section.answer, *section.words, *said) if line and line not in headline],
+        "tables": [*findings, *map(_table, (*section.tables, *section.details))],
+        "figures": list(_figures(section)) if can_draw() else [],
+    }
+
+
+def _figures(section: Section) -> Iterator[dict[str, str]]:
+    for picture in section.pictures:
+        panels = [panel for panel in picture.panels if panel.curves]
+        if panels:
+            shown = Picture(name=picture.name, title=picture.title, panels=panels, columns=picture.columns)
+            yield figure_of(svg_of(draw_picture(shown)), picture.title, "; ".join(map(_seen, panels)))
+    for fat in section.fat_tasks.values():
+        yield figure_of(svg_of(draw_fat(section, fat)), *_fat_seen(fat))
+
+
+def _seen(panel: Panel) -> str:
+    """What one sees of a panel: the curves, and from where to where each goes."""
+    ends = [
+        f"{curve.label or 'a curve'} from {curve.y[0]:.4g} to {curve.y[-1]:.4g}" for curve in panel.curves if curve.y
+    ]
+    return f"{panel.title}: {panel.up} over {panel.across}, {', '.join(ends)}"
+
+
+def _fat_seen(fat: FatTask | Dealing) -> tuple[str, str]:
+    """What a picture of fat tasks is called, and what one sees."""
+    if isinstance(fat, Dealing):
+        return f"{counted(len(fat), 'fat task')} in their workflow", "each is a box with what is in it"
+    title = f"A fat task of {counted(len(fat), 'task')} in its workflow"
+    return title, f"one box, {counted(fat.cut_arcs, 'arc')} from it, and beside it what is left"
+
+
+# Tables
+
+
+def _findings(findings: Iterable[Finding]) -> dict[str, Any]:
+    marks = {True: "yes", False: "no", None: None}
+    rows = [
+        [each.what, each.published, each.ours, _marked(each.answer, marks[each.agrees]), _marked(each.why, "why")]
+        for each in findings
+    ]
+    columns = ["", "published", "ours", "agrees", "why, or how it is judged"]
+    return {"caption": "", "columns": columns, "rows": rows, "numbers": [False] * len(columns)}
+
+
+def _marked(text: str, mark: str | None) -> object:
+    return {"text": text, "mark": mark} if mark and text else text
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = [
+        [_marked(word.lstrip("*"), "best") if (i, j) in table.marked else word.strip() for j, word in enumerate(row)]
+        for i, row in enumerate(table.rows)
+    ]
+    columns = [[row[j] for row in table.rows] for j in range(len(table.head))]
+    numbers = [bool(cells) and all(_NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in columns]
+    return {"caption": table.title, "columns": list(table.head), "rows": rows, "numbers": numbers}
+
+
+# Fat tasks
+
+
+def cluster_report(flow: object, found: FatTask | Dealing) -> Report:
+    """Fat tasks as a report: the picture, and a table of what is in each."""
+    known = as_workflow(flow)
+    fats = [found] if isinstance(found, FatTask) else found.fat_tasks
+    done = [len(found)] if isinstance(found, FatTask) else found.done
+    rows = [_fat_row(known, number, fat, count) for number, (fat, count) in enumerate(zip(fats, done, strict=True), 1)]
+    head = ["fat task", "tasks", "kinds", "strategy", "cut arcs", "which"]
+    table = Table(title="In the order in which they come back" if len(rows) > 1 else "", head=head, rows=rows)
+    section = Section(title="Fat tasks", tables=[table], fat_tasks={"The workflow": found}, flow=known)
+    return Report(title=title_of(known), sections=[section])
+
+
+def _fat_row(flow: Workflow, number: int, fat: FatTask, done: int) -> list[str]:
+    tasks = fat.tasks[:done]
+    kinds = Counter(kind_of(flow.task(name)) for name in tasks)
+    listed = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
+    names = flow.dag.labelled().named(flow.dag.indices(tasks[:MOST_NAMES]))
+    more = f" and {done - MOST_NAMES:,} more" if done > MOST_NAMES else ""
+    return [f"{number:,}", f"{done:,}", listed, fat.strategy, f"{fat.cut_arcs:,}", ", ".join(map(str, names)) + more]
