@@ -387,3 +387,17 @@ export function reportPage() {
     ],
   };
 }
+
+/** A run that nobody has begun: everything that can be missing is. */
+export function emptyPage() {
+  const nothing = { steps: [0], lines: { seen: { y: [0], least: null, most: null }, plan: null, bound: null, fifo: { y: [0], least: null, most: null } }, starved: [], averages: { seen: 0, plan: null, bound: null, fifo: 0 }, sampled: false, remark: "nothing has been done yet" };
+  const view = {
+    kind: "run", workflow: "w-9", title: "nothing yet", state: "stopped", source: "run", now: BEGAN, began: BEGAN, ended: null, seconds: 0, policy: "finish", tasks: 0, arcs: 0,
+    counts: counted([]), rate: 0, left: null, workers: 0, busy: null, attempts: 0, lost: 0, repeated: 0, saved: 0, curve: nothing, clients: [], failures: [], failures_total: 0,
+    running: [], recent: [], order: { words: [] }, can: { cancel: false, retry: false, approve: false },
+  };
+  return {
+    kind: "run", view, dag: { aggregated: false, tasks: 0, width: 0, height: 0, kinds: [], nodes: [], arcs: [] },
+    gantt: { begin: BEGAN, end: BEGAN, workers: [], kinds: [], bars: [], attempts: 0, merged: 0 }, table: { total: 0, tasks: 0, columns: COLUMNS, rows: [] }, details: {},
+  };
+}

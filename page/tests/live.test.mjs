@@ -202,7 +202,9 @@ test("the dag is walked with keys and pressed with the pointer", options, async 
   await page.keyboard.press("ArrowDown");
   await page.waitForSelector(".panel");
   await page.getByText("Chosen:").first().waitFor();
-  await canvas.focus();
+  const first = await page.locator(".panel h2").innerText();
+  await page.keyboard.press("ArrowDown");
+  await page.waitForFunction((before) => document.querySelector(".panel h2").textContent !== before, first);
   await page.keyboard.press("+");
   await page.keyboard.press("0");
   await page.goto(`${url}/#/w-2/dag`);

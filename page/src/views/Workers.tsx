@@ -97,6 +97,9 @@ function Row({ client, view }: { client: Client; view: View }) {
   );
 }
 
+/** The bad come first, so that whoever needs to be looked at is among these. */
+const SHOWN = 300;
+
 const HEADS: [words: string, number: boolean, meaning: string][] = [
   ["Worker", false, ""],
   ["State", false, ""],
@@ -136,12 +139,13 @@ export function Workers({ view }: { view: View }) {
             </tr>
           </thead>
           <tbody>
-            {view.clients.map((client) => (
+            {view.clients.slice(0, SHOWN).map((client) => (
               <Row key={client.client} client={client} view={view} />
             ))}
           </tbody>
         </table>
       </Scroll>
+      {view.clients.length > SHOWN && <p class="quiet">and {number(view.clients.length - SHOWN)} more</p>}
     </>
   );
 }
