@@ -1,12 +1,14 @@
 // The ready curve: a drawing, its legend with the numbers under the pointer, a sentence, and a table.
 import uPlot from "uplot";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Curve as Numbers } from "../documents";
+import type { Curve as Numbers, LineName } from "../documents";
 import { figure, number } from "../format";
 import { rows, shown, summary } from "../curve";
 import { printing, theme } from "../theme";
 import { Box } from "./Box";
 import { data, options } from "./chart";
+
+const partly = (curve: Numbers, name: LineName): boolean => (curve.lines[name]?.y.length ?? 0) < curve.steps.length;
 
 function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
   return (
@@ -19,7 +21,7 @@ function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
           <span>{words}</span>
           <b>
             {at === null
-              ? typeof curve.averages[name] === "number" && `mean ${figure(curve.averages[name])}`
+              ? typeof curve.averages[name] === "number" && `mean ${partly(curve, name) ? "so far " : ""}${figure(curve.averages[name])}`
               : figure(curve.lines[name]?.y[at])}
           </b>
         </li>
