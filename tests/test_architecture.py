@@ -21,8 +21,10 @@ LEVELS = {
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
     "running": 8, "client": 8,
-    "server": 9, "plotting": 9, "explaining": 9, "reproducing": 9,
-    "cli": 10,
+    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "pages": 10,
+    "server": 11,
+    "cli": 12,
 }  # fmt: skip
 FOUNDATION = ["version", "errors", "kernels", "rows", "names", "dag", "workflow", "estimating"]
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -560,3 +560,13 @@ def test_a_folder_that_a_task_has_locked_is_taken_away(server: StandIn, tmp_path
     server.grant(task("a", "mkdir -p d/e; touch d/e/f; chmod 000 d/e; chmod 500 d"))
     worked(server, tmp_path)
     assert os.listdir(tmp_path / "client" / "scratch") == []
+
+
+def test_clients_of_one_machine_with_names_of_their_own_have_folders_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    url = "http://127.0.0.1:8750"
+    assert WorkOptions(url).home() == "/state/eligo/127.0.0.1_8750"
+    assert WorkOptions(url, name="ann").home() == "/state/eligo/127.0.0.1_8750_ann"
+    assert WorkOptions(url, name="../x y").home() == "/state/eligo/127.0.0.1_8750_.._x_y"

@@ -12,8 +12,8 @@ import pytest
 import eligo
 from eligo import families
 from eligo.cli import run
-from eligo.cli.finishes import lasting
 from eligo.cli.orders import candidates, table
+from eligo.estimating import lasting
 from eligo.planning import plan
 from eligo.pools import Pool
 from eligo.prioritising import order_to_follow

@@ -26,10 +26,10 @@ import eligo
 from eligo import families
 from eligo.cli import run
 from eligo.cli import watching as display
-from eligo.cli.finishes import lasting
 from eligo.cli.printing import harmless
 from eligo.dag import Dag
 from eligo.errors import InputError
+from eligo.estimating import lasting
 from eligo.execution import COMPLETE, Execution, unpacked
 from eligo.plotting import vectors
 from eligo.plotting.runs import run_page
@@ -38,8 +38,9 @@ from eligo.running import RunFolder, Settings, begun
 from eligo.running import folder as folders
 from eligo.running.findings import causes, deciding_chain, recovered
 from eligo.running.forecasting import Forecast, Left
+from eligo.running.looked import STATES
 from eligo.running.progress import Progress
-from eligo.running.seen import STATES, Seen
+from eligo.running.seen import Seen
 from eligo.stores import Attempt, Store, under_way
 from eligo.workflow import Task, Workflow
 
@@ -333,7 +334,8 @@ def test_status_groups_failures_and_says_how_to_go_on(small: Words) -> None:
 def test_why_tells_whose_failure_is_to_blame(small: Words) -> None:
     out = small("why", "small.yaml", "never")[1]
     assert "it cannot run, since it needs what failed" in out
-    assert "Because of fit_3: exit code 3 (eligo log small.yaml.run fit_3 --err)." in out
+    assert "Because of fit_3: exit code 3." in out
+    assert "What it printed: eligo log small.yaml.run fit_3 --err" in out
     document = json.loads(small("why", "small.yaml", "never", "--json")[1])
     assert (document["state"], document["because"], document["attempts"]) == ("futile", ["fit_3"], [])
 

@@ -69,7 +69,7 @@ def estimate(flow: Workflow) -> Estimate:
     >>> estimate(with_history(flow, [Timed("fit_1", None, 4.0), Timed(None, "plot", 2.0)])).seconds.tolist()
     [4.0, 4.0, 2.0]
     """
-    n, tasks = len(flow), flow.dag.tasks
+    n = len(flow)
     if not flow.history and not flow.details:
         return Estimate(np.ones(n), np.zeros(n, np.bool_))
     told = flow.column("seconds")
@@ -78,7 +78,7 @@ def estimate(flow: Workflow) -> Estimate:
     times = np.array([np.nan if time is None else time for time in told], np.float64)
     if not flow.history and not np.isnan(times).any():
         return Estimate(times, np.ones(n, np.bool_))
-    kinds = [kind_of(flow.task(name)) for name in tasks]
+    kinds = all_kinds(flow)
     past = _Past(flow, kinds)
     recalled = _recalled(flow, past)
     times = np.where(np.isnan(recalled), times, recalled)
@@ -87,7 +87,7 @@ def estimate(flow: Workflow) -> Estimate:
 
 def reached(flow: Workflow, history: Iterable[Timed]) -> bool:
     """Whether a history says anything of the tasks of a workflow, by name or by kind."""
-    past = _Past(flow, [kind_of(flow.task(name)) for name in flow.dag.tasks])
+    past = _Past(flow, all_kinds(flow))
     return any(past.kind(timed) in past.known or past.task(timed) is not None for timed in history)
 
 
@@ -196,7 +196,30 @@ def kind_of(task: Task) -> str:
     >>> kind_of(Task(name="x", category="NFCORE_RNASEQ:RNASEQ:FASTQC (sample 1)"))
     'FASTQC'
     """
-    text = task.category or _program(task.command) or _NUMBER.sub("", str(task.name)) or str(task.name)
+    return _short(task.category or _program(task.command) or stem(task.name))
+
+
+def all_kinds(flow: Workflow) -> list[str]:
+    """The kind of every task, by number."""
+    programs: dict[str | tuple[str, ...] | None, str | None] = {}
+    found: dict[str, str] = {}
+    kinds = []
+    for name, category, command in zip(flow.dag.tasks, flow.column("category"), flow.column("command"), strict=True):
+        if not category and command not in programs:
+            programs[command] = _program(command)
+        text = category or programs[command] or stem(name)
+        if text not in found:
+            found[text] = _short(text)
+        kinds.append(found[text])
+    return kinds
+
+
+def stem(name: Name) -> str:
+    """A task's name without its number."""
+    return _NUMBER.sub("", str(name)) or str(name)
+
+
+def _short(text: str) -> str:
     text = _SAMPLE.sub("", text)
     nextflow = _PROCESS.fullmatch(text)
     return nextflow[1] if nextflow else text.rpartition(":")[2] or text
@@ -214,3 +237,18 @@ def _program(command: str | tuple[str, ...] | None) -> str | None:
     names = (word.rpartition("/")[2] for word in words if not word.startswith("-") and "=" not in word)
     found = next((name for name in names if name and not _RUNNERS.fullmatch(name)), None)
     return found if found is None or re.fullmatch(r"[\w.+-]+", found) else None
+
+
+def lasting(seconds: float) -> str:
+    """A length of time as people say it.
+
+    >>> lasting(0.25), lasting(75), lasting(7325), lasting(200000)
+    ('0.25 s', '1 min 15 s', '2 h 2 min', '2 d 8 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    for unit, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if seconds >= size:
+            whole, rest = divmod(round(seconds / part), size // part)
+            return f"{whole:,} {unit} {rest} {small}" if rest else f"{whole:,} {unit}"
+    raise InputError(f"{seconds} is no length of time")

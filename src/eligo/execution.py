@@ -106,16 +106,20 @@ class Execution:
         True
         """
         again = cls(flow)
-        try:
-            moves = array("q", journal)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
-        for kind, v in unpacked(moves):
-            if not (0 <= kind < len(MOVES) and v < len(again.dag) and again._follows(kind, v)):
-                raise InputError(f"move {len(again.journal):,} of this journal is no move that could be made then")
-            again._do(kind, v)
+        again.follow(journal)
         again._mend()
         return again
+
+    def follow(self, moves: Iterable[int]) -> None:
+        """Make moves that another execution of the same dag has made: how one who looks keeps up with it."""
+        try:
+            packed = array("q", moves)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
+        for kind, v in unpacked(packed):
+            if not (0 <= kind < len(MOVES) and v < len(self.dag) and self._follows(kind, v)):
+                raise InputError(f"move {len(self.journal):,} of this journal is no move that could be made then")
+            self._do(kind, v)
 
     def _follows(self, kind: int, v: int) -> bool:
         """Whether a move could be made now, by those who make moves."""

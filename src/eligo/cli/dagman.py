@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from eligo.cli.finishes import lasting
 from eligo.cli.plans import heeding, tell
 from eligo.cli.printing import harmless, print_json, print_lines
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
 from eligo.errors import shorten
+from eligo.estimating import lasting
 from eligo.prioritising import order_to_follow
 from eligo.running import RunFolder
 from eligo.running.dagman import DagmanJob, Fate, run_dagman

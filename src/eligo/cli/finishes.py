@@ -6,6 +6,7 @@ from typing import Any
 from eligo.cli.printing import print_lines
 from eligo.cli.recalling import Knowledge
 from eligo.errors import InputError
+from eligo.estimating import lasting
 from eligo.finishing import own_seconds
 from eligo.pools import Pool, cores_of
 from eligo.simulation.steady import Finish, Steady
@@ -88,21 +89,6 @@ def sooner(makespan: float, usual: float) -> str:
     share = abs(makespan / usual - 1) if usual else math.inf
     amount = f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
     return f"{amount} {'sooner' if makespan < usual else 'later'} than first come, first served"
-
-
-def lasting(seconds: float) -> str:
-    """A length of time as people say it.
-
-    >>> lasting(0.25), lasting(75), lasting(7325), lasting(200000)
-    ('0.25 s', '1 min 15 s', '2 h 2 min', '2 d 8 h')
-    """
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    for unit, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
-        if seconds >= size:
-            whole, rest = divmod(round(seconds / part), size // part)
-            return f"{whole:,} {unit} {rest} {small}" if rest else f"{whole:,} {unit}"
-    raise InputError(f"{seconds} is no length of time")
 
 
 def _upward(share: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from eligo.cli.finishes import lasting
+from eligo.estimating import lasting
 from eligo.finishing import FinishBound, earliest_finish
 from eligo.names import Name
 from eligo.planning import Plan

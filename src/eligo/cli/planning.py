@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from eligo.cli.exporting import export, next_steps, text_to_write
-from eligo.cli.finishes import asked_pool, finish_told, lasting, print_finish, print_unpromised, sooner
+from eligo.cli.finishes import asked_pool, finish_told, print_finish, print_unpromised, sooner
 from eligo.cli.orders import USED, Candidate, Candidates, candidates, number, table, told_name
 from eligo.cli.places import check_place
 from eligo.cli.plans import first_tasks, headline, plan_document, print_details, stoppable, tell, working
 from eligo.cli.printing import chart, json_text, print_json, print_lines
 from eligo.cli.recalling import Knowledge
 from eligo.errors import InputError
-from eligo.estimating import estimate
+from eligo.estimating import estimate, lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool

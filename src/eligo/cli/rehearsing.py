@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from eligo.cli.finishes import lasting
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json, print_lines
 from eligo.cli.requests import INTERRUPTED, RunRequest
 from eligo.cli.running import interruptible
 from eligo.cli.watching import watching
 from eligo.errors import InputError
+from eligo.estimating import lasting
 from eligo.running import Runner
 from eligo.running.progress import Progress
 from eligo.running.rehearsing import Rehearsal, Stage, rehearse, staged

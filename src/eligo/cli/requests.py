@@ -35,6 +35,7 @@ class RunRequest:
     directory: str | None
     json: bool
     quiet: bool = False
+    page: bool = False
 
     def settings(self, policy: str | None = None) -> Settings:
         """The same in the library's words, or with another policy."""

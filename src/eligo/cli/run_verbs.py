@@ -64,6 +64,7 @@ def run(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    page: Annotated[bool, typer.Option("--page", help="Show it in a browser while it goes on: says where.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only how it ended.")] = False,
     json: Json = False,
 ) -> int:
@@ -87,6 +88,7 @@ def run(
         directory=directory,
         json=json,
         quiet=quiet,
+        page=page,
     )
     flow = flow_of_run(resume) if file is None else read_told(file, from_, allow_outside, reverse, (args, env, columns))
     flow, _ = recall(flow, history, folder or resume)
@@ -134,6 +136,19 @@ def log(
     from eligo.cli.seeing import show_log
 
     return show_log(folder, task, err, attempt)
+
+
+@app.command()
+def page(
+    folder: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE.")],
+    port: Annotated[int, typer.Option(help="The port on this machine; 0: any that is free.")] = 8751,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+) -> int:
+    """A run as a live page, also while it goes on and after: what is ready, running, failed, by whom, and how long yet."""
+    from eligo.cli.paging import show_page
+
+    return show_page(folder, port, open_, with_parent)
 
 
 @app.command()

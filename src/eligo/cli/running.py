@@ -4,11 +4,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from types import FrameType
 
 from eligo.cli.dagman import by_dagman
-from eligo.cli.finishes import lasting
+from eligo.cli.paging import shown
 from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
 from eligo.cli.remote import by_server
@@ -16,6 +16,7 @@ from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunReques
 from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
 from eligo.errors import InputError, shorten
+from eligo.estimating import lasting
 from eligo.plotting.labels import counted
 from eligo.running import Result, Resumed, RunFolder, Runner, begun, carried_out
 from eligo.running.progress import Progress
@@ -55,6 +56,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
             tell(_resumed(resumed, place))
         progress = Progress(flow, runner, request.settings().slots)
         with (
+            shown(place) if request.page else nullcontext(),
             watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet),
             interruptible(runner),
         ):

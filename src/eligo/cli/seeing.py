@@ -7,17 +7,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from eligo.cli.finishes import lasting
 from eligo.cli.plans import tell, working
 from eligo.cli.printing import harmless, print_facts, print_json, print_lines
 from eligo.cli.watching import time_left
 from eligo.errors import InputError, shorten
+from eligo.estimating import lasting
 from eligo.plotting.runs import headline, save_run
 from eligo.running.findings import Cause, causes
 from eligo.running.folder import STATE
 from eligo.running.forecasting import Forecast, Left
-from eligo.running.reasons import Place, nearest, place_of, to_blame, waits_for
-from eligo.running.seen import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Seen, Trying
+from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, WAITING
+from eligo.running.reasons import Place, nearest, order_of, place_of, since, to_blame, waits_for, why_told
+from eligo.running.seen import Seen
 from eligo.stores import Attempt
 
 REPORT = "report.html"
@@ -85,7 +86,7 @@ def _status_facts(seen: Seen) -> list[tuple[str, object]]:
         facts.append(("now", "nobody is at it" if counts[DONE] < len(seen.flow) else "all is done"))
     for place, trying in enumerate(sorted(seen.trying.values(), key=lambda trying: trying.since)[:MOST_RUNNING]):
         again = f", attempt {trying.attempt}" if trying.attempt > 1 else ""
-        said = f"{_name(seen, trying.task)}, {trying.client}, for {_since(seen, trying)}{again}"
+        said = f"{_name(seen, trying.task)}, {trying.client}, for {since(seen, trying)}{again}"
         facts.append(("" if place else "running", harmless(said)))
     if len(seen.trying) > MOST_RUNNING:
         facts.append(
@@ -150,12 +151,13 @@ def show_why(name: str, task: str, as_json: bool) -> int:
     """Say why a task stands where it does."""
     seen = Seen(run_folder(name))
     v = _number(seen, task)
-    place = place_of(seen, v)
+    place = place_of(seen, v, order_of(seen))
     if as_json:
         print_json(_why_document(seen, v, place))
         return 0
-    lines = [f"{_name(seen, v)}: {_state_told(seen, v)}", *_waits_told(seen, v), *_place_told(seen, place)]
-    lines += _tries_told(seen, v)
+    first, *more = why_told(seen, v, place)
+    lines = [f"{_name(seen, v)}: {first[0].lower()}{first[1:]}", *more, *_tries_told(seen, v)]
+    lines += [f"What it printed: eligo log {seen.folder} {_name(seen, u)} --err" for u in to_blame(seen, v)[:1]]
     print_lines(harmless(line) for line in lines)
     return 0
 
@@ -169,61 +171,6 @@ def _number(seen: Seen, task: str) -> int:
     near = get_close_matches(task, seen.labels[:100_000], n=3, cutoff=0.6) or inside[:3]
     hint = f"; there is {', '.join(shorten(label) for label in near)}" if near else ""
     raise InputError(f"there is no task named {shorten(task)!r}{hint}")
-
-
-def _state_told(seen: Seen, v: int) -> str:
-    state, trying = seen.state(v), seen.trying.get(v)
-    if state == RUNNING:
-        if trying is None:
-            return "a worker has it, and is only beginning it or at another one first."
-        return f"it runs for {_since(seen, trying)}, by {trying.client}."
-    if state == AGAIN:
-        return f"it failed, and is tried again in {lasting(max(0.0, round(seen.again[v] - seen.at)))}."
-    ready = "it is ready, and waits for a worker." if seen.under_way else "it is ready, but nobody is at this run."
-    told = {
-        DONE: "it is done.",
-        READY: ready,
-        WAITING: "it waits for others.",
-        BAD: "it failed, and is not tried again.",
-    }
-    return told.get(state, "it cannot run, since it needs what failed.")
-
-
-def _waits_told(seen: Seen, v: int) -> list[str]:
-    blamed = to_blame(seen, v)
-    told = [f"Because of {_name(seen, u)}: {_failure(seen, u)}." for u in blamed[:MOST_NAMES]]
-    told += [f"... and {len(blamed) - MOST_NAMES:,} more that failed."] if len(blamed) > MOST_NAMES else []
-    parents = waits_for(seen, v)
-    if parents:
-        told.append(f"It needs {_listed(seen, parents)}.")
-    nexts = [u for u in nearest(seen, v) if u not in parents]
-    return told + ([f"Before these come, next: {_listed(seen, nexts)}."] if nexts else [])
-
-
-def _listed(seen: Seen, tasks: list[int]) -> str:
-    more = f" and {len(tasks) - MOST_NAMES:,} more" if len(tasks) > MOST_NAMES else ""
-    return ", ".join(f"{_name(seen, u)} ({seen.state(u)})" for u in tasks[:MOST_NAMES]) + more
-
-
-def _failure(seen: Seen, v: int) -> str:
-    tried = seen.tried.get(v, [])
-    why = tried[-1].failure if tried else "it failed"
-    return f"{why} (eligo log {seen.folder} {_name(seen, v)} --err)"
-
-
-def _place_told(seen: Seen, place: Place | None) -> list[str]:
-    if place is None:
-        return ["It has no place in an order: what is ready is chosen together."] if seen.sessions else []
-    length = f"{place.path:,} task{'' if place.path == 1 else 's'}, itself included"
-    seconds = f", {lasting(place.seconds)}" if place.seconds is not None else ""
-    most = "no path here is longer" if place.path == place.longest else f"the longest of all is {place.longest:,}"
-    hangs = f"{place.children:,} task{' needs' if place.children == 1 else 's need'} it"
-    only = f", {'and' if place.releases == place.children else f'{place.releases:,} of them'} nothing else any more"
-    only = only if place.releases else ""
-    return [
-        f"Place {place.place:,} of {len(seen.flow):,} in the order by {place.policy}. The longest path from it to the end is"
-        f" {length}{seconds} ({most}); {hangs if place.children else 'no task needs it'}{only}."
-    ]
 
 
 def _tries_told(seen: Seen, v: int) -> list[str]:
@@ -344,10 +291,6 @@ def write_report(name: str, output: str | None) -> int:
     save_run(Seen(folder), path, lasting)
     tell([f"wrote {path}"])
     return 0
-
-
-def _since(seen: Seen, trying: Trying) -> str:
-    return lasting(round(max(0.0, seen.at - trying.since), 1))
 
 
 def _name(seen: Seen, v: int) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from eligo.cli.plans import read_told, tell, working
 from eligo.cli.printing import print_json, print_lines
 from eligo.errors import InputError
+from eligo.pages.built import ABSENT, is_built
 from eligo.plotting.labels import counted
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class _Watch:
         where.flush()
         tell([server.store.remark] if server.store.remark else [])
         tell([f"the token of the operator is in {server.admin}"] if server.admin else [])
+        tell([f"the page is at {address}/" if is_built() else ABSENT])
         if not self._quiet:
             self._thread = threading.Thread(target=self._look, args=(server,), daemon=True)
             self._thread.start()

@@ -5,7 +5,7 @@ from typing import Any
 from eligo.cli.plans import headline
 from eligo.cli.printing import print_facts, print_json, sparkline
 from eligo.cli.recalling import Knowledge
-from eligo.estimating import Estimate, kind_of
+from eligo.estimating import Estimate, all_kinds
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
@@ -34,8 +34,8 @@ def show_shape(flow: Workflow, known: Knowledge, file: str, as_json: bool) -> No
 def kinds_of(flow: Workflow, known: Estimate) -> list[dict[str, Any]]:
     """The kinds of tasks, those that take longest in all first: how many, their mean seconds, and least and most."""
     members: dict[str, list[int]] = {}
-    for v, name in enumerate(flow.dag.tasks):
-        members.setdefault(kind_of(flow.task(name)), []).append(v)
+    for v, kind in enumerate(all_kinds(flow)):
+        members.setdefault(kind, []).append(v)
     found = [_kind(kind, tasks, known) for kind, tasks in members.items()]
     return sorted(found, key=lambda kind: (-(kind["seconds"] or 0.0) * kind["tasks"], -kind["tasks"]))
 

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eligo.cli.finishes import lasting
 from eligo.cli.orders import number
 from eligo.cli.plans import average_share
 from eligo.cli.printing import print_facts, print_json, sparkline
 from eligo.errors import InputError, ScheduleError
+from eligo.estimating import lasting
 from eligo.planning import VERDICTS, judge
 from eligo.pools import Pool
 from eligo.simulation.comparing import name_of

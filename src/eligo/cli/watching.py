@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from eligo.cli.finishes import lasting
 from eligo.cli.printing import BLOCKS, harmless
 from eligo.errors import shorten
+from eligo.estimating import lasting
 from eligo.running import Runner
 from eligo.running.forecasting import Left
 from eligo.running.progress import Progress

@@ -1,6 +1,7 @@
 """What a client is told when it starts: where the server is, what it may use of this machine, whom it trusts."""
 
 import os
+import re
 import socket
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -42,7 +43,7 @@ class WorkOptions:
     #: how many tasks to ask for at once, or how many seconds of work instead
     size: int = 1
     seconds: float | None = None
-    #: where everything is kept; None: a folder below the user's own, by the server's name
+    #: where everything is kept; None: a folder below the user's own, by the server's name, and its own where it has one
     folder: str | None = None
     name: str = field(default_factory=socket.gethostname)
     #: a file with the token, and one with certificates to trust
@@ -76,4 +77,6 @@ class WorkOptions:
             return os.path.abspath(self.folder)
         state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
         parts = urlsplit(self.url)
-        return os.path.join(state, "eligo", f"{parts.hostname}_{parts.port or parts.scheme}")
+        place = f"{parts.hostname}_{parts.port or parts.scheme}"
+        called = "" if self.name == socket.gethostname() else f"_{re.sub(r'[^A-Za-z0-9.-]', '_', self.name)[:100]}"
+        return os.path.join(state, "eligo", place + called)

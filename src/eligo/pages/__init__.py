@@ -1,1 +1,1 @@
-"""Pages: a run, a plan or a report to look at, live from a server or as one file."""
+"""Pages: a workflow while it is carried out, and what was planned, compared or run, as documents that pages are made of."""

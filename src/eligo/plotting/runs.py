@@ -17,7 +17,8 @@ from eligo.plotting.report import PAGE, write_picture
 from eligo.plotting.timelines import Lasting, Times, busy_lines, busy_share, times_of, workers_chart
 from eligo.plotting.vectors import Line, chart, colours, is_dense, text_of, ticks, time_ticks
 from eligo.running.findings import Cause, Link, causes, deciding_chain, recovered
-from eligo.running.seen import BAD, DONE, FUTILE, Seen
+from eligo.running.looked import BAD, DONE, FUTILE
+from eligo.running.seen import Seen
 from eligo.theory.eligibility import eligible_counts
 
 MOST_PLANNED = 20_000  # tasks for which a plan is made for the report alone, where none was kept

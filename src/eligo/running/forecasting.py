@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.estimating import estimate, kind_of
+from eligo.estimating import all_kinds, estimate, stem
 from eligo.kernels.windows import longest_after
-from eligo.workflow import Task, Workflow
+from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,7 +50,7 @@ class Forecast:
     def _groups(self) -> tuple[Ints, Ints]:
         """For every task, the number of its kind and name without its own number, and that of its kind."""
         alike, kinds = dict[tuple[str, str], int](), dict[str, int]()
-        found = [(kind_of(self._flow.task(name)), kind_of(Task(name=name))) for name in self._flow.dag.tasks]
+        found = zip(all_kinds(self._flow), map(stem, self._flow.dag.tasks), strict=True)
         numbers = [(alike.setdefault(pair, len(alike)), kinds.setdefault(pair[0], len(kinds))) for pair in found]
         first, second = np.array(numbers, np.int64).reshape(-1, 2).T
         return first, second

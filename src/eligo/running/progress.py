@@ -10,8 +10,8 @@ import numpy as np
 
 from eligo.execution import EXECUTED
 from eligo.running.forecasting import Forecast, Left
+from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES, WAITING, below
 from eligo.running.loop import Runner
-from eligo.running.seen import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES, WAITING, below
 from eligo.workflow import Workflow
 
 RECENT = 30.0  # seconds over which the rate is taken

@@ -6,53 +6,37 @@ Nothing is written, and another process may be at the run: what is read is as of
 import json
 import os
 import time
-from collections import Counter
+from array import array
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.errors import InputError
-from eligo.estimating import kind_of
-from eligo.execution import ALLOCATED, COMPLETE, EXECUTED, FAIL, FAILED, HELD, RELEASE, Execution, unpacked
+from eligo.execution import ALLOCATED, COMPLETE, EXECUTED, FAIL, HELD, RELEASE, Execution, unpacked
 from eligo.running.commands import Commands
 from eligo.running.folder import KEPT, LOGS, STATE
+from eligo.running.looked import Curve, Looked, Trying
 from eligo.stores import Attempt, Session, read_run, under_way
 from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
-Curve = NDArray[np.int64]
-
 TAIL = 64 * 1024  # bytes of a log that are looked at for its last lines
-#: the states as people are told them, in the order in which they are told
-DONE, RUNNING, READY, WAITING, FUTILE, AGAIN, BAD = (
-    "done", "running", "ready", "waiting", "futile", "to be tried again", "failed",
-)  # fmt: skip
-STATES = (DONE, RUNNING, READY, WAITING, FUTILE, AGAIN, BAD)
-_TOLD = (WAITING, READY, RUNNING, RUNNING, BAD, DONE)  # by the states of an execution
 
 
-class Trying(NamedTuple):
-    """An attempt under way: at which task, the so-manieth, by whom and since when."""
-
-    task: int
-    attempt: int
-    client: str
-    since: float
-
-
-class Seen:
-    """The run in a folder, as of the moment at which this is made. Tasks are numbers; `flow.dag.labels` has their names."""
+class Seen(Looked):
+    """The run in a folder, as of the moment at which this is made."""
 
     def __init__(self, folder: str | Path) -> None:
+        super().__init__()
         self.folder = Path(folder)
         if not (self.folder / STATE).is_file():
             raise InputError(f"{self.folder}: there is no run in this folder")
         self.at = time.time()
-        self.under_way = under_way(self.folder / STATE)
+        self._under_way = under_way(self.folder / STATE)
         self._kept = read_run(self.folder / STATE)
         self.flow = _workflow(self.folder)
         if self.flow.dag.labels != self._kept.tasks:
@@ -65,14 +49,24 @@ class Seen:
         return self._kept.facts
 
     @property
+    def moves(self) -> "array[int]":
+        """Every move that was made."""
+        return self._kept.moves
+
+    @property
     def sessions(self) -> list[Session]:
         """Every time that it was begun or gone on with."""
         return self._kept.sessions
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """What the tasks are called."""
-        return self.flow.dag.labels
+    def under_way(self) -> bool:
+        """Whether some process is at it."""
+        return self._under_way
+
+    @property
+    def policy(self) -> str:
+        """Which ready task goes next: the last time that it was gone on with."""
+        return self.sessions[-1].policy if self.sessions else "finish"
 
     @cached_property
     def title(self) -> str:
@@ -108,34 +102,10 @@ class Seen:
         """The tasks that failed and are tried again, with the time when."""
         return {int(task): float(due) for task, due in self._present.get("again", ())}
 
-    # Where tasks stand
-
-    @cached_property
-    def futile(self) -> frozenset[int]:
-        """The tasks that hang on such as failed for good."""
-        game = self.execution
-        lost = [v for v in game.numbers(FAILED) if v not in self.again]
-        return below(game, lost)
-
-    def state(self, v: int) -> str:
-        """Where a task stands, in one of `STATES`; what was with somebody when a run was stopped is ready again."""
-        if v in self.futile:
-            return FUTILE
-        told = _TOLD[self.execution.codes[v]]
-        if told == RUNNING and not self.under_way:
-            return READY if not self.execution.missing[v] else WAITING
-        return AGAIN if told == BAD and v in self.again else told
-
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """How many tasks stand where, for all of `STATES`."""
-        found = Counter(self.state(v) for v in range(len(self.flow)))
-        return {state: found[state] for state in STATES}
-
-    @property
-    def failed(self) -> list[int]:
-        """The tasks that failed, and are not tried again by themselves."""
-        return [v for v in self.execution.numbers(FAILED) if v not in self.again]
+    def failure(self, v: int) -> str:
+        """See `Looked`."""
+        tried = self.tried.get(v, [])
+        return (tried[-1].failure if tried else None) or "it failed"
 
     # When
 
@@ -167,11 +137,6 @@ class Seen:
             gone += np.clip(asked - begin, 0.0, end - begin)
         return gone
 
-    @cached_property
-    def kinds(self) -> list[str]:
-        """What kind of task each is."""
-        return [kind_of(self.flow.task(name)) for name in self.flow.dag.tasks]
-
     # How many tasks were ready
 
     @cached_property
@@ -197,7 +162,7 @@ class Seen:
         return np.array(found, np.int64)
 
     def curve(self, name: str) -> Curve | None:
-        """Of the plan: "plan", the tasks that it has ready after each step, or "bound", the most that there can be."""
+        """See `Looked`."""
         found = self._kept.curves.get(name)
         return None if found is None else np.array(found, np.int64)
 
@@ -219,17 +184,6 @@ class Seen:
             if lines:
                 return lines
         return []
-
-
-def below(game: Execution, tasks: Iterable[int]) -> frozenset[int]:
-    """All tasks that hang on these, however far down."""
-    found: set[int] = set()
-    waiting = list(tasks)
-    while waiting:
-        fresh = [w for w in game.dag.children_of(waiting.pop()).tolist() if w not in found]
-        found.update(fresh)
-        waiting += fresh
-    return frozenset(found)
 
 
 def tail(path: str, most: int) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ KEY = re.compile(rb"[A-Za-z0-9_-]{1,64}")
 NAMES = re.compile(rb'"([^"]*)"\s*:')
 MOST_ANSWERS = 10_000  # that are remembered of each address
 JSON = (b"content-type", b"application/json")
+EVENTS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
 class Caller(NamedTuple):
@@ -79,6 +80,8 @@ class Address:
     once: bool = False
     #: what may stand behind the question mark, and what it is
     query: Mapping[str, str] | None = None
+    #: whether the answer comes in parts, for as long as the caller listens: events as browsers know them
+    streams: bool = False
 
 
 class Answering:
@@ -99,6 +102,9 @@ class Answering:
             raise
         except EligoError as error:
             raise RefusedError(422, str(error)) from None
+        if self.address.streams:
+            await _stream(given, receive, send)
+            return
         body = given if isinstance(given, bytes) else encode(given)
         kind = (b"content-type", b"text/plain; version=0.0.4") if self.address.gives is bytes else JSON
         length = (b"content-length", b"%d" % len(body))
@@ -153,6 +159,25 @@ class Answering:
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise RefusedError(400, f"this is not what is taken here: {error}"[:300]) from None
         return words
+
+
+async def _stream(parts: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+    """Send parts until there are no more, or nobody listens."""
+    gone = asyncio.ensure_future(_hung_up(receive))
+    await send({"type": "http.response.start", "status": 200, "headers": EVENTS})
+    try:
+        async for part in parts:
+            if gone.done():
+                return
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _may_repeat(body: bytes) -> bool:

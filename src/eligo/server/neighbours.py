@@ -64,7 +64,7 @@ class Neighbours:
         }
         found = []
         for address in addresses:
-            own = self._either(address.answer) if "{workflow}" in address.path else None
+            own = self._either(address.answer) if "{workflow}" in address.path and not address.streams else None
             answer = special.get((address.method, address.path), own)
             found.append(address if answer is None else replace(address, answer=self._surely(answer)))
         return found

@@ -8,6 +8,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats.shared.columns import Described
+from eligo.rows import Ints
 from eligo.workflow import DETAILS, Timed, Workflow
 
 
@@ -34,6 +35,18 @@ def packed(flow: Workflow) -> bytes:
     history = [(None if one.task is None else str(one.task), one.kind, one.seconds) for one in flow.history]
     names = [str(name) for name in flow.dag.tasks]
     return msgspec.msgpack.encode(Packed(flow.name, names, tails, heads, known, dict(flow.file_sizes), history))
+
+
+def packed_plan(order: Ints, ceiling: Ints | None) -> bytes:
+    """The order of a plan, and its bound where that is known, as they are kept."""
+    parts = [order] if ceiling is None else [order, ceiling]
+    return b"".join(np.ascontiguousarray(part, np.int32).tobytes() for part in parts)
+
+
+def unpacked_plan(plan: bytes, size: int) -> tuple[Ints, Ints | None]:
+    """The same again, of a workflow with so many tasks."""
+    found = np.frombuffer(plan, np.int32)
+    return found[:size], found[size:] if len(found) > size else None
 
 
 def unpacked_flow(document: bytes) -> Workflow:

@@ -11,7 +11,7 @@ from eligo.errors import InputError, is_amount
 from eligo.planning import plan
 from eligo.rows import Ints
 from eligo.running.whole import PLANNED
-from eligo.server.packing import packed, unpacked_flow
+from eligo.server.packing import packed, packed_plan, unpacked_flow
 from eligo.stores.serving import WorkflowRow
 from eligo.workflow import Workflow
 
@@ -64,6 +64,8 @@ class Prepared(NamedTuple):
     wishes: Wishes
     document: bytes
     order: Ints | None
+    #: the most tasks that can be ready after each step, where that was worked out
+    ceiling: Ints | None = None
 
 
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
@@ -75,17 +77,18 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     if without is not None:
         raise InputError(f"what {without!r} should run is not said in the file")
     allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
-    order = plan(flow, effort).sequence if wishes.policy in PLANNED else None
+    made = plan(flow, effort) if wishes.policy in PLANNED else None
     document = packed(flow)
-    return Prepared(unpacked_flow(document), wishes, document, order)  # as it is after a restart, too
+    known = (None, None) if made is None else (made.sequence, made.ceiling.astype(np.int32))
+    return Prepared(unpacked_flow(document), wishes, document, *known)  # as it is after a restart, too
 
 
 def new_row(ready: Prepared, id: str, key: str, made: float, state: str) -> WorkflowRow:
     """What is kept of a workflow that is submitted."""
     wishes = ready.wishes
     settings = json.dumps(asdict(wishes))
-    order = None if ready.order is None else np.ascontiguousarray(ready.order, np.int32).tobytes()
+    plan = None if ready.order is None else packed_plan(ready.order, ready.ceiling)
     name = wishes.name or ready.flow.name or id
     return WorkflowRow(
-        id, key, name, wishes.owner, wishes.share, wishes.policy, settings, state, made, ready.document, order
+        id, key, name, wishes.owner, wishes.share, wishes.policy, settings, state, made, ready.document, plan
     )

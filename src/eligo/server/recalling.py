@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
 from eligo.execution import ALLOCATED, HELD, Execution
-from eligo.server.packing import unpacked_flow
+from eligo.server.packing import unpacked_flow, unpacked_plan
 from eligo.server.served import Served
 from eligo.stores.serving import Lease, ServiceStore, WorkflowRow
 
@@ -13,10 +11,10 @@ from eligo.stores.serving import Lease, ServiceStore, WorkflowRow
 def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
     """A workflow as it was kept; what failed is tried again as soon as somebody asks."""
     flow = unpacked_flow(row.document or store.document(row.id))
-    order = None if row.plan is None else np.frombuffer(row.plan, np.int32)
+    order, ceiling = (None, None) if row.plan is None else unpacked_plan(row.plan, len(flow))
     moves = store.moves(row.id)
     found = Served(row, flow, Execution.replay(flow, moves), order, clock)
-    found.kept = len(moves)
+    found.kept, found.ceiling = len(moves), ceiling
     found.number = store.last_number(row.id)
     if found.files is not None:
         found.files.there.update((file.name, file) for file in store.files(row.id))

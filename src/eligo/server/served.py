@@ -36,8 +36,9 @@ class Served:
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
         rules = informed(replace(PRUDENT, copies=self.wishes.copies), flow) if self.wishes.rules else Rules()
-        #: the order of its plan, where its policy has to do with that
+        #: the order of its plan, where its policy has to do with that; and the most tasks that can be ready after each step
         self.order = order
+        self.ceiling: Ints | None = None
         self.allocator = Prudent(self._inner(order), rules, clock=clock)
         files = Travels(flow) if self.wishes.files else None
         self.files = files if files is not None and (files.makers or files.readers) else None

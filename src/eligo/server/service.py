@@ -15,6 +15,7 @@ from eligo.server.asking import Brought, Request, Ticket
 from eligo.server.books import Books
 from eligo.server.clients import Client, remembered
 from eligo.server.delivering import Deliveries
+from eligo.server.packing import packed_plan
 from eligo.server.preparing import Prepared, new_row
 from eligo.server.recalling import recalled
 from eligo.server.requesting import Requests
@@ -110,6 +111,7 @@ class Service:
             raise InputError(f"this server serves {len(self.served):,} workflows already")
         row = new_row(ready, f"w-{secrets.token_hex(5)}", key, now + self.books.ahead, RUNNING)
         served = Served(row, ready.flow, Execution(ready.flow), ready.order, lambda: self.books.now)
+        served.ceiling = ready.ceiling
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
         if served.waits:
@@ -171,7 +173,7 @@ class Service:
     def replan(self, workflow: str, order: Ints) -> None:
         """Go by another plan of a workflow from now on."""
         self._open(workflow).follow(order)
-        self.books.changes.plans.append((workflow, order.tobytes()))
+        self.books.changes.plans.append((workflow, packed_plan(order, self.served[workflow].ceiling)))
 
     def _open(self, workflow: str) -> Served:
         if self._has_ended(workflow):

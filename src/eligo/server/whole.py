@@ -32,6 +32,7 @@ from eligo.server.keeping import Keeper
 from eligo.server.limits import FILES, Bounds, Guard
 from eligo.server.metrics import Census, Metrics
 from eligo.server.neighbours import Neighbours
+from eligo.server.paging import PATHS, page_routes
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import Patience, protocol
 from eligo.server.replanning import replan_for_ever
@@ -42,13 +43,15 @@ from eligo.server.telling import workflow_words
 from eligo.server.terms import ServerTerms
 from eligo.server.tokens import Gate, demand
 from eligo.server.travelling import Travels
+from eligo.server.viewing import Views
+from eligo.server.watching import Watching
 from eligo.server.words import WorkflowWords
 from eligo.stores.serving import Changes, ServiceStore
 from eligo.stores.serving_naming import service_store
 from eligo.workflow import Workflow
 
 #: addresses for anybody
-OPEN = {"/v1/clients", "/health", "/v1/openapi.json"}
+OPEN = {"/v1/clients", "/health", "/v1/openapi.json", *PATHS}
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
@@ -133,11 +136,14 @@ class Server:
         self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
         self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
         self.neighbours = None if learning is None else self._meet(began, learning)
-        addresses = self.api.addresses()
+        self.watching = Watching(self.service, store, self.keeper)
+        views = Views(self.watching)
+        addresses = [*self.api.addresses(), *views.addresses()]
         if self.neighbours is not None:
             addresses = self.neighbours.joined(addresses)
+        views.answer = next(one.answer for one in addresses if one.path.endswith("/view"))
         self.api.openapi = lambda: described(addresses)
-        app, known = application(addresses, self.entrance.who, routes(self.blobs))
+        app, known = application(addresses, self.entrance.who, [*routes(self.blobs), *page_routes()])
         self.metrics.know(known)
         #: the file with the token of the operator, where it was made just now
         self.admin = self._first_token()
@@ -230,7 +236,10 @@ class Server:
             if served.state in ENDED and served.id not in self.told:
                 self.told[served.id] = workflow_words(served)
                 self._bring(served)
-        return self.service.take_changes()
+        found = self.service.take_changes()
+        if found is not None:
+            self.watching.note(found.outcomes)
+        return found
 
     def _bring(self, served: Served) -> None:
         """What a workflow that lies here has made goes beside it."""

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from urllib.parse import quote
 
 from eligo.errors import FormatError, InputError
-from eligo.estimating import kind_of
+from eligo.estimating import all_kinds
 from eligo.formats.histories.measures import Parsed, left_out
 from eligo.formats.reading import read
 from eligo.workflow import Timed
@@ -61,5 +61,5 @@ def _kinds(path: str) -> dict[str, str]:
     """The kind of every task of the workflow that was run, where it is there."""
     with suppress(InputError):
         flow = read(path, "json")
-        return {str(name): kind_of(flow.task(name)) for name in flow.dag.tasks}
+        return dict(zip(flow.dag.labels, all_kinds(flow), strict=True))
     return {}

@@ -1,0 +1,166 @@
+"""The run in a folder while somebody looks at it: what is new is read from its store now and then."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from eligo.errors import InputError
+from eligo.execution import ALLOCATED, HELD, Execution
+from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted
+from eligo.pages.watched import Watched, Worker
+from eligo.running.folder import STATE
+from eligo.running.looked import Curve, Trying
+from eligo.running.seen import Seen
+from eligo.stores import Attempt, read_news, under_way
+
+DONE, FAILED, RUNNING, STOPPED = "done", "failed", "running", "stopped"
+
+
+class WatchedRun(Watched):
+    """A run; `renew` takes in what is new."""
+
+    source = "run"
+
+    def __init__(self, folder: str | Path) -> None:
+        self._seen = seen = Seen(folder)
+        super().__init__(seen.flow)
+        self.id = self.title = seen.title
+        self.folder, self.at = seen.folder, seen.at
+        self._path = self.folder / STATE
+        self._under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
+        self._last = 0
+        self.execution = Execution(seen.flow)
+        self.execution.follow(seen.moves)
+        self._take(seen.attempts)
+        self._learn()
+
+    def renew(self) -> "WatchedRun":
+        """The run as it is now: this one, or another where it was begun anew with another workflow."""
+        news = read_news(self._path, len(self.execution.journal), self._last)
+        if news is None or len(news.sessions) != len(self._sessions):
+            return WatchedRun(self.folder)
+        self.at, self._under_way = time.time(), under_way(self._path)
+        self._facts, self._sessions = news.facts, news.sessions
+        try:
+            self.execution.follow(news.moves)
+        except InputError:
+            return WatchedRun(self.folder)
+        self._take(news.attempts)
+        self._learn()
+        return self
+
+    def _take(self, attempts: Sequence[Attempt]) -> None:
+        """Attempts have ended."""
+        known: list[Attempted] = []
+        counts: dict[int, int] = {}
+        for one in attempts:
+            self._last = max(self._last, one.number)
+            if one.task >= len(self.flow):
+                continue
+            counts[one.task] = counts.get(one.task, len(self.attempts.of(one.task))) + 1
+            outcome = WENT_WELL if one.failure is None else VANISHED if one.lost else WENT_WRONG
+            known.append(
+                Attempted(
+                    one.number,
+                    one.task,
+                    counts[one.task],
+                    one.client,
+                    one.began,
+                    one.ended,
+                    outcome,
+                    one.failure,
+                    one.code,
+                    one.memory,
+                )
+            )
+        self.attempts.add(known)
+
+    def _learn(self) -> None:
+        """What runs now, and what is tried again."""
+        told = json.loads(self._facts.get("present", "{}")) if self._under_way else {}
+        codes = self.execution.codes
+        running = (Trying(*row) for row in told.get("running", ()))
+        self._trying = {one.task: one for one in running if codes[one.task] in {ALLOCATED, HELD}}
+        self._again = {int(task): float(due) for task, due in told.get("again", ())}
+
+    # See `Watched` for these
+
+    @property
+    def under_way(self) -> bool:
+        """Whether some process is at it."""
+        return self._under_way
+
+    @property
+    def policy(self) -> str:
+        """Which ready task goes next."""
+        return self._sessions[-1].policy if self._sessions else "finish"
+
+    @property
+    def trying(self) -> Mapping[int, Trying]:
+        """What runs just now."""
+        return self._trying
+
+    @property
+    def again(self) -> Mapping[int, float]:
+        """What is tried again, and when."""
+        return self._again
+
+    def curve(self, name: str) -> Curve | None:
+        """See `Looked`."""
+        return self._seen.curve(name)
+
+    @cached_property
+    def planned(self) -> tuple[Curve | None, Curve | None]:
+        """See `Watched`."""
+        plan, bound = self.curve("plan"), self.curve("bound")
+        return (None, None) if plan is None else (np.asarray(plan), bound)
+
+    @property
+    def status(self) -> str:
+        """See `Watched`."""
+        if self._under_way:
+            return RUNNING
+        if self.execution.finished:
+            return DONE
+        return FAILED if self.failed and self.execution.stuck else STOPPED
+
+    @property
+    def spans(self) -> Sequence[tuple[float, float]]:
+        """See `Watched`."""
+        found = []
+        ends = self.attempts.rows["ended"]
+        for place, session in enumerate(self._sessions):
+            later = [following.began for following in self._sessions[place + 1 :]]
+            until = session.ended
+            if until is None:
+                limit = min(later, default=self.at)
+                known = ends[(ends >= session.began) & (ends <= limit)]
+                until = self.at if self._under_way and not later else float(known.max(initial=session.began))
+            found.append((session.began, max(until, session.began)))
+        return found
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """See `Watched`: all who did anything, and those of whom nothing was seen yet."""
+        last, attempts = self._sessions[-1] if self._sessions else None, self.attempts
+        began = last.began if last is not None else 0.0
+        busy = {one.client for one in self._trying.values()}
+        known = {*attempts.clients, *busy}
+        latest = dict(zip(attempts.clients, attempts.latest, strict=True))
+        return [
+            Worker(
+                client,
+                client,
+                self.at if client in busy else latest.get(client, began),
+                self._under_way and (client in busy or latest.get(client, 0.0) >= began),
+            )
+            for client in sorted(known, key=lambda client: (len(client), client))
+        ]
+
+    def tail(self, v: int, attempt: int) -> list[str]:
+        """See `Watched`."""
+        return self._seen.last_lines(v, attempt, 20)

@@ -1,0 +1,254 @@
+"""Where a workflow stands, as one document: what the live page, the report and the terminal show."""
+
+import re
+from collections import Counter
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.estimating import kind_of
+from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG
+from eligo.pages.sampling import Sampled
+from eligo.pages.watched import Watched, Worker
+from eligo.plotting.labels import counted
+from eligo.running.looked import FUTILE, Trying
+
+MOST_COLUMNS = 480  # of a curve
+MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
+MOST_READ = 200  # failed tasks whose last lines are looked at
+SLOW = 1 / 3  # of the usual speed
+SOME = 3  # failures, or losses, that say something of a worker
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+def view(watched: Watched, scopes: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Where a workflow stands, for somebody with these rights."""
+    watched.ready.follow()
+    counts, left, spans = watched.counts, watched.left, watched.spans
+    workers = watched.workers
+    alive = sum(worker.alive for worker in workers)
+    curve = curve_of(watched)
+    return {
+        "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
+        "source": watched.source, "now": watched.at, "began": spans[0][0] if spans else watched.at,
+        "ended": None if watched.under_way or not spans else spans[-1][1], "seconds": watched.seconds,
+        "policy": watched.policy, "tasks": len(watched.flow), "arcs": watched.flow.dag.arc_count, "counts": counts,
+        "rate": watched.rate, "left": None if left is None else list(left), "workers": alive,
+        "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
+        "clients": clients(watched), "failures": failures(watched), "failures_total": len(watched.failed),
+        "running": running(watched), "recent": recent(watched),
+        "order": {"words": order_words(curve, len(watched.ready.order), alive, counts[FUTILE])},
+        "can": watched.may(scopes),
+    }  # fmt: skip
+
+
+# The curve
+
+
+def curve_of(watched: Watched) -> dict[str, Any]:
+    """How many tasks could run after each that is done: as seen, planned, at most, and first come, first served."""
+    size = len(watched.flow)
+    columns = Sampled(size + 1, MOST_COLUMNS)
+    seen = np.array(watched.ready.counts, np.int64)
+    plan, bound = watched.planned
+    lines = {"seen": seen, "plan": plan, "bound": bound, "fifo": watched.fifo}
+    until = max(1, len(seen) - 1)
+    averages = {name: None if line is None else float(line[:until].mean()) for name, line in lines.items()}
+    return {
+        "steps": columns.starts.tolist(),
+        "lines": {name: None if line is None else columns.line(line) for name, line in lines.items()},
+        "starved": starved(watched, columns, seen),
+        "averages": averages,
+        "sampled": columns.sampled,
+        "remark": "" if plan is not None else "No plan was kept for this policy.",
+    }
+
+
+def starved(watched: Watched, columns: Sampled, seen: NDArray[np.int64]) -> list[list[int]]:
+    """From which step to which fewer tasks could run than there were workers, though enough were left."""
+    least, size = columns.least(seen), len(watched.flow)
+    starts = columns.starts[: len(least)]
+    present = _present(watched, starts)
+    hungry = (least < present) & (size - starts >= present) & (starts < len(seen) - 1)
+    ends = np.append(columns.starts, size + 1)[1 : len(least) + 1]
+    found, place = [], 0
+    for hunger, group in groupby(hungry.tolist()):
+        long = len(list(group))
+        if hunger:
+            found.append([int(starts[place]), int(min(ends[place + long - 1], len(seen) - 1))])
+        place += long
+    return found
+
+
+def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many workers were there after so many tasks."""
+    attempts, order = watched.attempts, watched.ready.order
+    rows, when = attempts.rows, list[float]()
+    for step in starts.tolist():
+        place = attempts.last.get(order[step - 1]) if step else None
+        when.append(float(rows["ended"][place]) if place is not None else (when[-1] if when else 0.0))
+    alive = {worker.client for worker in watched.workers if worker.alive}
+    first = np.sort(np.array(attempts.first))
+    latest = np.sort(
+        [float("inf") if name in alive else end for name, end in zip(attempts.clients, attempts.latest, strict=True)]
+    )
+    times = np.maximum.accumulate(np.array(when)) if when else np.zeros(0)
+    return np.asarray(np.searchsorted(first, times, "right") - np.searchsorted(latest, times, "left"), np.int64)
+
+
+def order_words(curve: dict[str, Any], done: int, alive: int, futile: int) -> list[str]:
+    """Whether another order would have helped."""
+    averages = curve["averages"]
+    seen, fifo, bound = (averages[name] for name in ("seen", "fifo", "bound"))
+    if not done:
+        return ["Nothing is done yet: nothing can be said of the order."]
+    more = 100 * (seen / fifo - 1) if fifo else 0.0
+    than = "as many as" if abs(more) < 0.5 else f"{abs(more):.0f} % {'more' if more > 0 else 'fewer'} than"
+    told = [f"{seen:,.1f} tasks could run on average so far: {than} first come, first served ({fifo:,.1f})."]
+    if bound is not None:
+        room = 100 * (bound / seen - 1) if seen else 0.0
+        most = f"No order could have had more than {bound:,.1f} ({room:.1f} % more)."
+        told.append("No other order could have had more." if room < 0.05 else most)
+    hungry = sum(end - begin for begin, end in curve["starved"])
+    if hungry:
+        share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"
+        told.append(f"During {share} of the tasks done, fewer tasks could run than there were workers.")
+    elif alive:
+        told.append("There was always enough for all workers.")
+    return told + ([f"What failed keeps {counted(futile, 'task')} from running, in any order."] if futile else [])
+
+
+# Workers
+
+
+def busy(watched: Watched) -> float | None:
+    """Which share of their time workers were at work, from their first attempt on."""
+    attempts = watched.attempts
+    if not len(attempts):
+        return None
+    alive = {worker.client for worker in watched.workers if worker.alive}
+    there = sum(
+        (watched.at if name in alive and watched.under_way else end) - begin
+        for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
+    )
+    rows = attempts.rows
+    worked = float((rows["ended"] - rows["began"]).sum())
+    worked += sum(max(0.0, watched.at - trying.since) for trying in watched.trying.values())
+    return round(min(1.0, worked / there), 4) if there > 0 else None
+
+
+def clients(watched: Watched) -> list[dict[str, Any]]:
+    """Who carries it out, the bad first."""
+    holds: dict[str, list[Trying]] = {}
+    for trying in watched.trying.values():
+        holds.setdefault(trying.client, []).append(trying)
+    found = [_client(watched, worker, holds.get(worker.client, [])) for worker in watched.workers]
+    return sorted(found, key=lambda one: (not one["bad"], not one["alive"], one["name"]))
+
+
+def _client(watched: Watched, worker: Worker, holds: list[Trying]) -> dict[str, Any]:
+    tally = watched.attempts.tally(worker.client)
+    done, failed, lost = tally[WENT_WELL], tally[WENT_WRONG], max(tally[VANISHED], worker.lost)
+    remark = _remark(watched, worker, (done, failed, lost, len(holds)))
+    held = [
+        {"task": watched.labels[one.task], "since": one.since, "attempt": one.attempt}
+        for one in sorted(holds, key=lambda one: one.since)[:MOST_HELD]
+    ]
+    return {
+        "client": worker.client, "name": worker.name, "seen": worker.seen, "alive": worker.alive,
+        "approved": worker.approved, "speed": worker.speed, "quota": worker.quota, "done": done, "failed": failed,
+        "lost": lost, "paused": worker.paused, "held": len(holds), "holds": held,
+        "bad": bool(remark), "remark": remark,
+    }  # fmt: skip
+
+
+def _remark(watched: Watched, worker: Worker, known: tuple[int, int, int, int]) -> str:
+    """What is to be said against a worker; nothing mostly."""
+    done, failed, lost, held = known
+    if not worker.approved:
+        return "waits to be approved"
+    if failed >= SOME and not done:
+        return f"fails everything: {counted(failed, 'task')}"
+    if worker.paused > 0:
+        return "gets no work for a while, since tasks failed with it"
+    if failed >= SOME and failed > done:
+        return f"fails more often than not: {failed:,} of {failed + done:,}"
+    if not worker.alive and held and watched.under_way:
+        return "was not heard of, and has tasks"
+    if lost >= SOME:
+        return f"was lost with {counted(lost, 'task')}"
+    if worker.speed is not None and worker.speed < SLOW:
+        return f"slow: {worker.speed:.2f} of the usual speed"
+    return ""
+
+
+# Tasks
+
+
+def running(watched: Watched) -> list[dict[str, Any]]:
+    """What runs now, the longest first."""
+    found = sorted(watched.trying.values(), key=lambda one: one.since)[:MOST_RUNNING]
+    tasks, flow = watched.flow.dag.tasks, watched.flow
+    return [
+        {
+            "task": watched.labels[one.task], "client": watched.name_of(one.client), "since": one.since,
+            "attempt": one.attempt, "kind": kind_of(flow.task(tasks[one.task])),
+            "expected": flow.task(tasks[one.task]).seconds,
+        }
+        for one in found
+    ]  # fmt: skip
+
+
+def recent(watched: Watched) -> list[dict[str, Any]]:
+    """What ended last."""
+    attempts, size, found = watched.attempts, len(watched.attempts), []
+    for place in range(size - 1, max(-1, size - 1 - MOST_RECENT), -1):
+        row = attempts.rows[place]
+        client = attempts.clients[row["client"]]
+        failure = None if row["outcome"] == WENT_WELL else attempts.failures.get(place, "not needed any more")
+        took = max(0.0, float(row["ended"] - row["began"]))
+        found.append({
+            "task": watched.labels[row["task"]], "client": watched.name_of(client), "ended": float(row["ended"]),
+            "took": took, "failure": failure,
+        })  # fmt: skip
+    return found
+
+
+def failures(watched: Watched) -> list[dict[str, Any]]:
+    """Why tasks failed for good, the most frequent cause first."""
+    failed = watched.failed
+    groups: dict[tuple[str, str], list[int]] = {}
+    lines: dict[tuple[str, str], list[str]] = {}
+    for v in failed:
+        tail = last_lines(watched, v) if len(failed) <= MOST_READ else []
+        key = (watched.failure(v), _NUMBER.sub("#", tail[-1]) if tail else "")
+        groups.setdefault(key, []).append(v)
+        lines.setdefault(key, tail or last_lines(watched, v))
+    ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
+    found = [_cause(watched, key[0], tasks, lines[key]) for key, tasks in ranked[:MOST_CAUSES]]
+    rest = [v for _, tasks in ranked[MOST_CAUSES:] for v in tasks]
+    return [*found, _cause(watched, f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else found
+
+
+def _cause(watched: Watched, cause: str, tasks: list[int], tail: list[str]) -> dict[str, Any]:
+    attempts = watched.attempts
+    who = Counter(
+        attempts.clients[attempts.rows["client"][place]]
+        for v in tasks[:1_000]
+        for place in attempts.of(v)
+        if place in attempts.failures
+    )
+    return {
+        "cause": cause, "count": len(tasks), "tasks": [watched.labels[v] for v in tasks[:MOST_NAMED]], "tail": tail,
+        "clients": [[watched.name_of(client), count] for client, count in who.most_common(5)],
+    }  # fmt: skip
+
+
+def last_lines(watched: Watched, v: int) -> list[str]:
+    """The last lines of the attempt at a task that failed last, or was last."""
+    attempts = watched.attempts
+    tries = attempts.of(v)
+    failed = [place for place in tries if place in attempts.failures] or tries
+    return watched.tail(v, int(attempts.rows["attempt"][failed[-1]])) if failed else []

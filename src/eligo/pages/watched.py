@@ -1,0 +1,215 @@
+"""A workflow while it is carried out: follows its execution move by move, and knows every attempt that has ended."""
+
+import time
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.estimating import Estimate, estimate
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, RELEASE, WAITING, unpacked
+from eligo.pages.attempted import WENT_WELL, Attempts
+from eligo.pages.drawing import Drawn
+from eligo.rows import Ints, places
+from eligo.running.forecasting import Forecast, Left
+from eligo.running.looked import Curve, Looked
+from eligo.running.reasons import order_of
+from eligo.theory.eligibility import eligible_counts
+from eligo.workflow import Workflow
+
+RECENT = 30.0  # seconds over which the rate is taken
+FRESH, SHARE = 2.0, 20  # a forecast is good for so many seconds, and takes at most one part in so many of the time
+
+
+class Worker(NamedTuple):
+    """Somebody who carries out tasks, and what is known of him."""
+
+    client: str
+    name: str
+    seen: float
+    alive: bool
+    approved: bool = True
+    speed: float | None = None
+    quota: float | None = None
+    lost: int = 0
+    paused: float = 0.0
+
+
+class ReadyCurve:
+    """After each task that is done, how many could run then: those that ran, and those that waited to."""
+
+    def __init__(self, looked: Looked) -> None:
+        self._looked, dag = looked, looked.flow.dag
+        self._read = 0
+        self._failed: set[int] = set()
+        self._missing: list[int] = dag.indegree.tolist()
+        self._ready = int((dag.indegree == 0).sum())
+        #: the tasks that are done, in order; one entry more: how many could run, before the first and after each
+        self.order, self.counts = array("i"), array("q", [self._ready])
+
+    def follow(self) -> bool:
+        """Take in what has happened since; whether anything has."""
+        game, missing = self._looked.execution, self._missing
+        moves = game.since(self._read)
+        self._read += len(moves)
+        for kind, v in unpacked(moves):
+            if kind == COMPLETE:
+                self.order.append(v)
+                self._ready -= 1
+                for w in game.dag.children_of(v).tolist():
+                    missing[w] -= 1
+                    self._ready += not missing[w]
+                self.counts.append(self._ready - len(self._failed))
+            elif kind == FAIL:
+                self._failed.add(v)
+            elif kind == RELEASE:
+                self._failed.discard(v)
+        return bool(moves)
+
+
+class Watched(Looked):
+    """A workflow that somebody looks at while it is carried out, and after."""
+
+    #: "server" or "run"; how it is called, and by what it is asked for
+    source: str
+    title: str
+    id: str
+
+    def __init__(self, flow: Workflow) -> None:
+        super().__init__()
+        self.flow, self.at = flow, time.time()
+        self.attempts = Attempts()
+        self._left: tuple[float, Left | None] = (0.0, None)
+        self._due = 0.0
+        self._foreseen = 0
+        self._forecast = Forecast(flow)
+
+    @cached_property
+    def ready(self) -> ReadyCurve:
+        """How many tasks could run after each that is done."""
+        return ReadyCurve(self)
+
+    # What others know
+
+    @property
+    @abstractmethod
+    def status(self) -> str:
+        """How it goes: running, paused, done, failed, cancelled, or stopped."""
+
+    @property
+    @abstractmethod
+    def spans(self) -> Sequence[tuple[float, float]]:
+        """From when to when somebody was at it."""
+
+    @property
+    @abstractmethod
+    def workers(self) -> Sequence[Worker]:
+        """Who carries it out."""
+
+    def name_of(self, client: str) -> str:
+        """What a worker is called."""
+        return client
+
+    @abstractmethod
+    def tail(self, v: int, attempt: int) -> list[str]:
+        """The last lines that an attempt at a task printed."""
+
+    @property
+    def tallies(self) -> Mapping[str, int]:
+        """Leases lost, tasks handed out again, bytes that did not travel."""
+        return {"lost": 0, "repeated": sum(len(tries) - 1 for tries in self.attempts.tries.values()), "saved": 0}
+
+    def may(self, scopes: frozenset[str]) -> dict[str, bool]:
+        """What somebody with these rights may do to it."""
+        return {"cancel": False, "retry": False, "approve": False}
+
+    # What takes a moment, once
+
+    def prepare(self) -> None:
+        """Work out what a view needs, once, before it is asked for; it may be called in another thread."""
+        for what in (self.labels, self.fifo, self.planned, self.ready.follow()):
+            del what
+
+    @cached_property
+    def drawing(self) -> Drawn:
+        """Where its tasks are drawn."""
+        return Drawn(self.flow, self.kinds)
+
+    @cached_property
+    def expected(self) -> Estimate:
+        """How long tasks are believed to take."""
+        return estimate(self.flow)
+
+    @cached_property
+    def fifo(self) -> Curve:
+        """How many tasks could run after each step, first come, first served."""
+        return eligible_counts(self.flow.dag, self.flow.dag.order)
+
+    @cached_property
+    def planned(self) -> tuple[Curve | None, Curve | None]:
+        """The plan's curve, and the most that there can be."""
+        return self.curve("plan"), self.curve("bound")
+
+    @cached_property
+    def place(self) -> Ints | None:
+        """For every task its place in the order that is followed, from 0; None where there is none."""
+        order = order_of(self)
+        return None if order is None else places(len(self.flow), order)
+
+    def failure(self, v: int) -> str:
+        """See `Looked`."""
+        failures = self.attempts.failures
+        return next((failures[place] for place in reversed(self.attempts.of(v)) if place in failures), "it failed")
+
+    # When
+
+    @property
+    def seconds(self) -> float:
+        """How long somebody was at it, in all."""
+        return sum(end - begin for begin, end in self.spans)
+
+    @property
+    def rate(self) -> float:
+        """Tasks done a second, of late; 0 where that is not known."""
+        rows = self.attempts.rows[-100_000:]
+        if not self.under_way or not len(rows):
+            return 0.0
+        began = self.spans[-1][0] if self.spans else self.at
+        long = min(RECENT, max(0.0, self.at - began))
+        count = int(((rows["ended"] > self.at - long) & (rows["outcome"] == WENT_WELL)).sum())
+        return count / long if long >= 1.0 else 0.0
+
+    @property
+    def left(self) -> Left | None:
+        """How much longer it takes, as was last foreseen."""
+        at, left = self._left
+        gone = self.at - at
+        return None if left is None or not self.under_way else Left(*(max(0.0, seconds - gone) for seconds in left))
+
+    @property
+    def forecast_due(self) -> bool:
+        """Whether the time that is left should be worked out again."""
+        return self.under_way and self.at >= self._due
+
+    def foresight(self) -> Callable[[], None]:
+        """What works out how much longer it takes, from how things stand now; it may be called in another thread."""
+        self._due = float("inf")
+        rows = self.attempts.rows[self._foreseen :]
+        self._foreseen += len(rows)
+        good = rows["outcome"] == WENT_WELL
+        took = list(zip(rows["task"][good].tolist(), (rows["ended"] - rows["began"])[good].tolist(), strict=True))
+        codes, futile, at = np.frombuffer(bytes(self.execution.codes), np.uint8), self.futile, self.at
+        running = {v: max(0.0, at - trying.since) for v, trying in self.trying.items()}
+        alive = max(1, sum(worker.alive for worker in self.workers))
+
+        def foresee() -> None:
+            begin = time.monotonic()
+            self._forecast.learn(took)
+            rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
+            self._left = at, self._forecast.left({*rest, *running} - futile, running, alive)
+            self._due = at + max(FRESH, SHARE * (time.monotonic() - begin))
+
+        return foresee

@@ -1,0 +1,127 @@
+"""A workflow that is carried out, as whoever looks at it sees it: where every task stands, and how many stand where."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.estimating import all_kinds
+from eligo.execution import FAILED, Execution
+from eligo.workflow import Workflow
+
+Curve = NDArray[np.int64]
+
+#: the states as people are told them, in the order in which they are told
+DONE, RUNNING, READY, WAITING, FUTILE, AGAIN, BAD = (
+    "done", "running", "ready", "waiting", "futile", "to be tried again", "failed",
+)  # fmt: skip
+STATES = (DONE, RUNNING, READY, WAITING, FUTILE, AGAIN, BAD)
+_TOLD = (WAITING, READY, RUNNING, RUNNING, BAD, DONE)  # by the states of an execution
+
+
+class Trying(NamedTuple):
+    """An attempt under way: at which task, the so-manieth, by whom and since when."""
+
+    task: int
+    attempt: int
+    client: str
+    since: float
+
+
+class Looked(ABC):
+    """A workflow and its execution, live or as of one moment. Tasks are numbers; `labels` has their names."""
+
+    flow: Workflow
+    execution: Execution
+    #: when this is, by the clock on the wall
+    at: float
+
+    def __init__(self) -> None:
+        self._below: tuple[tuple[int, int], frozenset[int]] = ((-1, -1), frozenset())
+
+    @property
+    @abstractmethod
+    def under_way(self) -> bool:
+        """Whether somebody is at it."""
+
+    @property
+    @abstractmethod
+    def policy(self) -> str:
+        """Which ready task goes next."""
+
+    @property
+    @abstractmethod
+    def trying(self) -> Mapping[int, Trying]:
+        """What runs just now, by task."""
+
+    @property
+    @abstractmethod
+    def again(self) -> Mapping[int, float]:
+        """The tasks that failed and are tried again, with the time when."""
+
+    @abstractmethod
+    def curve(self, name: str) -> Curve | None:
+        """Of the plan: "order", "plan", the tasks that it has ready after each step, or "bound", the most there can be."""
+
+    @abstractmethod
+    def failure(self, v: int) -> str:
+        """Why a task failed, the last time that it did."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the tasks are called."""
+        return self.flow.dag.labels
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """What kind of task each is."""
+        return all_kinds(self.flow)
+
+    @property
+    def failed(self) -> list[int]:
+        """The tasks that failed, and are not tried again by themselves."""
+        again = self.again
+        return [v for v in self.execution.numbers(FAILED) if v not in again]
+
+    @property
+    def futile(self) -> frozenset[int]:
+        """The tasks that hang on such as failed for good."""
+        stands = (len(self.execution.journal), len(self.again))
+        if self._below[0] != stands:
+            self._below = (stands, below(self.execution, self.failed))
+        return self._below[1]
+
+    def state(self, v: int) -> str:
+        """Where a task stands, in one of `STATES`; what was with somebody when all was stopped is ready again."""
+        if v in self.futile:
+            return FUTILE
+        told = _TOLD[self.execution.codes[v]]
+        if told == RUNNING and not self.under_way:
+            return READY if not self.execution.missing[v] else WAITING
+        return AGAIN if told == BAD and v in self.again else told
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tasks stand where, for all of `STATES`."""
+        game = self.execution
+        held, out, ready, failed = (len(tasks) for tasks in (game.held, game.allocated, game.eligible, game.failed))
+        running = held + out if self.under_way else 0
+        bad = len(self.failed)
+        found = {DONE: len(game.executed), RUNNING: running, READY: ready if self.under_way else ready + out}
+        found |= {FUTILE: len(self.futile), AGAIN: failed - bad, BAD: bad}
+        found[WAITING] = len(self.flow) - sum(found.values())
+        return {state: found[state] for state in STATES}
+
+
+def below(game: Execution, tasks: Iterable[int]) -> frozenset[int]:
+    """All tasks that hang on these, however far down."""
+    found: set[int] = set()
+    waiting = list(tasks)
+    while waiting:
+        fresh = [w for w in game.dag.children_of(waiting.pop()).tolist() if w not in found]
+        found.update(fresh)
+        waiting += fresh
+    return frozenset(found)

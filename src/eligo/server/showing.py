@@ -1,0 +1,126 @@
+"""The page of a run in a folder: read, never written, whoever carries it out."""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from eligo.errors import InputError
+from eligo.pages.built import ABSENT, is_built
+from eligo.pages.folders import WatchedRun
+from eligo.server.http import Address, ApiCall, Caller, application
+from eligo.server.limits import Bounds, Guard
+from eligo.server.paging import page_routes
+from eligo.server.protocol import Patience, protocol
+from eligo.server.refusing import RefusedError
+from eligo.server.viewing import Views
+from eligo.server.whole import Setup, listening
+
+EVERY = 0.4  # seconds for which what was read is good
+RUN = "run"  # by which name the one workflow is asked for
+PATIENT = 2
+MOST_WAIT = 60.0  # seconds that a run may take to begin
+
+
+class RunLookout:
+    """The one workflow of a folder."""
+
+    closing = False
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+        self._run: WatchedRun | None = None
+        self._read = 0.0
+        self._lock = asyncio.Lock()
+
+    async def watched(self, workflow: str = RUN) -> WatchedRun:
+        """The run, as it is now."""
+        if workflow != RUN:
+            raise RefusedError(404, "there is no such workflow")
+        async with self._lock:
+            if self._run is None or time.monotonic() - self._read > EVERY:
+                self._run = await asyncio.to_thread(self._renewed)
+                self._read = time.monotonic()
+            return self._run
+
+    def _renewed(self) -> WatchedRun:
+        before = self._run
+        found = WatchedRun(self._folder) if before is None else before.renew()
+        if found is not before:
+            found.id = RUN
+            found.prepare()
+        if found.forecast_due:
+            found.foresight()()
+        return found
+
+    async def settled(self) -> None:
+        """What is read was kept before."""
+
+    async def workflows(self, call: ApiCall) -> dict[str, Any]:
+        """The workflow of the run."""
+        run = await self.watched()
+        began = run.spans[0][0] if run.spans else run.at
+        known: dict[str, Any] = {
+            "workflow": RUN,
+            "name": run.title,
+            "owner": "",
+            "policy": run.policy,
+            "state": run.status,
+        }
+        known |= {"made": began, "tasks": len(run.flow), "counts": run.counts, **run.tallies}
+        return {"workflows": [known | {"missing": [], "failures": []}]}
+
+    def app(self) -> Guard:
+        """What answers browsers."""
+        views = Views(self)
+        listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
+        anybody = Caller("anybody", frozenset({"read"}))
+        app, _ = application([listed, *views.addresses()], lambda headers: anybody, page_routes())
+        return Guard(app, Bounds())
+
+
+def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:
+    """Show a run until a signal to end, or, *with_parent*, until whoever began this is gone; *ready* is told the address."""
+    if not is_built():
+        raise InputError(ABSENT)
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    asyncio.run(_shown(folder, port, ready, with_parent))
+
+
+async def _shown(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool) -> None:
+    listener = listening(Setup(port=port))
+    lookout = RunLookout(folder)
+    await _begun(lookout, MOST_WAIT if with_parent else 0.0)
+    config = uvicorn.Config(
+        lookout.app(), http=protocol(Patience()), ws="none", lifespan="off", log_config=None, access_log=False,
+        timeout_graceful_shutdown=PATIENT, server_header=False, proxy_headers=False, date_header=False,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+
+    def end() -> None:
+        sys.stdin.read()
+        lookout.closing = server.should_exit = True
+
+    if with_parent:
+        threading.Thread(target=end, daemon=True).start()
+    ready(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+    await server.serve([listener])
+
+
+async def _begun(lookout: RunLookout, patience: float) -> None:
+    """Comes back once there is a run in the folder."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            await lookout.watched()
+            return
+        except InputError:
+            if time.monotonic() >= until:
+                raise
+            await asyncio.sleep(0.2)

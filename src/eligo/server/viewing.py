@@ -1,0 +1,166 @@
+"""What the page asks for: where a workflow stands, its tasks, its dag, who did what when; once, or as it goes on."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from eligo.errors import InputError
+from eligo.pages.details import detail, lineage
+from eligo.pages.tables import COLUMNS, MOST_ROWS, Query, stand, states_of, table
+from eligo.pages.timelines import MOST_BARS, gantt
+from eligo.pages.views import view
+from eligo.pages.watched import Watched
+from eligo.server.http import Address, ApiCall
+from eligo.server.refusing import RefusedError
+from eligo.server.words import encode
+
+EVERY, QUIET = 1.0, 15.0  # seconds between two looks, and after which something is sent at any rate
+MOST_WATCHERS = 500
+NOW = re.compile(rb'"now":[0-9.e+]+,')
+
+
+class Lookout(Protocol):
+    """Where workflows are that can be looked at."""
+
+    async def watched(self, workflow: str) -> Watched:
+        """A workflow, as it is now."""
+        ...
+
+    async def settled(self) -> None:
+        """Comes back when all that was seen is kept, so that no kill undoes it."""
+        ...
+
+    @property
+    def closing(self) -> bool:
+        """Whether those who watch should go."""
+        ...
+
+
+class Views:
+    """The addresses of the page."""
+
+    def __init__(self, source: Lookout) -> None:
+        self._source = source
+        self._watchers = 0
+        #: what answers for a workflow that may be another server's
+        self.answer: Callable[[ApiCall], Awaitable[Any]] = self.view
+
+    async def _watched(self, call: ApiCall) -> Watched:
+        return await self._source.watched(call.parts["workflow"])
+
+    async def view(self, call: ApiCall) -> bytes:
+        """Where a workflow stands: counts, curves, clients, failures, and what runs now."""
+        watched = await self._watched(call)
+        found = encode(view(watched, call.caller.scopes))
+        await self._source.settled()
+        return found
+
+    async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
+        """The same, again whenever something has changed, at most once a second."""
+        if self._watchers >= MOST_WATCHERS:
+            raise RefusedError(503, "too many are watching", after=5)
+        first = await self.answer(call)
+        return self._flowing(call, first)
+
+    async def _flowing(self, call: ApiCall, found: bytes) -> AsyncIterator[bytes]:
+        said, at = b"", 0.0
+        self._watchers += 1
+        try:
+            while not self._source.closing:
+                standing = NOW.sub(b"", found, count=1)
+                if standing != said:
+                    said, at = standing, time.monotonic()
+                    yield b"event: view\ndata: %b\n\n" % found
+                elif time.monotonic() - at > QUIET:
+                    at = time.monotonic()
+                    yield b":\n\n"
+                await asyncio.sleep(EVERY)
+                found = await self.answer(call)
+        except RefusedError:  # whoever listens asks again, and is told why
+            return
+        finally:
+            self._watchers -= 1
+
+    async def table(self, call: ApiCall) -> dict[str, Any]:
+        """The tasks of a workflow: searched, sorted, and a part at a time."""
+        watched = await self._watched(call)
+        return await asyncio.to_thread(table, watched, stand(watched), _query(call))
+
+    async def task(self, call: ApiCall) -> dict[str, Any]:
+        """One task: why it stands where it does, its neighbours, its attempts, and the last that it printed."""
+        watched = await self._watched(call)
+        return await asyncio.to_thread(detail, watched, call.query.get("name", ""))
+
+    async def dag(self, call: ApiCall) -> dict[str, Any]:
+        """The dag as it is drawn; above some thousand tasks, groups of them."""
+        watched = await self._watched(call)
+        states = states_of(watched)
+        return await asyncio.to_thread(lambda: watched.drawing.document(states))
+
+    async def dag_states(self, call: ApiCall) -> dict[str, Any]:
+        """How many tasks of each node of the drawing are in which state."""
+        watched = await self._watched(call)
+        states = states_of(watched)
+        return {"counts": await asyncio.to_thread(lambda: watched.drawing.counts(states))}
+
+    async def lineage(self, call: ApiCall) -> dict[str, Any]:
+        """Which nodes of the drawing stand above and below a task, and its longest path."""
+        watched = await self._watched(call)
+        return await asyncio.to_thread(lineage, watched, call.query.get("name", ""))
+
+    async def gantt(self, call: ApiCall) -> dict[str, Any]:
+        """Who did what when."""
+        watched = await self._watched(call)
+        begin, end = (_float(call, name) for name in ("begin", "end"))
+        return await asyncio.to_thread(
+            gantt, watched, begin, end, min(_whole(call, "limit", MOST_BARS), 10 * MOST_BARS)
+        )
+
+    def addresses(self) -> Sequence[Address]:
+        """Every address of the page."""
+        one = "/v1/workflows/{workflow}"
+        asked = {
+            "search": "a part of the name", "state": "only those", "kind": "only those", "sort": "by which column",
+            "descending": "true: the largest first", "offset": "how many to leave out", "limit": "how many at most",
+        }  # fmt: skip
+        stretch = {"begin": "from when, in seconds since 1970", "end": "until when", "limit": "how many bars at most"}
+        name = {"name": "of the task"}
+        known: list[tuple[str, Any, dict[str, str] | None]] = [
+            ("view", self.view, None), ("events", self.events, None), ("table", self.table, asked),
+            ("task", self.task, name), ("dag", self.dag, None), ("dag/states", self.dag_states, None),
+            ("lineage", self.lineage, name), ("gantt", self.gantt, stretch),
+        ]  # fmt: skip
+        return [
+            Address(
+                method="GET", path=f"{one}/{path}", scope="read|submit", answer=answer, gives=dict, query=query,
+                says=answer.__doc__ or "", streams=path == "events",
+            )
+            for path, answer, query in known
+        ]  # fmt: skip
+
+
+def _query(call: ApiCall) -> Query:
+    given = call.query
+    limit = max(1, min(_whole(call, "limit", 100), MOST_ROWS))
+    texts = (given.get("search", ""), given.get("state", ""), given.get("kind", ""), given.get("sort") or COLUMNS[0])
+    return Query(*texts, given.get("descending") == "true", _whole(call, "offset", 0), limit)
+
+
+def _whole(call: ApiCall, name: str, usual: int) -> int:
+    text = call.query.get(name, "")
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise RefusedError(400, f"{name} is a whole number")
+    return int(text) if text else usual
+
+
+def _float(call: ApiCall, name: str) -> float | None:
+    text = call.query.get(name, "")
+    try:
+        found = float(text) if text else None
+    except ValueError:
+        raise RefusedError(400, f"{name} is a number") from None
+    if found is not None and not abs(found) < 1e12:
+        raise InputError(f"{name} is a time in seconds since 1970")
+    return found

@@ -1,0 +1,166 @@
+"""What the page asks of a real server: one query for all, kept over restarts, for those who may look."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from eligo.pages.built import is_built
+from fault_scenarios import Size
+from page_truth import truth_shown
+from running_cases import written
+from serving_cases import got, posted, serving, told, worked
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    tasks: list[dict[str, Any]] = [{"name": f"fit_{i}", "run": "true"} for i in range(5)]
+    tasks += [{"name": EVIL, "run": "echo no such file >&2; exit 3"}, {"name": "end", "run": "true", "after": [EVIL]}]
+    return written(tmp_path, tasks)
+
+
+def workflow_of(url: str) -> str:
+    return str(got(f"{url}/v1/workflows")["workflows"][0]["workflow"])
+
+
+def events(url: str, most: float = 10.0) -> Generator[dict[str, Any], None, None]:
+    """What is told as it goes on."""
+    with urllib.request.urlopen(url, timeout=most) as stream:
+        assert stream.headers["content-type"] == "text/event-stream"
+        for line in stream:
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+
+
+def test_what_came_of_a_workflow_is_seen_also_after_a_restart(small: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, str(small), "--no-files") as (url, _):
+        place = f"{url}/v1/workflows/{workflow_of(url)}"
+        first = got(f"{place}/view")
+        assert (first["counts"]["ready"], first["state"], first["attempts"]) == (6, "running", 0)
+        worked(tmp_path, url)
+        before = _ended(place)
+        table = got(f"{place}/table?search=fit&sort=task&limit=2&offset=1")
+        assert (table["total"], [row[1] for row in table["rows"]]) == (5, ["fit_1", "fit_2"])
+        bars = got(f"{place}/gantt")
+        assert sum(bar[5] for bar in bars["bars"]) == bars["attempts"] == before["attempts"]
+    with serving(tmp_path, "--no-files") as (url, _):
+        place = f"{url}/v1/workflows/{workflow_of(url)}"
+        after = got(f"{place}/view")
+        for what in ("counts", "attempts", "failures", "state", "title", "began"):
+            assert after[what] == before[what], what
+        assert after["curve"]["lines"] == before["curve"]["lines"]
+
+
+def _ended(place: str) -> dict[str, Any]:
+    until = time.monotonic() + 60
+    while (found := got(f"{place}/view"))["counts"]["running"] or found["counts"]["to be tried again"]:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    return dict(found)
+
+
+def test_a_failure_is_told_with_what_was_printed_and_can_be_tried_again(small: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, "--no-files") as (url, _):
+        assert told("submit", url, str(small), "--no-files", "--retries", "0")[0] == 0
+        place = f"{url}/v1/workflows/{workflow_of(url)}"
+        worked(tmp_path, url)
+        found = _ended(place)
+        (cause,) = found["failures"]
+        assert (cause["cause"], cause["tasks"], cause["tail"]) == ("exit code 3", [EVIL], ["no such file"])
+        assert (found["counts"]["failed"], found["counts"]["futile"], found["state"]) == (1, 1, "failed")
+        assert found["can"] == {"cancel": True, "retry": True, "approve": True}
+        one = got(f"{place}/task?name={quote(EVIL)}")
+        assert one["log"] == ["no such file"]
+        assert one["attempts"][0]["answer"] == "failed"
+        assert posted(f"{place}/retry", {"tasks": [EVIL]}) == (200, {"count": 1})
+        assert got(f"{place}/view")["state"] == "running"
+
+
+def test_whoever_listens_is_told_what_changes(small: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, str(small), "--no-files") as (url, _):
+        place = f"{url}/v1/workflows/{workflow_of(url)}"
+        stream = events(f"{place}/events")
+        assert next(stream)["counts"]["done"] == 0
+        worked(tmp_path, url)
+        began = time.monotonic()
+        while next(stream)["counts"]["done"] < 5:
+            assert time.monotonic() - began < 3
+        stream.close()
+
+
+def test_only_who_may_look_is_told(small: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, str(small), "--no-files", "--tokens") as (url, _):
+        operator = (tmp_path / "s.token").read_text().strip()
+        place = f"{url}/v1/workflows/" + str(got(f"{url}/v1/workflows", operator)["workflows"][0]["workflow"])
+        reader = posted(f"{url}/v1/tokens", {"name": "eve", "scopes": ["read"]}, Authorization=f"Bearer {operator}")[1]
+        for path in ("view", "events", "table", "task?name=end", "dag", "dag/states", "lineage?name=end", "gantt"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                got(f"{place}/{path}")
+            assert refused.value.code == 401
+            refused.value.close()
+        assert got(f"{place}/view", reader["token"])["can"] == {"cancel": False, "retry": False, "approve": False}
+        assert got(f"{place}/view", operator)["can"]["cancel"]
+        code, _ = posted(f"{place}/cancel", {}, Authorization=f"Bearer {reader['token']}")
+        assert code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "says"),
+    [
+        ("table?sort=colour", 422, "no column 'colour'"),
+        ("table?state=asleep", 422, "no state 'asleep'"),
+        ("table?limit=-3", 400, "limit is a whole number"),
+        ("task?name=nobody", 422, "no task named 'nobody'"),
+        ("lineage", 422, "no task named ''"),
+        ("gantt?begin=soon", 400, "begin is a number"),
+        ("gantt?begin=nan", 422, "begin is a time"),
+    ],
+)
+def test_what_cannot_be_answered_is_told(asked: str, path: str, code: int, says: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        got(f"{asked}/{path}")
+    with refused.value as reply:
+        assert (reply.code, says in json.loads(reply.read())["error"]) == (code, True)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("asked")
+    path = written(folder, [{"name": "a", "run": "true"}])
+    with serving(folder, str(path), "--no-files") as (url, _):
+        yield f"{url}/v1/workflows/{workflow_of(url)}"
+
+
+def test_nothing_is_told_of_what_there_is_not(asked: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        got(f"{asked}x/view")
+    assert refused.value.code == 404
+    refused.value.close()
+
+
+def test_the_page_comes_from_here_alone(asked: str) -> None:
+    server = asked.split("/v1/", maxsplit=1)[0]
+    try:
+        with urllib.request.urlopen(f"{server}/", timeout=10) as reply:
+            code, headers, body = reply.status, reply.headers, reply.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            code, headers, body = error.code, error.headers, error.read()
+    assert code == (200 if is_built() else 404)
+    assert b"make page" in body or is_built()
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+
+
+def test_what_is_shown_is_what_the_store_has(tmp_path: Path) -> None:
+    """The long form is in tests/faults."""
+    truth_shown(tmp_path, Size(tasks=600, clients=10, wide=50, nap=0.05, kills=2), (0.5, 1.5))
