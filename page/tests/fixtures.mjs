@@ -260,7 +260,7 @@ export function dagOf(run, time = run.end) {
 }
 
 function singles(run, state, kinds) {
-  const [w, h, gapX, gapY] = [150, 34, 18, 62];
+  const [w, h, gapX, gapY] = [84, 22, 14, 40];
   const rows = kinds.map((kind) => run.tasks.map((_, at) => at).filter((at) => run.tasks[at].kind === kind));
   const width = Math.max(...rows.map((row) => row.length)) * (w + gapX);
   const nodes = run.tasks.map((task, id) => {
@@ -273,7 +273,7 @@ function singles(run, state, kinds) {
 }
 
 function groups(run, state, kinds) {
-  const [w, h, gapX, gapY, parts] = [190, 50, 30, 70, 4];
+  const [w, h, gapX, gapY, parts] = [120, 22, 26, 40, 4];
   const where = new Map();
   const nodes = [];
   kinds.forEach((kind, row) => {

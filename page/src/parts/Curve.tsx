@@ -10,7 +10,7 @@ import { data, options } from "./chart";
 
 const partly = (curve: Numbers, name: LineName): boolean => (curve.lines[name]?.y.length ?? 0) < curve.steps.length;
 
-function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
+function Legend({ curve, at, going }: { curve: Numbers; at: number | null; going: boolean }) {
   return (
     <ul class="lines-legend">
       {shown(curve).map(({ name, words, dash, width, colour }) => (
@@ -21,7 +21,7 @@ function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
           <span>{words}</span>
           <b>
             {at === null
-              ? typeof curve.averages[name] === "number" && `mean ${partly(curve, name) ? "so far " : ""}${figure(curve.averages[name])}`
+              ? typeof curve.averages[name] === "number" && `mean ${going && partly(curve, name) ? "so far " : ""}${figure(curve.averages[name])}`
               : figure(curve.lines[name]?.y[at])}
           </b>
         </li>
@@ -29,7 +29,7 @@ function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
       {curve.starved.length > 0 && (
         <li>
           <span class="starved-swatch" aria-hidden="true" />
-          <span>clients starved: nothing was ready</span>
+          <span>clients starved: too little was ready</span>
         </li>
       )}
     </ul>
@@ -77,12 +77,12 @@ function Drawing({ curve, moved }: { curve: Numbers; moved: (at: number | null) 
   return <div class="chart" ref={place} role="img" aria-label={summary(curve)} />;
 }
 
-export function Curve({ curve, title = "Ready tasks, step by step" }: { curve: Numbers; title?: string }) {
+export function Curve({ curve, going = false }: { curve: Numbers; going?: boolean }) {
   const [at, setAt] = useState<number | null>(null);
   const step = at === null ? null : curve.steps[at];
   return (
-    <Box title={title} kind="curve" beside={<span class="quiet">{step === null || step === undefined ? "more ready tasks keep more workers busy" : `after ${number(step)} steps`}</span>}>
-      <Legend curve={curve} at={at} />
+    <Box title="Ready tasks, step by step" kind="curve" beside={<span class="quiet">{step === null || step === undefined ? "more ready tasks keep more workers busy" : `after ${number(step)} steps`}</span>}>
+      <Legend curve={curve} at={at} going={going} />
       <Drawing curve={curve} moved={setAt} />
       <p class="quiet">{summary(curve)}</p>
       <details>

@@ -167,7 +167,7 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
   const { x, y, w, h } = one;
   const left = x - w / 2;
   const group = one.count > 1;
-  const edge = Math.min(h, 24) * 0.9;
+  const edge = w < 1.8 * h ? w : Math.min(h * 0.58, w * 0.3);
   let from = left + h * 0.2;
   if (state) {
     pen.save();
@@ -175,20 +175,20 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
     pen.clip();
     fill(pen, state, ink, () => pen.fillRect(left, y - h / 2, edge, h));
     pen.restore();
-    glyph(pen, GLYPHS[state], left + edge / 2, y, Math.min(edge, h) * 0.62, ink[`on-${slug[state]}`] ?? ink.paper!);
-    from = left + edge + h * 0.15;
+    glyph(pen, GLYPHS[state], left + edge / 2, y, Math.min(edge * 0.75, h * 0.6), ink[`on-${slug[state]}`] ?? ink.paper!);
+    from = left + edge + h * 0.14;
   } else if (one.kind >= 0 && !total(counts)) {
     pen.fillStyle = ink[`kind-${one.kind % 8}`]!;
     shapeLeft(pen, left, y - h / 2, h * 0.3, h);
     pen.fill();
     from = left + h * 0.5;
   }
-  const size = Math.min(h * (group ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
+  const size = Math.min(h * (group || dag.aggregated ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
   if (size * camera.scale < (paper ? 4 : 6)) return;
   const middle = group && total(counts) ? y - h * 0.14 : y;
   pen.font = `${size}px system-ui, sans-serif`;
   pen.textBaseline = "middle";
-  let room = left + w - from - h * 0.12;
+  let room = left + w - from - h * 0.1;
   if (group) {
     const words = number(one.count);
     pen.textAlign = "right";
@@ -198,7 +198,11 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
   }
   pen.textAlign = "left";
   pen.fillStyle = ink.ink!;
-  pen.fillText(cut(pen, one.label || one.tasks[0] || dag.kinds[one.kind] || "", room), from, middle);
+  const name = one.label || one.tasks[0] || dag.kinds[one.kind] || "";
+  // A name that fits when it is a little smaller is not cut.
+  const squeeze = Math.max(0.78, Math.min(1, room / pen.measureText(name).width));
+  pen.font = `${size * squeeze}px system-ui, sans-serif`;
+  pen.fillText(cut(pen, name, room), from, middle);
   if (group && total(counts)) bar(pen, counts, ink, left + h * 0.18, y + h * 0.16, w - h * 0.36, h * 0.2);
 }
 

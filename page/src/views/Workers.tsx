@@ -1,6 +1,6 @@
 // Everybody who works on the run: when they were last seen, how fast and how good they are, and what they hold.
 import type { Client, View } from "../documents";
-import { ago, clock, figure, length, number } from "../format";
+import { ago, clock, figure, length, many, number } from "../format";
 import { Action } from "../parts/Action";
 import { approve, revoke } from "../parts/actions";
 import { Scroll } from "../parts/Scroll";
@@ -119,7 +119,7 @@ export function Workers({ view }: { view: View }) {
   return (
     <>
       <p class="headline small">
-        {number(alive)} of {number(view.clients.length)} workers alive
+        {view.ended === null ? `${number(alive)} of ${many(view.clients.length, "worker")} alive` : `${many(view.clients.length, "worker")} took part`}
         {bad ? `; ${number(bad)} bad` : "; none stands out as bad"}
       </p>
       <Scroll label="Workers" card>
