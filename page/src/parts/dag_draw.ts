@@ -184,7 +184,10 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
     from = left + h * 0.5;
   }
   const size = Math.min(h * (group || dag.aggregated ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
-  if (size * camera.scale < (paper ? 4 : 6)) return;
+  if (size * camera.scale < (paper ? 4 : 6)) {
+    if (group && total(counts)) bar(pen, counts, ink, left + h * 0.15, y - h * 0.3, w - h * 0.3, h * 0.6);
+    return;
+  }
   const middle = group && total(counts) ? y - h * 0.14 : y;
   pen.font = `${size}px system-ui, sans-serif`;
   pen.textBaseline = "middle";
