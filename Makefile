@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page page check-page fuzz check bench docs format clean
+.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page page check-page need-npm fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -46,16 +46,18 @@ test-postgres: .venv/tools
 	timeout 900 $(BIN)/python -m pytest -q tests/postgres
 
 # The page that the server shows and that static pages are made of: TypeScript, bundled into the package.
-page: page/node_modules/installed
+page: need-npm page/node_modules/installed
 	@cd page && npm run --silent build
 
-page/node_modules/installed: page/package.json page/package-lock.json
+need-npm:
 	@command -v npm >/dev/null || { echo "eligo: the page needs Node (npm): install Node 20 or later and run this again" >&2; exit 1; }
+
+page/node_modules/installed: page/package.json page/package-lock.json | need-npm
 	@echo "eligo: installing what the page is built with ..."
 	@cd page && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-check-page: page/node_modules/installed
+check-page: need-npm page/node_modules/installed
 	cd page && npx --no-install tsc --noEmit
 
 CHROMIUM ?= /usr/bin/chromium

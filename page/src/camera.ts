@@ -12,7 +12,7 @@ export interface Size {
 
 /** The whole drawing in the window; small drawings are not blown up. */
 export function fit(drawing: Size, window: Size, margin = 16): Camera {
-  const scale = Math.min(1.25, (window.width - 2 * margin) / (drawing.width || 1), (window.height - 2 * margin) / (drawing.height || 1));
+  const scale = Math.min(1.6, (window.width - 2 * margin) / (drawing.width || 1), (window.height - 2 * margin) / (drawing.height || 1));
   const safe = Math.max(scale, 1e-6);
   return { scale: safe, x: (window.width - drawing.width * safe) / 2, y: (window.height - drawing.height * safe) / 2 };
 }

@@ -33,7 +33,7 @@ export function summary(curve: Curve): string {
   const parts = said.length ? [`Ready tasks on average: ${said.join(", ")}.`] : [];
   if (curve.lines.seen) {
     const stretches = curve.starved.length;
-    parts.push(stretches ? `Clients found nothing ready in ${many(stretches, "stretch", "stretches")} (shaded).` : "Clients never found nothing ready.");
+    parts.push(stretches ? `Clients starved in ${many(stretches, "stretch", "stretches")} (shaded): too little was ready.` : "Clients never starved.");
   }
   if (curve.sampled) parts.push("Each point stands for several steps; the pale band reaches from the least to the most.");
   if (curve.remark) parts.push(curve.remark);

@@ -11,9 +11,13 @@ export interface Layout {
   end: number;
 }
 
+/** Browsers draw nothing on a canvas that is much taller. */
+const TALLEST = 9000;
+
 export function layout(gantt: Gantt, width: number): Layout {
   const workers = Math.max(1, gantt.workers.length);
-  const row = workers <= 6 ? 40 : workers <= 12 ? 30 : workers <= 40 ? 20 : workers <= 120 ? 12 : 6;
+  const tall = workers <= 6 ? 40 : workers <= 12 ? 30 : workers <= 40 ? 20 : workers <= 120 ? 12 : 6;
+  const row = Math.min(tall, TALLEST / workers);
   const left = width < 500 ? 72 : 130;
   const end = gantt.end > gantt.begin ? gantt.end : gantt.begin + 1;
   return { width, left, top: 26, row, height: 26 + workers * row + 6, begin: gantt.begin, end };

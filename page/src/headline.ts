@@ -11,6 +11,7 @@ export function headline(view: View): string {
   const failed = count(view.counts, "failed");
   const running = count(view.counts, "running");
   const end = ENDS[view.state];
+  if (!view.tasks) return "There are no tasks";
   if (end && done === view.tasks) return `All ${many(view.tasks, "task")} done in ${length(view.seconds)}`;
   let said = `${number(done)} of ${many(view.tasks, "task")} done`;
   if (running && !end) said += `, ${number(running)} running`;

@@ -81,8 +81,11 @@ function tick(): void {
 
 export function start(): void {
   setInterval(tick, 1000);
+  let beats = 0;
   setInterval(() => {
-    if (!document.hidden && asked.peek() === null && !route.peek().workflow) void list();
+    beats += 1;
+    // The list itself is kept fresh; beside one run it only has to notice new ones.
+    if (!document.hidden && asked.peek() === null && (!route.peek().workflow || beats % 6 === 0)) void list();
   }, 5000);
   void list();
 }

@@ -260,7 +260,7 @@ export function dagOf(run, time = run.end) {
 }
 
 function singles(run, state, kinds) {
-  const [w, h, gapX, gapY] = [150, 34, 18, 62];
+  const [w, h, gapX, gapY] = [84, 22, 14, 40];
   const rows = kinds.map((kind) => run.tasks.map((_, at) => at).filter((at) => run.tasks[at].kind === kind));
   const width = Math.max(...rows.map((row) => row.length)) * (w + gapX);
   const nodes = run.tasks.map((task, id) => {
@@ -273,7 +273,7 @@ function singles(run, state, kinds) {
 }
 
 function groups(run, state, kinds) {
-  const [w, h, gapX, gapY, parts] = [190, 50, 30, 70, 4];
+  const [w, h, gapX, gapY, parts] = [120, 22, 26, 40, 4];
   const where = new Map();
   const nodes = [];
   kinds.forEach((kind, row) => {
@@ -385,5 +385,19 @@ export function reportPage() {
       },
       { title: "How it was measured", words: ["Workers come and go; each game is played with the same numbers for every policy, so that luck is the same for all."], tables: [], figures: [] },
     ],
+  };
+}
+
+/** A run that nobody has begun: everything that can be missing is. */
+export function emptyPage() {
+  const nothing = { steps: [0], lines: { seen: { y: [0], least: null, most: null }, plan: null, bound: null, fifo: { y: [0], least: null, most: null } }, starved: [], averages: { seen: 0, plan: null, bound: null, fifo: 0 }, sampled: false, remark: "nothing has been done yet" };
+  const view = {
+    kind: "run", workflow: "w-9", title: "nothing yet", state: "stopped", source: "run", now: BEGAN, began: BEGAN, ended: null, seconds: 0, policy: "finish", tasks: 0, arcs: 0,
+    counts: counted([]), rate: 0, left: null, workers: 0, busy: null, attempts: 0, lost: 0, repeated: 0, saved: 0, curve: nothing, clients: [], failures: [], failures_total: 0,
+    running: [], recent: [], order: { words: [] }, can: { cancel: false, retry: false, approve: false },
+  };
+  return {
+    kind: "run", view, dag: { aggregated: false, tasks: 0, width: 0, height: 0, kinds: [], nodes: [], arcs: [] },
+    gantt: { begin: BEGAN, end: BEGAN, workers: [], kinds: [], bars: [], attempts: 0, merged: 0 }, table: { total: 0, tasks: 0, columns: COLUMNS, rows: [] }, details: {},
   };
 }

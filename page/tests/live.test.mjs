@@ -202,14 +202,19 @@ test("the dag is walked with keys and pressed with the pointer", options, async 
   await page.keyboard.press("ArrowDown");
   await page.waitForSelector(".panel");
   await page.getByText("Chosen:").first().waitFor();
-  await canvas.focus();
+  const first = await page.locator(".panel h2").innerText();
+  await page.keyboard.press("ArrowDown");
+  await page.waitForFunction((before) => document.querySelector(".panel h2").textContent !== before, first);
   await page.keyboard.press("+");
   await page.keyboard.press("0");
   await page.goto(`${url}/#/w-2/dag`);
   await page.waitForFunction(() => document.querySelector(".dag")?.textContent.includes("25 groups"));
   await page.waitForTimeout(200);
-  const box = await canvas.boundingBox();
-  await canvas.click({ position: { x: box.width / 2 - 90, y: 40 } });
+  const { width, height } = await canvas.boundingBox();
+  const dag = await (await fetch(`${url}/v1/workflows/w-2/dag`)).json();
+  const scale = Math.min(1.6, (width - 32) / dag.width, (height - 32) / dag.height);
+  const node = dag.nodes[1];
+  await canvas.click({ position: { x: width / 2 + (node.x - dag.width / 2) * scale, y: height / 2 + (node.y - dag.height / 2) * scale } });
   await page.waitForSelector(".group");
   await shot(page, "live-dag-group-1600-light");
   assert.deepEqual(await axe(page), []);
@@ -255,4 +260,28 @@ test("the choice of colours is remembered", options, async () => {
   await page.waitForSelector(".headline");
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   await page.context().close();
+});
+
+test("a page that nobody looks at lets go of its stream and asks now and then", options, async () => {
+  const own = new Standin();
+  const address = await own.listen();
+  const page = await browser.open(`${address}/#/w-1/overview`);
+  await page.waitForSelector(".headline");
+  assert.equal(own.streams.size, 1);
+  const asked = page.waitForRequest(/\/view$/);
+  const turn = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await turn(true);
+  await asked;
+  await page.waitForTimeout(300);
+  assert.equal(own.streams.size, 0);
+  await turn(false);
+  await page.waitForTimeout(500);
+  assert.equal(own.streams.size, 1);
+  clean(page);
+  await page.context().close();
+  await own.close();
 });

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { Browser, looks, shot, there } from "./browser.mjs";
-import { planPage, reportPage, runPage, SCRIPT, small } from "./fixtures.mjs";
+import { axe, Browser, looks, shot, there } from "./browser.mjs";
+import { emptyPage, planPage, reportPage, runPage, SCRIPT, small } from "./fixtures.mjs";
 
 const options = { skip: !there };
 let browser;
@@ -59,6 +59,18 @@ test("a run that is written down has no actions, and its table is searched and s
   await page.waitForFunction(() => document.querySelector("[aria-sort=descending]"));
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as JSON", exact: true }).click()]);
   assert.equal(JSON.parse(readFileSync(await download.path(), "utf8")).rows.length, 45);
+  clean(page);
+  await page.context().close();
+});
+
+test("a run in which nothing has happened is shown without trouble", options, async () => {
+  const page = await browser.open(browser.write(emptyPage(), "empty"));
+  for (const section of ["Overview", "Tasks", "Dag", "Timeline", "Workers", "Failures"]) {
+    await page.getByRole("navigation").getByRole("link", { name: section }).click();
+    await page.waitForTimeout(100);
+    await shot(page, `static-empty-${section.toLowerCase()}-1600-light`);
+    assert.deepEqual(await axe(page), []);
+  }
   clean(page);
   await page.context().close();
 });

@@ -1,14 +1,16 @@
 // The ready curve: a drawing, its legend with the numbers under the pointer, a sentence, and a table.
 import uPlot from "uplot";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Curve as Numbers } from "../documents";
+import type { Curve as Numbers, LineName } from "../documents";
 import { figure, number } from "../format";
 import { rows, shown, summary } from "../curve";
 import { printing, theme } from "../theme";
 import { Box } from "./Box";
 import { data, options } from "./chart";
 
-function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
+const partly = (curve: Numbers, name: LineName): boolean => (curve.lines[name]?.y.length ?? 0) < curve.steps.length;
+
+function Legend({ curve, at, going }: { curve: Numbers; at: number | null; going: boolean }) {
   return (
     <ul class="lines-legend">
       {shown(curve).map(({ name, words, dash, width, colour }) => (
@@ -19,7 +21,7 @@ function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
           <span>{words}</span>
           <b>
             {at === null
-              ? typeof curve.averages[name] === "number" && `mean ${figure(curve.averages[name])}`
+              ? typeof curve.averages[name] === "number" && `mean ${going && partly(curve, name) ? "so far " : ""}${figure(curve.averages[name])}`
               : figure(curve.lines[name]?.y[at])}
           </b>
         </li>
@@ -27,7 +29,7 @@ function Legend({ curve, at }: { curve: Numbers; at: number | null }) {
       {curve.starved.length > 0 && (
         <li>
           <span class="starved-swatch" aria-hidden="true" />
-          <span>clients starved: nothing was ready</span>
+          <span>clients starved: too little was ready</span>
         </li>
       )}
     </ul>
@@ -75,12 +77,12 @@ function Drawing({ curve, moved }: { curve: Numbers; moved: (at: number | null) 
   return <div class="chart" ref={place} role="img" aria-label={summary(curve)} />;
 }
 
-export function Curve({ curve, title = "Ready tasks, step by step" }: { curve: Numbers; title?: string }) {
+export function Curve({ curve, going = false }: { curve: Numbers; going?: boolean }) {
   const [at, setAt] = useState<number | null>(null);
   const step = at === null ? null : curve.steps[at];
   return (
-    <Box title={title} kind="curve" beside={<span class="quiet">{step === null || step === undefined ? "more ready tasks keep more workers busy" : `after ${number(step)} steps`}</span>}>
-      <Legend curve={curve} at={at} />
+    <Box title="Ready tasks, step by step" kind="curve" beside={<span class="quiet">{step === null || step === undefined ? "more ready tasks keep more workers busy" : `after ${number(step)} steps`}</span>}>
+      <Legend curve={curve} at={at} going={going} />
       <Drawing curve={curve} moved={setAt} />
       <p class="quiet">{summary(curve)}</p>
       <details>

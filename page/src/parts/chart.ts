@@ -6,6 +6,9 @@ import { padded, shown } from "../curve";
 import { colour } from "../theme";
 import { hatch } from "./pen";
 
+/** Steps of the axis: there are no half tasks. */
+const WHOLE = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
 function shade(chart: uPlot, curve: Curve): void {
   const { ctx, bbox } = chart;
   ctx.save();
@@ -61,7 +64,7 @@ export function options(curve: Curve, width: number, height: number, moved: (at:
     scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most * 1.06)] } },
     axes: [
       { ...axis, label: "steps taken", size: 32, values: (_, values) => values.map((value) => number(value)) },
-      { ...axis, label: "ready tasks", size: 46, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number(value) : "")) },
+      { ...axis, incrs: WHOLE, label: "ready tasks", size: 46, values: (_, values) => values.map((value) => number(value)) },
     ],
     hooks: {
       drawClear: [(chart) => shade(chart, curve)],

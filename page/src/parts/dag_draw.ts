@@ -30,10 +30,12 @@ function marked(lineage: Lineage): Marked {
   return { near: new Set([...lineage.above, ...lineage.below, lineage.self, ...lineage.path]), path };
 }
 
-function trace(pen: CanvasRenderingContext2D, dag: Dag, [from, to, , bends]: DagArc): [number, number, number, number] {
+type Ends = [fromX: number, fromY: number, x: number, y: number];
+
+/** Adds an arc to a path; gives back from where it comes to its end. */
+function trace(pen: CanvasPath, dag: Dag, [from, to, , bends]: DagArc): Ends {
   const [first, last] = [dag.nodes[from]!, dag.nodes[to]!];
   const points: [number, number][] = [[first.x, first.y + first.h / 2], ...bends, [last.x, last.y - last.h / 2]];
-  pen.beginPath();
   pen.moveTo(...points[0]!);
   if (points.length === 2) {
     const middle = (points[0]![1] + points[1]![1]) / 2;
@@ -48,31 +50,67 @@ function trace(pen: CanvasRenderingContext2D, dag: Dag, [from, to, , bends]: Dag
   return [...points[points.length - 2]!, ...points[points.length - 1]!];
 }
 
-function head(pen: CanvasRenderingContext2D, [fromX, fromY, x, y]: [number, number, number, number], size: number): void {
+function head(pen: CanvasPath, [fromX, fromY, x, y]: Ends, size: number): void {
   const angle = Math.atan2(y - fromY, x - fromX);
-  pen.beginPath();
   pen.moveTo(x, y);
   pen.lineTo(x - size * Math.cos(angle - 0.4), y - size * Math.sin(angle - 0.4));
   pen.lineTo(x - size * Math.cos(angle + 0.4), y - size * Math.sin(angle + 0.4));
+}
+
+interface Traced {
+  lines: Map<number, Path2D>;
+  ends: Ends[];
+}
+
+const traced = new WeakMap<Dag, Traced>();
+const width = (number: number): number => Math.min(4, 1 + Math.round(2 * Math.log10(number || 1)) / 2);
+
+/** All arcs as a few paths, one for each width: many thousands are drawn at once as fast as the drawing is moved. */
+function paths(dag: Dag): Traced {
+  const known = traced.get(dag);
+  if (known) return known;
+  const made: Traced = { lines: new Map(), ends: [] };
+  for (const arc of dag.arcs) {
+    if (!dag.nodes[arc[0]] || !dag.nodes[arc[1]]) continue;
+    const size = width(arc[2]);
+    const path = made.lines.get(size) ?? new Path2D();
+    made.lines.set(size, path);
+    made.ends.push(trace(path, dag, arc));
+  }
+  traced.set(dag, made);
+  return made;
+}
+
+function allArcs(pen: CanvasRenderingContext2D, { dag, camera, size, ink }: Picture): void {
+  const unit = 1 / camera.scale;
+  pen.strokeStyle = pen.fillStyle = ink.arc!;
+  for (const [wide, path] of paths(dag).lines) {
+    pen.lineWidth = wide * unit;
+    pen.stroke(path);
+  }
+  if (camera.scale <= 0.35) return;
+  pen.beginPath();
+  for (const end of paths(dag).ends) {
+    const [x, y] = [end[2] * camera.scale + camera.x, end[3] * camera.scale + camera.y];
+    if (x > 0 && y > 0 && x < size.width && y < size.height + 9) head(pen, end, 7 * Math.max(unit, 0.6));
+  }
   pen.fill();
 }
 
-function arcs(pen: CanvasRenderingContext2D, { dag, camera, ink }: Picture, marks: Marked | null, strong: boolean): void {
+function nearArcs(pen: CanvasRenderingContext2D, { dag, camera, ink }: Picture, marks: Marked): void {
   const unit = 1 / camera.scale;
   for (const arc of dag.arcs) {
-    const [from, to, number] = arc;
-    if (!dag.nodes[from] || !dag.nodes[to]) continue;
-    const onPath = marks?.path.has(`${from} ${to}`) ?? false;
-    const near = !marks || (marks.near.has(from) && marks.near.has(to));
-    if (near !== strong) continue;
-    pen.globalAlpha = near ? 1 : 0.25;
-    pen.strokeStyle = pen.fillStyle = onPath ? ink.accent! : near && marks ? ink.ink2! : ink.arc!;
-    pen.lineWidth = (onPath ? 3 : Math.min(4, 1 + Math.log10(number || 1))) * unit;
+    if (!marks.near.has(arc[0]) || !marks.near.has(arc[1])) continue;
+    const onPath = marks.path.has(`${arc[0]} ${arc[1]}`);
+    pen.strokeStyle = pen.fillStyle = onPath ? ink.accent! : ink.ink2!;
+    pen.lineWidth = (onPath ? 3 : width(arc[2])) * unit;
+    pen.beginPath();
     const end = trace(pen, dag, arc);
     pen.stroke();
+    pen.beginPath();
     if (camera.scale > 0.35) head(pen, end, 7 * Math.max(unit, 0.6));
+    pen.fill();
   }
-  pen.globalAlpha = 1;
 }
 
 function fill(pen: CanvasRenderingContext2D, state: State, ink: Ink, draw: () => void): void {
@@ -129,7 +167,7 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
   const { x, y, w, h } = one;
   const left = x - w / 2;
   const group = one.count > 1;
-  const edge = Math.min(h, 24) * 0.9;
+  const edge = w < 1.8 * h ? w : Math.min(h * 0.58, w * 0.3);
   let from = left + h * 0.2;
   if (state) {
     pen.save();
@@ -137,20 +175,23 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
     pen.clip();
     fill(pen, state, ink, () => pen.fillRect(left, y - h / 2, edge, h));
     pen.restore();
-    glyph(pen, GLYPHS[state], left + edge / 2, y, Math.min(edge, h) * 0.62, ink[`on-${slug[state]}`] ?? ink.paper!);
-    from = left + edge + h * 0.15;
+    glyph(pen, GLYPHS[state], left + edge / 2, y, Math.min(edge * 0.75, h * 0.6), ink[`on-${slug[state]}`] ?? ink.paper!);
+    from = left + edge + h * 0.14;
   } else if (one.kind >= 0 && !total(counts)) {
     pen.fillStyle = ink[`kind-${one.kind % 8}`]!;
     shapeLeft(pen, left, y - h / 2, h * 0.3, h);
     pen.fill();
     from = left + h * 0.5;
   }
-  const size = Math.min(h * (group ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
-  if (size * camera.scale < (paper ? 4 : 6)) return;
+  const size = Math.min(h * (group || dag.aggregated ? 0.36 : 0.5), 15 / Math.min(1, camera.scale));
+  if (size * camera.scale < (paper ? 4 : 6)) {
+    if (group && total(counts)) bar(pen, counts, ink, left + h * 0.15, y - h * 0.3, w - h * 0.3, h * 0.6);
+    return;
+  }
   const middle = group && total(counts) ? y - h * 0.14 : y;
   pen.font = `${size}px system-ui, sans-serif`;
   pen.textBaseline = "middle";
-  let room = left + w - from - h * 0.12;
+  let room = left + w - from - h * 0.1;
   if (group) {
     const words = number(one.count);
     pen.textAlign = "right";
@@ -160,7 +201,11 @@ function inside(pen: CanvasRenderingContext2D, one: DagNode, { camera, ink, dag,
   }
   pen.textAlign = "left";
   pen.fillStyle = ink.ink!;
-  pen.fillText(cut(pen, one.label || one.tasks[0] || dag.kinds[one.kind] || "", room), from, middle);
+  const name = one.label || one.tasks[0] || dag.kinds[one.kind] || "";
+  // A name that fits when it is a little smaller is not cut.
+  const squeeze = Math.max(0.78, Math.min(1, room / pen.measureText(name).width));
+  pen.font = `${size * squeeze}px system-ui, sans-serif`;
+  pen.fillText(cut(pen, name, room), from, middle);
   if (group && total(counts)) bar(pen, counts, ink, left + h * 0.18, y + h * 0.16, w - h * 0.36, h * 0.2);
 }
 
@@ -183,8 +228,10 @@ export function draw(pen: CanvasRenderingContext2D, picture: Picture, ratio: num
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, size.width, size.height);
   pen.setTransform(ratio * camera.scale, 0, 0, ratio * camera.scale, ratio * camera.x, ratio * camera.y);
-  if (marks) arcs(pen, picture, marks, false);
-  arcs(pen, picture, marks, true);
+  pen.globalAlpha = marks ? 0.25 : 1;
+  allArcs(pen, picture);
+  pen.globalAlpha = 1;
+  if (marks) nearArcs(pen, picture, marks);
   for (const one of dag.nodes) {
     const x = one.x * camera.scale + camera.x;
     const y = one.y * camera.scale + camera.y;

@@ -44,7 +44,7 @@ export function App() {
     <>
       <Skip />
       <Header shown={shown} name={workflow ? (current?.title ?? "") : "Workflows"} live search={shown !== null} />
-      <Connection />
+      {asked.value === null && <Connection />}
       <Announcer />
       <Body />
     </>

@@ -80,7 +80,9 @@ export function RecentBox({ view }: { view: View }) {
             <tr>
               <th scope="col">Task</th>
               <th scope="col">How it ended</th>
-              <th scope="col">Worker</th>
+              <th scope="col" class="wide">
+                Worker
+              </th>
               <th scope="col" class="num">
                 Took
               </th>
@@ -101,7 +103,7 @@ export function RecentBox({ view }: { view: View }) {
                     <bdi>{one.failure ?? "done"}</bdi>
                   </span>
                 </td>
-                <td>
+                <td class="wide">
                   <bdi>{one.client}</bdi>
                 </td>
                 <td class="num">{length(one.took)}</td>

@@ -42,7 +42,7 @@ export function Overview({ view }: { view: View }) {
         <PaceBox view={view} />
       </div>
       <div class="two">
-        {view.curve && <Curve curve={view.curve} />}
+        {view.curve && <Curve curve={view.curve} going={view.ended === null} />}
         <div class="stack">
           <RunningBox view={view} />
           <RecentBox view={view} />

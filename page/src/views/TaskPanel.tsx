@@ -139,12 +139,14 @@ export function TaskPanel({ task, view }: { task: string; view: View | null }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    heading.current?.focus({ preventScroll: true });
+    // Whoever walks through a drawing with keys goes on walking; on a narrow page the panel covers the drawing.
+    const walking = before instanceof HTMLCanvasElement && window.innerWidth > 900;
+    if (!walking) heading.current?.focus({ preventScroll: true });
     const press = (event: KeyboardEvent) => event.key === "Escape" && !document.querySelector("dialog[open]") && go({ task: "" });
     document.addEventListener("keydown", press);
     return () => {
       document.removeEventListener("keydown", press);
-      before?.focus?.({ preventScroll: true });
+      if (!walking) before?.focus?.({ preventScroll: true });
     };
   }, []);
   return (

@@ -1,6 +1,6 @@
 // Everybody who works on the run: when they were last seen, how fast and how good they are, and what they hold.
 import type { Client, View } from "../documents";
-import { ago, clock, figure, length, number } from "../format";
+import { ago, clock, figure, length, many, number } from "../format";
 import { Action } from "../parts/Action";
 import { approve, revoke } from "../parts/actions";
 import { Scroll } from "../parts/Scroll";
@@ -97,6 +97,9 @@ function Row({ client, view }: { client: Client; view: View }) {
   );
 }
 
+/** The bad come first, so that whoever needs to be looked at is among these. */
+const SHOWN = 300;
+
 const HEADS: [words: string, number: boolean, meaning: string][] = [
   ["Worker", false, ""],
   ["State", false, ""],
@@ -116,7 +119,7 @@ export function Workers({ view }: { view: View }) {
   return (
     <>
       <p class="headline small">
-        {number(alive)} of {number(view.clients.length)} workers alive
+        {view.ended === null ? `${number(alive)} of ${many(view.clients.length, "worker")} alive` : `${many(view.clients.length, "worker")} took part`}
         {bad ? `; ${number(bad)} bad` : "; none stands out as bad"}
       </p>
       <Scroll label="Workers" card>
@@ -136,12 +139,13 @@ export function Workers({ view }: { view: View }) {
             </tr>
           </thead>
           <tbody>
-            {view.clients.map((client) => (
+            {view.clients.slice(0, SHOWN).map((client) => (
               <Row key={client.client} client={client} view={view} />
             ))}
           </tbody>
         </table>
       </Scroll>
+      {view.clients.length > SHOWN && <p class="quiet">and {number(view.clients.length - SHOWN)} more</p>}
     </>
   );
 }

@@ -19,15 +19,15 @@ function Row({ flow }: { flow: WorkflowLine }) {
         <span class="quiet id">{flow.workflow}</span>
       </th>
       <td>{runWords[flow.state] ?? flow.state}</td>
-      <td class="rep">
+      <td class="rep wide">
         <Bar counts={flow.counts} small />
       </td>
       <td class="num">{percent(count(flow.counts, "done"), flow.tasks)}</td>
-      <td class="num">{number(flow.tasks)}</td>
+      <td class="num wide">{number(flow.tasks)}</td>
       <td class="num">{number(count(flow.counts, "failed"))}</td>
-      <td>{flow.owner}</td>
-      <td>{flow.policy}</td>
-      <td class="num">{clock(flow.made, Date.now() / 1000)}</td>
+      <td class="wide">{flow.owner}</td>
+      <td class="wide">{flow.policy}</td>
+      <td class="num wide">{clock(flow.made, Date.now() / 1000)}</td>
     </tr>
   );
 }
@@ -43,13 +43,13 @@ function List({ title, flows }: { title: string; flows: WorkflowLine[] }) {
             <tr>
               <th scope="col">Workflow</th>
               <th scope="col">State</th>
-              <th scope="col">Tasks by state</th>
+              <th scope="col" class="wide">Tasks by state</th>
               <th scope="col" class="num">Done</th>
-              <th scope="col" class="num">Tasks</th>
+              <th scope="col" class="num wide">Tasks</th>
               <th scope="col" class="num">Failed</th>
-              <th scope="col">Owner</th>
-              <th scope="col">Policy</th>
-              <th scope="col" class="num">Came</th>
+              <th scope="col" class="wide">Owner</th>
+              <th scope="col" class="wide">Policy</th>
+              <th scope="col" class="num wide">Came</th>
             </tr>
           </thead>
           <tbody>

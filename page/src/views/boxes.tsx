@@ -60,7 +60,7 @@ export function WorkerBox({ view }: { view: View }) {
       {poor.length ? (
         <ul class="lines">{poor.slice(0, 3).map(bad)}</ul>
       ) : (
-        <p class="quiet">None of them stands out as bad.</p>
+        <p class="quiet">{view.clients.length ? "None of them stands out as bad." : "Nobody has come yet."}</p>
       )}
       {poor.length > 3 && <p class="quiet">and {many(poor.length - 3, "more", "more")}</p>}
     </Box>
