@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from eligo.allocating import Ask, Rules, allocator, informed
@@ -12,6 +11,7 @@ from eligo.execution import Execution
 from eligo.running.retrying import Retries
 from eligo.server.asking import Brought
 from eligo.server.clients import Client
+from eligo.server.packing import unpacked_plan
 from eligo.server.sharing import Turns
 from eligo.server.terms import ServerTerms
 from eligo.stores.serving import Lease
@@ -754,7 +754,7 @@ def test_single_tasks_are_handed_out_as_the_allocator_alone_would(policy: str) -
     served = scene.served(workflow)
     game = Execution(served.flow)
     plan = scene.store.rows[workflow].plan
-    order = None if plan is None else np.frombuffer(plan, np.int32)
+    order = None if plan is None else unpacked_plan(plan, len(served.flow))[0]
     rules = informed(Rules(slow=PRUDENT.slow, copies=2, overdue=PRUDENT.overdue), served.flow)
     inner = allocator(policy, served.flow, game, rules=None, order=order)
     twin = Prudent(inner, rules, clock=lambda: scene.now)

@@ -12,7 +12,10 @@ from eligo.cli.printing import harmless, print_facts, print_json, print_lines
 from eligo.cli.watching import time_left
 from eligo.errors import InputError, shorten
 from eligo.estimating import lasting
-from eligo.plotting.runs import headline, save_run
+from eligo.pages.folders import WatchedRun
+from eligo.pages.runs import run_document
+from eligo.pages.writing import save_page
+from eligo.plotting.runs import headline, run_page
 from eligo.running.findings import Cause, causes
 from eligo.running.folder import STATE
 from eligo.running.forecasting import Forecast, Left
@@ -41,7 +44,7 @@ def written_report(place: str) -> str | None:
     path = os.path.join(place, REPORT)
     try:
         with working("writing the report"):
-            save_run(Seen(place), path, lasting)
+            save_report(place, path)
     except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same
         tell([f"there is no report: {error}"])
         return None
@@ -288,9 +291,13 @@ def write_report(name: str, output: str | None) -> int:
     """Write the report of a run, as it is now."""
     folder = run_folder(name)
     path = output or str(folder / REPORT)
-    save_run(Seen(folder), path, lasting)
-    tell([f"wrote {path}"])
+    tell([f"wrote {path}", *save_report(folder, path)])
     return 0
+
+
+def save_report(folder: str | Path, path: str) -> list[str]:
+    """Write the report of a run; what is to be said of it."""
+    return save_page(path, lambda: run_document(WatchedRun(folder)), lambda: run_page(Seen(folder), lasting))
 
 
 def _name(seen: Seen, v: int) -> str:

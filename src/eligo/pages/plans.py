@@ -58,7 +58,7 @@ def curve_of(plan: Plan) -> dict[str, Any]:
         "steps": columns.starts.tolist(),
         "lines": {"seen": None} | {name: columns.line(line) for name, line in lines.items()},
         "starved": [],
-        "averages": {"seen": None} | {name: float(line[:steps].mean()) for name, line in lines.items()},
+        "averages": {"seen": None} | {name: round(float(line[:steps].mean()), 2) for name, line in lines.items()},
         "sampled": columns.sampled,
         "remark": "",
     }

@@ -55,8 +55,8 @@ def curve_of(watched: Watched) -> dict[str, Any]:
     plan, bound = watched.planned
     lines = {"seen": seen, "plan": plan, "bound": bound, "fifo": watched.fifo}
     until = max(1, len(seen) - 1)
-    averages = {name: None if line is None else float(line[:until].mean()) for name, line in lines.items()}
-    averages["order"] = float(np.array(watched.ready.eligible)[:until].mean())
+    averages = {name: None if line is None else round(float(line[:until].mean()), 2) for name, line in lines.items()}
+    averages["order"] = round(float(np.array(watched.ready.eligible)[:until].mean()), 2)
     return {
         "steps": columns.starts.tolist(),
         "lines": {name: None if line is None else columns.line(line) for name, line in lines.items()},

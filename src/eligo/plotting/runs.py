@@ -1,7 +1,6 @@
 """The report of a run: one page that loads nothing, says what came of it, and shows where the time went."""
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from importlib.resources import files
@@ -13,7 +12,7 @@ from eligo.planning import plan
 from eligo.plotting.canvas import FAINT, PALETTE
 from eligo.plotting.labels import counted, legible
 from eligo.plotting.profiles import CEILING
-from eligo.plotting.report import PAGE, write_picture
+from eligo.plotting.report import PAGE
 from eligo.plotting.timelines import Lasting, Times, busy_lines, busy_share, times_of, workers_chart
 from eligo.plotting.vectors import Line, chart, colours, is_dense, text_of, ticks, time_ticks
 from eligo.running.findings import Cause, Link, causes, deciding_chain, recovered
@@ -39,11 +38,6 @@ COLOURS = {
     "other": FAINT,
     **{f"k{place}": colour for place, colour in enumerate((PALETTE[0], *PALETTE[2:]))},
 }
-
-
-def save_run(seen: Seen, path: str | os.PathLike[str], lasting: Lasting) -> None:
-    """Write the report of a run to a file."""
-    write_picture(path, run_page(seen, lasting).encode())
 
 
 def run_page(seen: Seen, lasting: Lasting) -> str:
