@@ -72,6 +72,14 @@ tasks:
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def plain() -> Iterator[None]:
+    """Reports as they are where the page is not built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("eligo.pages.writing.asset", lambda name: None)
+        yield
+
+
 @pytest.fixture
 def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Words:
     """The command in an empty folder: exit code, standard output, standard error."""

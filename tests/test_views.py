@@ -17,11 +17,13 @@ from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted, At
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.drawing import MOST_TASKS, Drawn
 from eligo.pages.folders import WatchedRun
+from eligo.pages.runs import run_document
 from eligo.pages.sampling import Sampled
 from eligo.pages.tables import COLUMNS, Query, stand, states_of, table
 from eligo.pages.timelines import gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched, Worker
+from eligo.pages.writing import static_page
 from eligo.running.looked import STATES, Curve, Trying
 from eligo.workflow import Task, Workflow
 from running_cases import ran, started, written
@@ -358,3 +360,23 @@ def test_what_is_new_is_enough(tmp_path: Path) -> None:
     assert watched is not None
     end, fresh = view(watched.renew()), view(WatchedRun(place))
     assert {**end, "now": 0} == {**fresh, "now": 0}
+
+
+def test_the_report_of_a_run_holds_all_that_a_page_asks_for(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    tasks: list[dict[str, Any]] = [
+        {"name": evil, "run": "echo broken >&2; exit 3"},
+        {"name": "end", "run": "true", "after": [evil]},
+    ]
+    assert ran(written(tmp_path, tasks), "--retries", "0") == 1
+    told = run_document(WatchedRun(tmp_path / "flow.yaml.run"))
+    assert set(told) == {"kind", "title", "headline", "view", "dag", "gantt", "table", "details"}
+    assert told["headline"] == ["0 of 2 done"]
+    assert told["details"] == {evil: {"log": ["broken"]}}
+    assert {row[1] for row in told["table"]["rows"]} == {evil, "end"}
+    assert len(told["dag"]["nodes"]) == 2
+    assert told["gantt"]["attempts"] == 1
+    page = static_page(told, "a run", lambda name: b"/* built */")
+    assert page is not None
+    assert evil not in page
+    assert json.loads(json.dumps(told)) == told
