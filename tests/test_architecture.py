@@ -38,6 +38,7 @@ OPTIONAL = {
     "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
     "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
+    "textual": ("cli.top", "cli.top_board", "cli.top_panes"),
 }  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def speak_plainly() -> None:
     """Let what the terminal's encoding lacks be written in plain letters instead of failing."""
     codecs.register_error("eligo", _plain_letters)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and not _is_unicode(stream.encoding):
+        if isinstance(stream, io.TextIOWrapper) and not is_unicode(stream.encoding):
             stream.reconfigure(errors="eligo")
 
 
@@ -50,7 +50,8 @@ def _plain_letters(error: UnicodeError) -> tuple[str, int]:
     return text.encode("ascii", "backslashreplace").decode(), error.end
 
 
-def _is_unicode(encoding: str | None) -> bool:
+def is_unicode(encoding: str | None) -> bool:
+    """Whether any letter can be written so."""
     return (encoding or "").lower().replace("_", "-").startswith("utf")
 
 
@@ -87,7 +88,7 @@ def json_text(document: Mapping[str, Any], ascii_only: bool = False) -> str:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One document on standard output, and nothing else."""
-    sys.stdout.write(json_text(document, ascii_only=not _is_unicode(sys.stdout.encoding)))
+    sys.stdout.write(json_text(document, ascii_only=not is_unicode(sys.stdout.encoding)))
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:

@@ -152,6 +152,33 @@ def page(
 
 
 @app.command()
+def top(
+    folder: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]", help="As for status: RUN, FILE or a server's URL[/WORKFLOW]; the only run here."
+        ),
+    ] = None,
+    token_file: Token = None,
+    ca: Authority = None,
+    once: Annotated[bool, typer.Option("--once", help="Print how it stands now, as text, and end.")] = False,
+) -> int:
+    """A run or a server's workflow in the terminal, as it goes on: what is ready, running, failed, by whom, how long yet."""
+    from eligo.cli.remote import ServerDoor
+    from eligo.cli.top_sources import ServerSource, folder_source
+
+    remote = folder is not None and folder.startswith(SERVER)
+    source = ServerSource(ServerDoor(str(folder), token_file, ca)) if remote else folder_source(folder)
+    if once:
+        from eligo.cli.top_frame import print_once
+
+        return print_once(source)
+    from eligo.cli.top_start import show_top
+
+    return show_top(source)
+
+
+@app.command()
 def report(
     folder: Folder,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Where to write it: RUN/report.html.")] = None,

@@ -161,9 +161,17 @@ def bar(counts: dict[str, int], width: int) -> dict[str, int]:
 
 def pace(progress: Progress) -> str:
     """How fast it goes and how long it still takes, in words."""
-    rate = progress.rate
-    speed = f"{_figures(rate)} a second, " if rate >= 1 else f"{_figures(60 * rate)} a minute, " if rate else ""
+    speed = f"{speed_told(progress.rate)}, " if progress.rate else ""
     return f"{lasting(round(progress.seconds))} so far, {speed}{time_left(progress.left)}"
+
+
+def speed_told(rate: float) -> str:
+    """Tasks a second as people say it.
+
+    >>> speed_told(14.2), speed_told(0.05)
+    ('14 a second', '3 a minute')
+    """
+    return f"{_figures(rate)} a second" if rate >= 1 else f"{_figures(60 * rate)} a minute"
 
 
 def _figures(number: float) -> str:

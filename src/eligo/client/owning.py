@@ -52,6 +52,11 @@ class Owner:
         """What is at an address of the API."""
         return self._calls.get(path, self._patient())
 
+    def look(self, path: str) -> dict[str, Any]:
+        """The same, asked once: for whoever looks again soon."""
+        sending = Outgoing("GET", path, patience=ONCE)
+        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), lambda: True))
+
     def post(self, path: str, words: Mapping[str, Any]) -> dict[str, Any]:
         """What the API answers to a POST."""
         return self._calls.post(path, words, self._patient())

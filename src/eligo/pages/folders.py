@@ -164,3 +164,13 @@ class WatchedRun(Watched):
     def tail(self, v: int, attempt: int) -> list[str]:
         """See `Watched`."""
         return self._seen.last_lines(v, attempt, 20)
+
+
+def looked_at(folder: str | Path, before: WatchedRun | None = None) -> WatchedRun:
+    """The run in a folder as it is now, ready to be shown; *before* is what was seen of it last."""
+    found = WatchedRun(folder) if before is None else before.renew()
+    if found is not before:
+        found.prepare()
+    if found.forecast_due:
+        found.foresight()()
+    return found

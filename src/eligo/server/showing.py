@@ -13,7 +13,7 @@ import uvicorn
 
 from eligo.errors import InputError
 from eligo.pages.built import ABSENT, is_built
-from eligo.pages.folders import WatchedRun
+from eligo.pages.folders import WatchedRun, looked_at
 from eligo.server.http import Address, ApiCall, Application, Caller
 from eligo.server.limits import Bounds, Guard
 from eligo.server.paging import page_routes
@@ -50,13 +50,8 @@ class RunLookout:
             return self._run
 
     def _renewed(self) -> WatchedRun:
-        before = self._run
-        found = WatchedRun(self._folder) if before is None else before.renew()
-        if found is not before:
-            found.id = RUN
-            found.prepare()
-        if found.forecast_due:
-            found.foresight()()
+        found = looked_at(self._folder, self._run)
+        found.id = RUN
         return found
 
     async def settled(self) -> None:

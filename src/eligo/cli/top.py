@@ -1,0 +1,137 @@
+"""`eligo top`: where a workflow stands, on the whole screen of a terminal, as it goes on."""
+
+from contextlib import suppress
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from eligo.cli.top_board import STYLE as BOARD_STYLE
+from eligo.cli.top_board import Overview
+from eligo.cli.top_looks import Look, said
+from eligo.cli.top_panes import STYLE as SHEET_STYLE
+from eligo.cli.top_panes import THEMES, Sheet
+from eligo.cli.top_polling import EVERY, Poller, Tidings
+from eligo.cli.top_sources import TopSource
+from eligo.cli.top_tables import detail_text, worker_text
+
+HELP = """\
+tab, left, right   the next pane, or the one before; 1 to 4 name one
+up, down           choose; PgUp and PgDn turn pages
+Enter              all about the task, the worker, or the first task that failed so
+/                  search the tasks by a part of their names; Esc forgets it
+s, r               sort the tasks by the next column; the other way round
+f                  only tasks of one state, then of the next, then all
+w                  the next workflow of a server
+c                  hide the curve, or show it again
+d                  dark or light ground
+q                  end; what is looked at goes on
+
+The curve: how many tasks could run after each that was done, as it was seen, as eligo has planned it, and as it
+would be first come, first served. Where the axis is thick, fewer tasks could run than there were workers.
+The letters of the states: D done, R running, Y ready, W waiting, U futile (something that it needs has failed),
+A to be tried again, F failed."""
+
+
+class TopApp(App[None]):
+    """Looks at a source, and shows what it sees until somebody has seen enough."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "eligo top"
+    CSS = BOARD_STYLE + SHEET_STYLE
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", show=False, priority=True),
+        Binding("d", "ground", show=False),
+        Binding("question_mark", "help", "help", key_display="?"),
+    ]
+
+    class Learned(Message):
+        """Something was learned."""
+
+        def __init__(self, tidings: Tidings) -> None:
+            self.tidings = tidings
+            super().__init__()
+
+    def __init__(self, source: TopSource, dark: bool = True, every: float = EVERY) -> None:
+        super().__init__()
+        self._dark = dark
+        self._poller = Poller(source, self._heard, every)
+        self.board = Overview(source.place, self._poller)
+        self._last: Tidings | None = None
+        self._sheet: Sheet | None = None
+        self._about = ("", "")  # "task" or "worker", and which
+
+    def get_default_screen(self) -> Overview:
+        """The screen below all sheets."""
+        return self.board
+
+    def on_mount(self) -> None:
+        """Take the colours of the page."""
+        for theme in THEMES:
+            self.register_theme(theme)
+        self._paint_ground()
+
+    def on_ready(self) -> None:
+        """Everything is there: begin to look."""
+        self._poller.start()
+
+    def on_unmount(self) -> None:
+        """No more of it."""
+        self._poller.stop(0.2)
+
+    def _heard(self, tidings: Tidings) -> None:
+        """From the other thread."""
+        with suppress(RuntimeError):  # the screen is being closed
+            self.post_message(self.Learned(tidings))
+
+    @on(Learned)
+    def _told(self, news: Learned) -> None:
+        self._last = news.tidings
+        if self.board.is_attached:
+            self.board.told(news.tidings)
+            self._paint_sheet()
+
+    def _paint_ground(self) -> None:
+        self.theme = "eligo-dark" if self._dark else "eligo-light"
+        self.board.look = Look(self._dark, not self.no_color)
+
+    def action_ground(self) -> None:
+        """Dark or light."""
+        self._dark = not self._dark
+        self._paint_ground()
+        self.board.paint()
+
+    def action_help(self) -> None:
+        """What the keys do."""
+        self.push_screen(Sheet(Text(HELP), "eligo top"))
+
+    # All about something
+
+    @on(Overview.Curious)
+    def _wanted(self, wanted: Overview.Curious) -> None:
+        self._about, self._sheet = (wanted.what, wanted.key), Sheet(Text("reading ..."), wanted.what)
+        self.push_screen(self._sheet, lambda _: self._sheet_closed())
+        if wanted.what == "task":
+            self._poller.wish(task=wanted.key)
+        self.call_after_refresh(self._paint_sheet)
+
+    def _sheet_closed(self) -> None:
+        self._sheet = None
+        self._poller.wish(task=None)
+
+    def _paint_sheet(self) -> None:
+        sheet, last, look = self._sheet, self._last, self.board.look
+        if sheet is None or last is None or not sheet.is_mounted:
+            return
+        what, key = self._about
+        if what == "worker" and last.view is not None:
+            sheet.show(worker_text(last.view, key, look))
+        elif what == "task" and last.wish.task == key:
+            if last.detail is not None:
+                sheet.show(detail_text(last.detail, look))
+            elif last.missing:
+                sheet.show(said(last.missing))

@@ -1,0 +1,342 @@
+"""The screen of `eligo top`: first lines, curve and panes, and what keys do there."""
+
+import time
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Input, Static, Tab, TabbedContent, TabPane
+
+from eligo.cli.top_curve import drawn
+from eligo.cli.top_looks import Look, one_line, said
+from eligo.cli.top_panes import Listing, TaskListing
+from eligo.cli.top_polling import Poller, Tidings
+from eligo.cli.top_sources import Document
+from eligo.cli.top_tables import (
+    FAILURES,
+    RUNNING,
+    TASKS,
+    WORKERS,
+    clock,
+    failure_rows,
+    recent_lines,
+    running_rows,
+    tail_lines,
+    task_rows,
+    took,
+    worker_rows,
+)
+from eligo.cli.top_words import head
+from eligo.pages.tables import Query
+from eligo.running.looked import STATES
+
+PANES = ("running", "workers", "failures", "tasks")
+SILENT = 4.0  # seconds without a word after which that is told
+WIDE = 120  # columns from which on there is room beside the curve
+TALL = 20  # lines below which there is none for the curve
+ASIDE = 48
+
+STYLE = """
+#head, #curve { text-wrap: nowrap; text-overflow: ellipsis; }
+#head { height: auto; padding: 0 1; }
+#trouble { height: auto; padding: 0 1; background: $error; color: $background; text-style: bold; display: none; }
+#middle { height: 8; margin-top: 1; padding: 0 1; }
+#curve { width: 1fr; }
+#aside { width: 48; padding-left: 2; color: $secondary; display: none; }
+TabbedContent { height: 1fr; }
+TabPane { padding: 0; }
+Listing, Listing:focus { height: 1fr; background: $background; background-tint: transparent; }
+Listing { scrollbar-size-vertical: 1; overflow-x: hidden; }
+Listing > .datatable--even-row, Listing > .datatable--odd-row { background: $background; }
+Listing > .datatable--header { background: $panel; color: $secondary; text-style: none; }
+Listing > .datatable--cursor { background: $accent 30%; color: $foreground; text-style: none; }
+Listing:focus > .datatable--cursor { background: $accent 30%; color: $foreground; text-style: bold; }
+#tail { height: auto; max-height: 6; padding: 0 2; }
+#below { height: 1; }
+#found { width: 1fr; padding: 0 1; color: $secondary; text-wrap: nowrap; text-overflow: ellipsis; }
+#search { width: 40%; height: 1; border: none; padding: 0 1; background: $panel; display: none; }
+"""
+
+
+class Overview(Screen[None]):
+    """Where a workflow stands."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "turn(1)", "pane", priority=True, key_display="Tab"),
+        Binding("shift+tab", "turn(-1)", show=False, priority=True),
+        *(Binding(str(place + 1), f"open('{name}')", show=False) for place, name in enumerate(PANES)),
+        Binding("slash", "search", "search", key_display="/"),
+        Binding("s", "sort", "sort"),
+        Binding("r", "reverse", show=False),
+        Binding("f", "filter", "filter"),
+        Binding("w", "next_workflow", "next workflow"),
+        Binding("c", "curve", show=False),
+        Binding("escape", "forget", show=False),
+    ]
+
+    class Curious(Message):
+        """Somebody wants to know all about a task or a worker."""
+
+        def __init__(self, what: str, key: str) -> None:
+            self.what, self.key = what, key
+            super().__init__()
+
+    def __init__(self, place: str, poller: Poller) -> None:
+        super().__init__()
+        self._place, self._poller = place, poller
+        self._last: Tidings | None = None
+        self._view: Document | None = None
+        self._query = Query(most=10)
+        self._total = 0
+        self._good, self._heard_at = 0.0, time.time()
+        self._with_curve = True
+        self.look = Look()
+
+    def compose(self) -> ComposeResult:
+        """The parts of the screen."""
+        yield Static(f"reading {said(self._place)} ...", id="head", markup=False)
+        yield Static(id="trouble", markup=False)
+        with Horizontal(id="middle"):
+            yield Static(id="curve", markup=False)
+            yield Static(id="aside", markup=False)
+        with TabbedContent(initial="running"):
+            with TabPane("Running", id="running"):
+                yield Listing(RUNNING, "running-list", "nothing runs now")
+            with TabPane("Workers", id="workers"):
+                yield Listing(WORKERS, "workers-list", "nobody has come yet")
+            with TabPane("Failures", id="failures"):
+                yield Listing(FAILURES, "failures-list", "nothing has failed")
+                yield Static(id="tail", markup=False)
+            with TabPane("Tasks", id="tasks"):
+                yield TaskListing(list(TASKS.values()), "tasks-list", "no such task")
+                with Horizontal(id="below"):
+                    yield Input(placeholder="a part of a task's name", id="search")
+                    yield Static(id="found", markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Look at the clock now and then."""
+        self.set_interval(1.0, self._tick)
+
+    def _tick(self) -> None:
+        if self.ready:
+            self._paint_trouble()
+
+    def told(self, tidings: Tidings) -> None:
+        """Something was learned."""
+        before = self._last
+        self._last, self._heard_at = tidings, time.time()
+        if not tidings.trouble:
+            self._good = tidings.at
+        if tidings.view is not None:
+            self._view = tidings.view
+        self.paint()
+        if self.ready and tidings.table is not None and tidings.wish.query == self._query:
+            self._paint_tasks(tidings.table)
+        if before is None or len(before.workflows) != len(tidings.workflows):
+            self.refresh_bindings()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw it anew in this size."""
+        self.call_after_refresh(self.paint)
+
+    # What is shown
+
+    @property
+    def ready(self) -> bool:
+        """Whether all parts are there: not at the very beginning, nor at the end."""
+        whole = all(len(self.query(part)) == len(PANES) for part in (Listing, Tab))
+        return whole and all(self.query(part) for part in ("#trouble", "#found"))
+
+    def paint(self) -> None:
+        """Draw everything anew."""
+        if not self.ready:
+            return
+        self._paint_trouble()
+        view, look = self._view, self.look
+        if view is None:
+            if self._last is not None and self._last.missing:
+                self.query_one("#head", Static).update(said(self._last.missing))
+            return
+        self.query_one("#head", Static).update(head(view, self.size.width - 2, look, self._which()))
+        self._paint_curve(view)
+        self._list("running").show(running_rows(view, look))
+        self._list("workers").show(worker_rows(view, look))
+        self._list("failures").show(failure_rows(view, look))
+        self._paint_tail()
+        numbers = {"running": view["counts"]["running"], "workers": view["workers"], "failures": view["failures_total"]}
+        tabs = self.query_one(TabbedContent)
+        for name in PANES:
+            number = numbers.get(name, view["tasks"])
+            label = f"{name.capitalize()} {number:,}"
+            if str(tabs.get_tab(name).label) != label:
+                tabs.get_tab(name).label = label
+
+    def _which(self) -> str:
+        """Which of several workflows this is."""
+        known = [one.workflow for one in self._last.workflows] if self._last else []
+        here = self._last.wish.workflow if self._last else None
+        return f"  workflow {known.index(here) + 1} of {len(known)}" if len(known) > 1 and here in known else ""
+
+    def _paint_curve(self, view: Document) -> None:
+        """The curve in its room: a third of a screen; and where there is more, in words what to think of it."""
+        middle, aside = self.query_one("#middle"), self.query_one("#aside", Static)
+        height, wide = max(7, min(16, (self.size.height - 8) // 3 + 2)), self.size.width >= WIDE
+        middle.display = self._with_curve and self.size.height >= TALL
+        middle.styles.height, aside.display = height, wide
+        room = self.size.width - 2 - (ASIDE if wide else 0)
+        self.query_one("#curve", Static).update(Text("\n").join(drawn(view, room, height, self.look)))
+        if wide:
+            words = [Text(f"{one_line(sentence)}\n") for sentence in view["order"]["words"]]
+            aside.update(Text("").join([*words, Text("\nended last:\n"), *recent_lines(view, ASIDE - 2, self.look)]))
+
+    def _paint_trouble(self) -> None:
+        """That nothing is heard, since when, and why."""
+        line, trouble = self.query_one("#trouble", Static), self._last.trouble if self._last else ""
+        silent = time.time() - self._heard_at
+        if not trouble and silent > SILENT and self._last is not None:
+            trouble = "no answer yet"
+        line.display = bool(trouble)
+        if trouble:
+            since = f"no word since {clock(self._good)} ({took(time.time() - self._good)})" if self._good else "no word"
+            line.update(Text(f"{since}, tried again: {said(trouble)}"))
+
+    def _paint_tail(self) -> None:
+        chosen = self._list("failures").chosen
+        causes = self._view["failures"] if self._view else []
+        shown = chosen is not None and int(chosen) < len(causes)
+        tail = self.query_one("#tail", Static)
+        tail.display = shown
+        if chosen is not None and shown:
+            tail.update(Text("\n").join(tail_lines(causes[int(chosen)], 6, self.look)))
+
+    def _paint_tasks(self, table: Document) -> None:
+        self._total = table["total"]
+        self._list("tasks").show(task_rows(table, self.look))
+        query, first = self._query, self._query.offset
+        told = f"{first + 1:,} to {first + len(table['rows']):,} of {self._total:,}" if table["rows"] else "none"
+        told += f' with "{query.search}"' if query.search else ""
+        told += f", {query.state}" if query.state else ""
+        told += f"; by {TASKS[query.sort].title}{', the last first' if query.descending else ''}"
+        self.query_one("#found", Static).update(said(told))
+
+    def _list(self, pane: str) -> Listing:
+        return self.query_one(f"#{pane}-list", Listing)
+
+    # Keys
+
+    @property
+    def pane(self) -> str:
+        """Which is open."""
+        return self.query_one(TabbedContent).active
+
+    def action_open(self, pane: str) -> None:
+        """Open a pane."""
+        self.query_one(TabbedContent).active = pane
+        self._list(pane).focus()
+        self._ask()
+
+    def action_turn(self, by: int) -> None:
+        """Open the next pane."""
+        self.action_open(PANES[(PANES.index(self.pane) + by) % len(PANES)])
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self) -> None:
+        if not self.ready:
+            return
+        if not self.query_one("#search", Input).has_focus:
+            self._list(self.pane).focus()
+        self._ask()
+        self.paint()
+        self.refresh_bindings()
+
+    def _ask(self, **changed: object) -> None:
+        """Ask for the tasks that are wanted now, where they are looked at."""
+        room = self.query_one(TaskListing).page
+        self._query = self._query._replace(most=room, **changed)  # type: ignore[arg-type]
+        self._poller.wish(query=self._query if self.pane == "tasks" else None)
+
+    def action_search(self) -> None:
+        """Search the tasks."""
+        self.action_open("tasks")
+        entry = self.query_one("#search", Input)
+        entry.display = True
+        entry.focus()
+
+    @on(Input.Changed, "#search")
+    def _searched(self, event: Input.Changed) -> None:
+        self._ask(search=event.value, offset=0)
+
+    @on(Input.Submitted, "#search")
+    def _search_ended(self) -> None:
+        self._list("tasks").focus()
+
+    def action_forget(self) -> None:
+        """Show all tasks again."""
+        entry = self.query_one("#search", Input)
+        entry.display, entry.value = False, ""
+        self._list(self.pane).focus()
+        self._ask(search="", state="", offset=0)
+
+    @on(TaskListing.Leafed)
+    def _leafed(self, event: TaskListing.Leafed) -> None:
+        if not self.ready:
+            return
+        most = self.query_one(TaskListing).page
+        page = min(max(0, (self._total - 1) // most), max(0, self._query.offset // most + event.pages))
+        if event.pages and page * most != self._query.offset:
+            self._list("tasks").move_cursor(row=0)
+        self._ask(offset=page * most)
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        names = list(TASKS)
+        self._ask(sort=names[(names.index(self._query.sort) + 1) % len(names)], offset=0)
+
+    def action_reverse(self) -> None:
+        """Sort the other way round."""
+        self._ask(descending=not self._query.descending, offset=0)
+
+    def action_filter(self) -> None:
+        """Only tasks of the next state."""
+        states = ("", *STATES)
+        self._ask(state=states[(states.index(self._query.state) + 1) % len(states)], offset=0)
+
+    def action_next_workflow(self) -> None:
+        """Look at the next workflow."""
+        known = [one.workflow for one in self._last.workflows] if self._last else []
+        if len(known) > 1 and self._last is not None:
+            here = known.index(self._last.wish.workflow) if self._last.wish.workflow in known else -1
+            self._poller.wish(workflow=known[(here + 1) % len(known)])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Which keys there are for what is open."""
+        if action == "next_workflow":
+            return self._last is not None and len(self._last.workflows) > 1
+        if action in {"sort", "reverse", "filter"}:
+            return bool(self.query(TabbedContent)) and self.pane == "tasks"
+        return True
+
+    def action_curve(self) -> None:
+        """Hide the curve, or show it."""
+        self._with_curve = not self._with_curve
+        self.paint()
+
+    @on(DataTable.RowHighlighted, "#failures-list")
+    def _cause_chosen(self) -> None:
+        if self.ready:
+            self._paint_tail()
+
+    @on(DataTable.RowSelected)
+    def _selected(self) -> None:
+        chosen = self._list(self.pane).chosen
+        if chosen is None:
+            return
+        if self.pane == "failures" and self._view is not None:
+            chosen = self._view["failures"][int(chosen)]["tasks"][0]
+        self.post_message(self.Curious("worker" if self.pane == "workers" else "task", str(chosen)))

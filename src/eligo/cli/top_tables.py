@@ -1,0 +1,294 @@
+"""The tables of `eligo top`: which columns, how wide, and what is in them."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rich.text import Text
+
+from eligo.cli.top_looks import Look, cut, one_line, said
+from eligo.estimating import lasting
+from eligo.pages.tables import COLUMNS
+from eligo.plotting.labels import counted
+
+LATE = 2.0  # times as long as expected: worth a mark
+LEAST = 8  # cells of a column that takes what is left
+GAP = 2  # cells between two columns
+
+
+class ListColumn(NamedTuple):
+    """A column: how wide, 0 where it takes what is left; from which width of a terminal on; prose is cut at its end."""
+
+    title: str
+    width: int = 0
+    right: bool = False
+    room: int = 0
+    prose: bool = False
+
+
+class Row(NamedTuple):
+    """A row: what it is about, and its cells, one for each column, shown or not."""
+
+    key: str
+    cells: list[Text]
+
+
+RUNNING = (
+    ListColumn("task"), ListColumn("kind", 14, room=110), ListColumn("worker", 16), ListColumn("for", 11, right=True),
+    ListColumn("expected", 11, right=True), ListColumn("try", 3, right=True, room=60),
+)  # fmt: skip
+WORKERS = (
+    ListColumn(" ", 1), ListColumn("worker", 12), ListColumn("seen", 6, right=True), ListColumn("speed", 5, right=True),
+    ListColumn("done", 6, right=True), ListColumn("failed", 6, right=True), ListColumn("lost", 4, right=True),
+    ListColumn("has", 3, right=True), ListColumn("remark", prose=True),
+)  # fmt: skip
+FAILURES = (
+    ListColumn("tasks", 6, right=True),
+    ListColumn("cause", 26),
+    ListColumn("which"),
+    ListColumn("worker", 20, room=110),
+)
+#: the columns of the table of tasks, by the names that the document has for them
+TASKS = {
+    "place": ListColumn("place", 6, right=True), "task": ListColumn("task"), "kind": ListColumn("kind", 14, room=120),
+    "state": ListColumn("state", 17), "client": ListColumn("worker", 12),
+    "began": ListColumn("began", 8, right=True, room=130),
+    "took": ListColumn("took", 10, right=True), "expected": ListColumn("expected", 10, right=True, room=100),
+    "tries": ListColumn("tries", 5, right=True), "code": ListColumn("code", 5, right=True, room=120),
+    "memory": ListColumn("memory", 9, right=True, room=130),
+}  # fmt: skip
+
+
+def placed(columns: Sequence[ListColumn], width: int) -> list[tuple[int, ListColumn]]:
+    """The columns that fit, by their places, each as wide as it is then."""
+    shown = [(place, column) for place, column in enumerate(columns) if column.room <= width]
+    free = width - sum(column.width + GAP for _, column in shown)
+    return [(place, column if column.width else column._replace(width=max(LEAST, free))) for place, column in shown]
+
+
+def fitted(row: Row, columns: Sequence[tuple[int, ListColumn]]) -> list[Text]:
+    """The cells of a row that are shown, each cut to its column."""
+    found = []
+    for place, column in columns:
+        known = row.cells[place]
+        cell = Text(known.plain if column.prose else cut(known.plain, column.width), known.style, no_wrap=True, end="")
+        cell.truncate(column.width, overflow="ellipsis")
+        cell.align("right" if column.right else "left", column.width)
+        found.append(cell)
+    return found
+
+
+def table_lines(columns: Sequence[ListColumn], rows: Sequence[Row], width: int, look: Look) -> list[Text]:
+    """A table as text, with a title above each column."""
+    shown = placed(columns, width)
+    faint = look.style("faint")
+    titles = Row("", [said(column.title, faint) for column in columns])
+    joint = Text(" " * GAP, end="")
+    return [joint.join(fitted(row, shown)) for row in (titles, *rows)]
+
+
+def took(seconds: float | None) -> str:
+    """A length of time in a cell."""
+    return "" if seconds is None else lasting(round(seconds, 1) if seconds < 60 else round(seconds))
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was, in a few letters.
+
+    >>> ago(1), ago(75), ago(7400), ago(200_000)
+    ('now', '1 min', '2 h', '2 d')
+    """
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 2 else "now"
+
+
+def clock(moment: float | None) -> str:
+    """A time of the day."""
+    return "" if moment is None else time.strftime("%H:%M:%S", time.localtime(moment))
+
+
+def bytes_told(amount: int | None) -> str:
+    """So much memory.
+
+    >>> bytes_told(3_500_000), bytes_told(None)
+    ('3.34 MiB', '')
+    """
+    if amount is None:
+        return ""
+    size, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:.3g} {units[0]}"
+
+
+def running_rows(view: dict[str, Any], look: Look) -> list[Row]:
+    """What runs, the longest first."""
+    rows = []
+    for one in view["running"]:
+        gone, expected = max(0.0, view["now"] - one["since"]), one["expected"]
+        late = expected is not None and gone > LATE * expected
+        rows.append(
+            Row(
+                one["task"],
+                [
+                    said(one["task"]), said(one["kind"], look.style("faint")), said(one["client"]),
+                    said(took(gone) + (" !" if late else ""), look.style("starved") if late else ""),
+                    said(took(expected)), said(one["attempt"]),
+                ],
+            )
+        )  # fmt: skip
+    return rows
+
+
+def worker_rows(view: dict[str, Any], look: Look) -> list[Row]:
+    """Who carries it out, the bad first."""
+    rows = []
+    for one in view["clients"]:
+        style = look.style("bad") if one["bad"] else "" if one["alive"] else look.style("faint")
+        numbers = ("" if one["speed"] is None else f"{one['speed']:.2f}", *(f"{one[what]:,}" for what in _COUNTS))
+        remark = one["remark"] or ("" if one["alive"] else "not there now")
+        cells = ["!" if one["bad"] else " ", one["name"], ago(view["now"] - one["seen"]), *numbers, remark]
+        rows.append(Row(one["client"], [said(cell, style) for cell in cells]))
+    return rows
+
+
+_COUNTS = ("done", "failed", "lost", "held")
+
+
+def failure_rows(view: dict[str, Any], look: Look) -> list[Row]:
+    """Why tasks failed, the most frequent cause first."""
+    rows = []
+    for number, one in enumerate(view["failures"]):
+        more = ", ..." if one["count"] > len(one["tasks"]) else ""
+        who = ", ".join(f"{name} {count:,}" for name, count in one["clients"])
+        cells = [f"{one['count']:,}", one["cause"], ", ".join(one["tasks"]) + more, who]
+        rows.append(Row(str(number), [said(cells[0]), said(cells[1], look.style("bad")), said(cells[2]), said(who)]))
+    return rows
+
+
+def tail_lines(cause: dict[str, Any], most: int, look: Look) -> list[Text]:
+    """The last that was printed by a task that failed so."""
+    if not cause["tail"]:
+        return [said("nothing was printed", look.style("faint"))]
+    return [said(line, look.style("faint")) for line in cause["tail"][-most:]]
+
+
+def task_rows(table: dict[str, Any], look: Look) -> list[Row]:
+    """A part of all tasks."""
+    rows = []
+    for row in table["rows"]:
+        known = dict(zip(table["columns"], row, strict=False))
+        rows.append(Row(str(known["task"]), [_task_cell(name, known.get(name), look) for name in COLUMNS]))
+    return rows
+
+
+def _task_cell(name: str, value: Any, look: Look) -> Text:
+    if name == "state":
+        return said(value, look.state(value))
+    if name == "memory":
+        return said(bytes_told(value))
+    if name in {"took", "expected"}:
+        return said(took(value))
+    shown = clock(value) if name == "began" else "" if value is None else value
+    return said(shown, look.style("faint") if name == "kind" else "")
+
+
+# One task
+
+
+def detail_text(detail: dict[str, Any], look: Look) -> Text:
+    """All about one task."""
+    text = Text(overflow="fold", end="")
+    _add(text, "", f"{detail['task']}", "bold" if look.colours else "")
+    text.append(f"  {detail['state']}", look.state(detail["state"]))
+    text.append(f"  {one_line(detail['kind'])}\n", look.style("faint"))
+    for sentence in detail["why"]:
+        _add(text, "\n", sentence)
+    text.append("\n")
+    facts = [
+        ("command", detail["command"]),
+        ("needs", _named(detail, "parents")),
+        ("needed by", _named(detail, "children")),
+    ]
+    facts += [("hangs on", f"{counted(detail['above'], 'task')} in all; on it: {counted(detail['below'], 'task')}")]
+    facts += [
+        ("path", _path(detail["path"])),
+        ("reads", ", ".join(detail["inputs"])),
+        ("makes", ", ".join(detail["outputs"])),
+    ]
+    for name, value in facts:
+        if value:
+            text.append(f"\n{name:10} ", look.style("faint"))
+            text.append(one_line(value))
+    for attempt in detail["attempts"]:
+        text.append(f"\nattempt {attempt['attempt']:<3}", look.style("faint"))
+        text.append(one_line(_attempt(attempt)), look.style("bad") if attempt["failure"] else "")
+    text.append("\n\n")
+    text.append("the last that it printed\n" if detail["log"] else "it printed nothing\n", look.style("faint"))
+    text.append("\n".join(one_line(line) for line in detail["log"]))
+    return text
+
+
+def _add(text: Text, before: str, what: str, style: str = "") -> None:
+    text.append(before)
+    text.append(one_line(what), style)
+
+
+def _named(detail: dict[str, Any], what: str) -> str:
+    shown = [f"{name} ({state})" for name, state in detail[what][:8]]
+    more = detail[f"{what}_total"] - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "") if shown else "nothing"
+
+
+def _path(path: dict[str, Any]) -> str:
+    """The longest path through a task."""
+    if path["total"] < 2:
+        return ""
+    long = "" if path["seconds"] is None else f", {took(path['seconds'])}"
+    ends = f"{path['tasks'][0]} ... {path['tasks'][-1]}" if path["total"] > 4 else " - ".join(path["tasks"])
+    return f"{path['total']:,} tasks{long}: {ends}"
+
+
+def _attempt(one: dict[str, Any]) -> str:
+    what = one["answer"] if one["failure"] is None else f"{one['answer']}: {one['failure']}"
+    memory = f", {bytes_told(one['memory'])}" if one["memory"] is not None else ""
+    return f"{clock(one['began'])}  {took(one['ended'] - one['began'])}  {one['client']}  {what}{memory}"
+
+
+# One worker, and what ended last
+
+
+def worker_text(view: dict[str, Any], client: str, look: Look) -> Text:
+    """All about one worker."""
+    one = next((known for known in view["clients"] if known["client"] == client), None)
+    if one is None:
+        return said("this worker is not there any more")
+    text = Text(overflow="fold", end="")
+    _add(text, "", one["name"], "bold" if look.colours else "")
+    _add(text, "  ", "" if one["name"] == client else client, look.style("faint"))
+    if one["remark"]:
+        _add(text, "\n\n", one["remark"], look.style("bad"))
+    speed = "not known" if one["speed"] is None else f"{one['speed']:.2f} of the usual"
+    facts = [("seen", f"{ago(view['now'] - one['seen'])} ago".replace("now ago", "just now")), ("speed", speed)]
+    facts += [(what, f"{one[what]:,}") for what in ("done", "failed", "lost")]
+    facts += [("has", counted(one["held"], "task"))]
+    text.append("\n")
+    for name, value in facts:
+        text.append(f"\n{name:10} ", look.style("faint"))
+        text.append(value)
+    for held in one["holds"]:
+        _add(text, "\n           ", f"{held['task']}, for {took(max(0.0, view['now'] - held['since']))}")
+    return text
+
+
+def recent_lines(view: dict[str, Any], width: int, look: Look) -> list[Text]:
+    """What ended last, a line each."""
+    lines = []
+    for one in view["recent"]:
+        mark, style = ("F", "bad") if one["failure"] else ("D", "good")
+        line = Text.assemble((f"{mark} ", look.style(style)), f"{took(one['took']):>8}  ", end="\n", no_wrap=True)
+        line.append(f"{cut(one_line(one['task']), width - 12)}\n")
+        lines.append(line)
+    return lines

@@ -1,0 +1,96 @@
+"""Where a workflow stands, in lines: what goes on, how far it has come, the bar of states."""
+
+from typing import Any
+
+from rich.text import Text
+
+from eligo.cli.top_looks import LETTERS, Look, said
+from eligo.cli.watching import bar, speed_told, time_left
+from eligo.estimating import lasting
+from eligo.plotting.labels import counted
+from eligo.running.forecasting import Left
+from eligo.running.looked import BAD, DONE, RUNNING, STATES
+
+ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
+#: how the state of a whole is told
+TOLD = {"failed": "ended with failures", "stopped": "stopped: nobody is at it now"}
+
+
+def headline(view: dict[str, Any]) -> str:
+    """How far it has come and how long it still takes: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
+    counts, tasks, end = view["counts"], view["tasks"], ENDED.get(view["state"])
+    if end and counts[DONE] == tasks:
+        return f"All {counted(tasks, 'task')} done in {lasting(round(view['seconds'], 1))}"
+    told = f"{counts[DONE]:,} of {counted(tasks, 'task')} done"
+    told += f", {counts[RUNNING]:,} running" if counts[RUNNING] and not end else ""
+    told += f", {counts[BAD]:,} failed" if counts[BAD] else ""
+    if end:
+        return f"{told}; {end} after {lasting(round(view['seconds'], 1))}"
+    if view["state"] == "paused":
+        return f"{told}; paused"
+    return f"{told}; {time_left(None if view['left'] is None else Left(*view['left']))}"
+
+
+def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
+    """What it is, how it goes, and who is at it."""
+    state = view["state"]
+    style = look.style(
+        {"failed": "bad", "cancelled": "bad", "stopped": "starved", "paused": "starved"}.get(state, "good")
+    )
+    line = said(view["title"], "bold" if look.colours else "", 40)
+    line.append(f"  {TOLD.get(state, state)}", style)
+    if state in {"running", "paused"}:
+        busy = "" if view["busy"] is None else f", {100 * view['busy']:.0f} % busy"
+        line.append(f"  {counted(view['workers'], 'worker')}{busy}", look.style("faint"))
+    line.append(f"  policy {said(view['policy'], width=20)}{more}", look.style("faint"))
+    return line
+
+
+def pace_line(view: dict[str, Any], look: Look) -> Text:
+    """How far it has come, and how fast that goes."""
+    line = said(headline(view))
+    if view["rate"]:
+        line.append(f"  {speed_told(view['rate'])}", look.style("faint"))
+    for what in ("repeated", "lost"):
+        line.append(f"  {view[what]:,} {what}" if view[what] else "", look.style("faint"))
+    return line
+
+
+def bar_line(counts: dict[str, int], width: int, look: Look) -> Text:
+    """The states side by side, each as wide as its share, with its name or its letter in it."""
+    line = Text(no_wrap=True, end="")
+    for state, cells in bar({state: counts.get(state, 0) for state in STATES}, width).items():
+        if look.colours:
+            inside = state if len(state) + 2 <= cells else LETTERS[state]
+            line.append(f"{inside:^{cells}}", look.ground(state))
+        else:
+            line.append(LETTERS[state] * cells)
+    return line
+
+
+def legend_line(counts: dict[str, int], width: int, look: Look) -> Text:
+    """How many tasks are in each state, and which letter stands for it; as many lines as that takes."""
+    line, used = Text(end=""), 0
+    for state in STATES:
+        number = counts.get(state, 0)
+        if not number and state != DONE:
+            continue
+        told = f" {number:,} {state}"
+        if used and used + len(told) + 3 > width:
+            line.append("\n")
+            used = 0
+        if used:
+            line.append("  ")
+        line.append(LETTERS[state] if not look.colours else f" {LETTERS[state]} ", look.ground(state))
+        line.append(told)
+        used += len(told) + (3 if not look.colours else 5)
+    return line
+
+
+def head(view: dict[str, Any], width: int, look: Look, more: str = "") -> Text:
+    """The first lines."""
+    parts = [
+        title_line(view, look, more), pace_line(view, look), bar_line(view["counts"], width, look),
+        legend_line(view["counts"], width, look),
+    ]  # fmt: skip
+    return Text("\n", end="").join(parts)
