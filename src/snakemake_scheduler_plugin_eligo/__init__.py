@@ -19,7 +19,9 @@ class SchedulerSettings(SchedulerSettingsBase):
 
     policy: Optional[str] = field(  # noqa: UP045, Snakemake asks for this form
         default=DEFAULT,
-        metadata={"help": "The order in which ready jobs begin: finish (the end soonest), ready, fifo, critical-path ..."},
+        metadata={
+            "help": "The order in which ready jobs begin: finish (the end soonest), ready, fifo, critical-path ..."
+        },
     )
     history: Optional[Path] = field(  # noqa: UP045
         default=None,

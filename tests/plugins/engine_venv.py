@@ -21,7 +21,7 @@ def engine_python(name: str) -> Path | None:
     try:
         return _made(name, [*wanted, *_own_needs()])
     except (UnavailableError, OSError) as error:
-        print(f"\n!!! {name.upper()} IS NOT TO BE HAD: NOTHING IS TESTED IN IT !!!\n{error}", file=sys.stderr)
+        sys.stderr.write(f"\n!!! {name.upper()} IS NOT TO BE HAD: NOTHING IS TESTED IN IT !!!\n{error}\n")
         return None
 
 

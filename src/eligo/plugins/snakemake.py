@@ -1,8 +1,8 @@
 """Snakemake: which of its ready jobs begin next, for `snakemake --scheduler eligo`; docs/engines/snakemake.md.
 
-Jobs are ranked once, over all that are to be run, and again when a checkpoint has added some. Ready jobs lie in piles, one for
-each set of needs, so that a choice costs what it takes to see which jobs have become ready, not a look at every job. Nothing
-is imported from Snakemake here: `snakemake_scheduler_plugin_eligo`, which Snakemake finds by its name, stands between.
+Jobs are ranked once, over all that are to be run, and again when a checkpoint has added some. Ready jobs lie in piles, one
+for each set of needs, so that a choice costs what it takes to see which jobs have become ready, not a look at every job.
+Nothing is imported from Snakemake here: `snakemake_scheduler_plugin_eligo`, which it finds by name, stands between.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +24,8 @@ Needs = tuple[tuple[str, int], ...]
 class ReadyJobs:
     """The ready jobs of one run: the best first, as far as there is room for them.
 
-    *graph* is Snakemake's, of which `needrun_jobs` and `job_dependencies` are asked; *policy* names an order that eligo knows.
+    *graph* is Snakemake's, of which `needrun_jobs` and `job_dependencies` are asked; *policy* is an order that eligo knows,
+    and *history* a file or folder that says how long jobs took.
     """
 
     def __init__(self, graph: Any, policy: str = DEFAULT, history: str | PathLike[str] | None = None) -> None:
@@ -40,9 +41,7 @@ class ReadyJobs:
         self._piled: set[Ready] = set()
         self._least: dict[str, int] | None = None  # what every job takes at least
 
-    def select(
-        self, ready: Iterable[Ready], remaining: Collection[Ready], available: Mapping[str, int]
-    ) -> list[Ready]:
+    def select(self, ready: Iterable[Ready], remaining: Collection[Ready], available: Mapping[str, int]) -> list[Ready]:
         """The jobs to begin now, the best first; together they take no more than is *available*."""
         now = ready if isinstance(ready, set) else set(ready)
         if self._limited != available.keys():

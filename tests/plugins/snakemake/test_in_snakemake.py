@@ -142,7 +142,9 @@ def test_failures_are_retried_and_the_rest_goes_on(place: Place) -> None:
 
 
 def test_after_a_kill_the_run_goes_on(place: Place) -> None:
-    slow = FAN.replace("echo fan-{wildcards.k} >> started;", "echo fan-{wildcards.k} >> started; test -e go || sleep 60;")
+    slow = FAN.replace(
+        "echo fan-{wildcards.k} >> started;", "echo fan-{wildcards.k} >> started; test -e go || sleep 60;"
+    )
     (place.folder / "Snakefile").write_text(slow, "utf-8")
     process = place.begin("--scheduler", "eligo")
     end = time.monotonic() + LONGEST
@@ -187,14 +189,16 @@ rule side:
 def test_jobs_that_a_checkpoint_adds_are_ranked(place: Place) -> None:
     code, said = place.run(CHECKPOINT, "--scheduler", "eligo")
     assert code == 0, said
-    assert place.started() == ["split", "part-x", "part-y", "part-z", "sum", *SIDES[:4]]
+    started = place.started()
+    assert started[:4] == ["split", "part-x", "part-y", "part-z"]  # they come before what was ready before them
+    assert sorted(started[4:]) == [*SIDES[:4], "sum"]
 
 
 #: groups are made for clusters only; jobs of a "cluster" that is a shell here
 GROUP = """
 localrules: all
 rule all:
-    input: "alone/0", "alone/1", "both"
+    input: "alone/0", "both"
 rule alone:
     output: "alone/{s}"
     shell: "echo alone-{wildcards.s} >> started; touch {output}"
@@ -212,6 +216,7 @@ rule both:
 
 def test_a_group_has_the_place_of_its_best_job(place: Place) -> None:
     cluster = ("--executor", "cluster-generic", "--cluster-generic-submit-cmd", "sh", "--jobs", "1")
-    code, said = place.run(GROUP, "--scheduler", "eligo", *cluster)
+    brisk = ("--seconds-between-status-checks", "1")
+    code, said = place.run(GROUP, "--scheduler", "eligo", *cluster, *brisk)
     assert code == 0, said
-    assert place.started() == ["first", "both", "alone-0", "alone-1"]
+    assert place.started() == ["first", "both", "alone-0"]
