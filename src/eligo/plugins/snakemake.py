@@ -19,6 +19,8 @@ DEFAULT = "finish"
 Ready = Any
 #: what a job takes of each thing that is limited
 Needs = tuple[tuple[str, int], ...]
+#: a job in its pile: its place, a number that no other has, itself and what it needs
+Entry = tuple[int, int, Ready, Needs]
 
 
 class ReadyJobs:
@@ -37,7 +39,7 @@ class ReadyJobs:
         self._clear()
 
     def _clear(self) -> None:
-        self._piles: dict[Needs, list[tuple[int, int, Ready]]] = {}
+        self._piles: dict[Needs, list[Entry]] = {}
         self._piled: set[Ready] = set()
         self._least: dict[str, int] | None = None  # what every job takes at least
 
@@ -74,16 +76,16 @@ class ReadyJobs:
             these = dict(needs)
             least = these if self._least is None else self._least
             self._least = {name: min(least[name], these[name]) for name in least.keys() & these.keys()}
-        heappush(self._piles.setdefault(needs, []), (place, next(self._numbers), job))
+        heappush(self._piles.setdefault(needs, []), (place, next(self._numbers), job, needs))
         self._piled.add(job)
 
     def _fill(self, ready: set[Ready], free: dict[str, int]) -> list[Ready]:
         """The best jobs of all piles, one by one; a pile whose jobs do not fit is passed over."""
         chosen: list[Ready] = []
-        heads = [(pile[0], needs) for needs, pile in self._piles.items()]
+        heads = [pile[0] for pile in self._piles.values()] if self._has_room(free) else []
         heapify(heads)
         while heads and self._has_room(free):
-            (_, _, job), needs = heappop(heads)
+            _, _, job, needs = heappop(heads)
             if any(free[name] < amount for name, amount in needs):
                 continue
             if job in ready:
@@ -91,7 +93,7 @@ class ReadyJobs:
                 free.update((name, free[name] - amount) for name, amount in needs)
             self._drop_head(needs)
             if needs in self._piles:
-                heappush(heads, (self._piles[needs][0], needs))
+                heappush(heads, self._piles[needs][0])
         return chosen
 
     def _has_room(self, free: Mapping[str, int]) -> bool:
@@ -99,7 +101,7 @@ class ReadyJobs:
 
     def _drop_head(self, needs: Needs) -> None:
         pile = self._piles[needs]
-        self._piled.discard(heappop(pile)[-1])
+        self._piled.discard(heappop(pile)[2])
         if not pile:
             del self._piles[needs]
 
