@@ -129,6 +129,14 @@ def test_a_group_has_the_place_of_its_best_job(jobs: dict[str, Single], graph: G
     assert chosen(ReadyJobs(graph), [jobs["side0"], group], graph) == ["a group", "side0"]
 
 
+def test_a_job_that_the_graph_does_not_know_goes_last_and_is_asked_for_once(graph: Graph, jobs: dict[str, Single]) -> None:
+    queue = ReadyJobs(graph)
+    ready = [Single("stray"), *ready_at_first(jobs)]
+    for _ in range(3):
+        assert chosen(queue, ready, graph) == ["begin", "side0", "side1", "side2", "stray"]
+    assert graph.asked == 1
+
+
 def test_jobs_that_are_added_are_ranked_with_the_others(jobs: dict[str, Single], graph: Graph) -> None:
     queue = ReadyJobs(graph)
     assert chosen(queue, ready_at_first(jobs), graph, _cores=1) == ["begin"]
@@ -170,10 +178,13 @@ def test_not_every_job_is_looked_at_for_a_choice() -> None:
         def __iter__(self) -> Any:
             raise AssertionError
 
-    everything = [Single(f"job{i}") for i in range(40)]
-    queue = ReadyJobs(Graph({job: [] for job in everything}))
-    queue.select(set(everything), everything, PLENTY | {"_cores": 1})
-    assert len(queue.select(set(everything[1:]), Remaining(everything[1:]), PLENTY | {"_cores": 1})) == 1
+    one = PLENTY | {"_cores": 1}
+    jobs = [Single(f"job{i}") for i in range(40)]
+    group = Together("group", jobs[:5])
+    queue = ReadyJobs(Graph({job: [] for job in jobs}))
+    assert queue.select({group, *jobs[5:]}, jobs, one) == [group]
+    assert queue.select(set(jobs[5:]), Remaining(jobs), one) == [jobs[10]]  # "job10" comes after "job1"
+    assert len(queue.select({*jobs[5:10], *jobs[11:]}, Remaining(jobs[1:]), one)) == 1
 
 
 def test_jobs_that_all_need_something_else_fit_one_by_one() -> None:

@@ -57,7 +57,7 @@ class ReadyJobs:
         for job in fresh:
             self._pile(job)
         chosen = self._fill(now, dict(available))
-        self._expected = len(remaining) - len(chosen)
+        self._expected = len(remaining) - sum(not job.is_group() for job in chosen)  # jobs of a group remain till its end
         return chosen
 
     def _is_outdated(self, fresh: Iterable[Ready], remaining: Collection[Ready]) -> bool:
@@ -69,7 +69,7 @@ class ReadyJobs:
 
     def _pile(self, job: Ready) -> None:
         last = len(self._place)
-        place = min((self._place.get(member, last) for member in members(job)), default=last)
+        place = min((self._place.setdefault(member, last) for member in members(job)), default=last)
         wanted = job.scheduler_resources.items()
         needs = tuple(sorted((name, amount) for name, amount in wanted if name in self._limited and amount))
         if needs not in self._piles:
