@@ -129,7 +129,9 @@ def test_a_group_has_the_place_of_its_best_job(jobs: dict[str, Single], graph: G
     assert chosen(ReadyJobs(graph), [jobs["side0"], group], graph) == ["a group", "side0"]
 
 
-def test_a_job_that_the_graph_does_not_know_goes_last_and_is_asked_for_once(graph: Graph, jobs: dict[str, Single]) -> None:
+def test_a_job_that_the_graph_does_not_know_goes_last_and_is_asked_for_once(
+    graph: Graph, jobs: dict[str, Single]
+) -> None:
     queue = ReadyJobs(graph)
     ready = [Single("stray"), *ready_at_first(jobs)]
     for _ in range(3):

@@ -11,8 +11,6 @@ from unpacking import UnavailableError, kept_under, said_by
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
-#: what eligo needs of its own to rank: the solver is only for batches, and large
-SPARED = ("ortools",)
 
 
 def engine_python(name: str) -> Path | None:
@@ -42,7 +40,7 @@ def _made(name: str, packages: list[str]) -> Path:
 
 def _own_needs() -> list[str]:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
-    return [need for need in project["dependencies"] if not need.startswith(SPARED)]
+    return list(project["dependencies"])
 
 
 def _packages(python: Path) -> Path:

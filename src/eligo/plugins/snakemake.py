@@ -57,7 +57,9 @@ class ReadyJobs:
         for job in fresh:
             self._pile(job)
         chosen = self._fill(now, dict(available))
-        self._expected = len(remaining) - sum(not job.is_group() for job in chosen)  # jobs of a group remain till its end
+        self._expected = len(remaining) - sum(
+            not job.is_group() for job in chosen
+        )  # jobs of a group remain till its end
         return chosen
 
     def _is_outdated(self, fresh: Iterable[Ready], remaining: Collection[Ready]) -> bool:
