@@ -21,7 +21,7 @@ LEVELS = {
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
     "running": 8, "client": 8,
-    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "plotting": 9, "explaining": 9, "reproducing": 9, "plugins": 9,
     "pages": 10,
     "server": 11,
     "cli": 12,
@@ -35,7 +35,7 @@ GRAPH = draw.module_graph()
 OPTIONAL = {
     "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
-    "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
+    "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
     "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
     "textual": ("cli.top", "cli.top_board", "cli.top_panes"),

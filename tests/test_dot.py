@@ -331,6 +331,192 @@ def test_what_cwltool_draws_as_inputs_and_outputs_is_no_task() -> None:
     assert len(parse(CWLTOOL.replace("Workflow Inputs", "mine").replace("Workflow Outputs", "mine")).dag) == 4
 
 
+#: printed by cwltool 3.3.20260925135507 (--print-dot): six steps, one of them scattered, one a workflow of its own
+CWL_STEPS = """digraph G {
+bgcolor="#eeeeee";
+clusterrank=local;
+labelloc=bottom;
+labeljust=right;
+"index" [fillcolor=lightgoldenrodyellow, style=filled, label=index, shape=record];
+"align" [fillcolor=lightgoldenrodyellow, style=filled, label=align, shape=record];
+"index" -> "align";
+"align" [fillcolor=lightgoldenrodyellow, style=filled, label=align, shape=record];
+"deeper" [fillcolor="#F3CEA1", style=filled, label=deeper, shape=record];
+"align" -> "deeper";
+"deeper" [fillcolor="#F3CEA1", style=filled, label=deeper, shape=record];
+"inline" [fillcolor=lightgoldenrodyellow, style=filled, label=inline, shape=record];
+"deeper" -> "inline";
+"align" [fillcolor=lightgoldenrodyellow, style=filled, label=align, shape=record];
+"report" [fillcolor=lightgoldenrodyellow, style=filled, label=report, shape=record];
+"align" -> "report";
+"inline" [fillcolor=lightgoldenrodyellow, style=filled, label=inline, shape=record];
+"report" [fillcolor=lightgoldenrodyellow, style=filled, label=report, shape=record];
+"inline" -> "report";
+subgraph cluster_inputs {
+rank=same;
+style=dashed;
+label="Workflow Inputs";
+"reads" [fillcolor="#94DDF4", style=filled, label=reads, shape=record];
+"reference" [fillcolor="#94DDF4", style=filled, label=reference, shape=record];
+"many" [fillcolor="#94DDF4", style=filled, label=many, shape=record];
+}
+"reads" -> "align";
+"reference" -> "index";
+"many" -> "clean_each";
+subgraph cluster_outputs {
+rank=same;
+style=dashed;
+label="Workflow Outputs";
+labelloc=b;
+"also" [fillcolor="#94DDF4", style=filled, label=also, shape=record];
+"table" [fillcolor="#94DDF4", style=filled, label=table, shape=record];
+}
+"clean_each" -> "also";
+"report" -> "table";
+}
+"""
+
+
+def test_steps_that_cwltool_draws_are_tasks() -> None:
+    flow = parse(CWL_STEPS)
+    assert flow.dag.tasks == ("index", "align", "deeper", "inline", "report", "clean_each")
+    assert ("inline", "report") in flow.dag.arcs()
+    assert flow.dag.parents("clean_each") == ()
+    assert flow.origin is not None
+    assert flow.origin.engine == "cwltool"
+
+
+#: printed by wdlviz 1.0.0 of miniwdl 1.16.0 (--no-render --inputs --outputs): calls, declarations, two scatters, a condition
+WDL_CALLS = """digraph {
+  compound=true fontname=Roboto label=<<B>survey</B>> labelloc=t rankdir=LR splines=compound
+  node [fontname=Roboto]
+  edge [color="#00000080"]
+  140000000000000 [label="" height=0 margin=0 style=invis width=0]
+  140000000000016 [label=reference shape=plaintext]
+  140000000000000 -> 140000000000016 [style=invis]
+  140000000000032 [label=index shape=cds]
+  140000000000000 -> 140000000000032 [style=invis]
+  subgraph "cluster-140000000000048" {
+    fontname=Roboto label=<<I>scatter</I>(lanes)> rank=same
+    140000000000064 [label=title shape=plaintext]
+    140000000000000 -> 140000000000064 [style=invis]
+    140000000000080 [label=align shape=cds]
+    140000000000000 -> 140000000000080 [style=invis]
+    140000000000096 [label=count shape=cds]
+    140000000000000 -> 140000000000096 [style=invis]
+    140000000000048 [label="" height=0 margin=0 style=invis width=0]
+  }
+  140000000000000 -> 140000000000048 [style=invis]
+  140000000000112 [label=aligned shape=plaintext]
+  140000000000000 -> 140000000000112 [style=invis]
+  subgraph "cluster-140000000000128" {
+    fontname=Roboto label=<<I>if</I>(thorough &amp;&amp; length(aligned) &gt; 0)> rank=same
+    140000000000144 [label=inspect shape=cds]
+    140000000000000 -> 140000000000144 [style=invis]
+    subgraph "cluster-140000000000160" {
+      fontname=Roboto label=<<I>scatter</I>(aligned)> rank=same
+      140000000000176 [label=redo shape=cds]
+      140000000000000 -> 140000000000176 [style=invis]
+      140000000000160 [label="" height=0 margin=0 style=invis width=0]
+    }
+    140000000000000 -> 140000000000160 [style=invis]
+    140000000000128 [label="" height=0 margin=0 style=invis width=0]
+  }
+  140000000000000 -> 140000000000128 [style=invis]
+  140000000000192 [label=merge shape=cds]
+  140000000000000 -> 140000000000192 [style=invis]
+  140000000000208 [label=publish shape=cds]
+  140000000000000 -> 140000000000208 [style=invis]
+  subgraph "cluster-inputs-140000000000000" {
+    140000000000224 [label=reads shape=plaintext]
+    140000000000240 [label=lanes shape=plaintext]
+    140000000000256 [label=thorough shape=plaintext]
+    fontname=Roboto label=<<I>input</I>>
+  }
+  subgraph "cluster-outputs-140000000000000" {
+    140000000000272 [label=report shape=plaintext]
+    fontname=Roboto label=<<I>output</I>>
+  }
+  140000000000224 -> 140000000000016
+  140000000000016 -> 140000000000032
+  140000000000240 -> 140000000000048 [lhead="cluster-140000000000048"]
+  140000000000032 -> 140000000000064
+  140000000000064 -> 140000000000080
+  140000000000080 -> 140000000000112
+  140000000000112 -> 140000000000128 [lhead="cluster-140000000000128"]
+  140000000000256 -> 140000000000128 [lhead="cluster-140000000000128"]
+  140000000000224 -> 140000000000144
+  140000000000112 -> 140000000000160 [lhead="cluster-140000000000160"]
+  140000000000112 -> 140000000000192
+  140000000000224 -> 140000000000208
+  140000000000144 -> 140000000000208
+  140000000000192 -> 140000000000208
+  140000000000208 -> 140000000000272
+}
+"""
+#: the same without options: a workflow that calls another one twice; what is in that one is drawn once
+WDL_CALLED = """digraph {
+  compound=true fontname=Roboto label=<<B>outer</B>> labelloc=t rankdir=LR splines=compound
+  node [fontname=Roboto]
+  edge [color="#00000080"]
+  140000000000000 [label="" height=0 margin=0 style=invis width=0]
+  140000000000016 [label=begin shape=cds]
+  140000000000000 -> 140000000000016 [style=invis]
+  subgraph "cluster-140000000000032" {
+    fontname=Roboto label=<<B>inner</B>>
+    140000000000032 [label="" height=0 margin=0 style=invis width=0]
+    140000000000048 [label=one shape=cds]
+    140000000000032 -> 140000000000048 [style=invis]
+    140000000000064 [label=two shape=cds]
+    140000000000032 -> 140000000000064 [style=invis]
+    140000000000048 -> 140000000000064
+  }
+  subgraph "cluster-140000000000080" {
+    fontname=Roboto label=<<I>scatter</I>(lanes)> rank=same
+    140000000000000 -> 140000000000032 [style=invis]
+    140000000000096 -> 140000000000032 [arrowhead=none lhead="cluster-140000000000032" style=dotted]
+    140000000000096 [label=<<B>inner</B> <I>as</I> each> shape=cds]
+    140000000000000 -> 140000000000096 [style=invis]
+    140000000000080 [label="" height=0 margin=0 style=invis width=0]
+  }
+  140000000000000 -> 140000000000080 [style=invis]
+  140000000000000 -> 140000000000032 [style=invis]
+  140000000000112 -> 140000000000032 [arrowhead=none lhead="cluster-140000000000032" style=dotted]
+  140000000000112 [label=<<B>inner</B> <I>as</I> again> shape=cds]
+  140000000000000 -> 140000000000112 [style=invis]
+  140000000000128 [label=end shape=cds]
+  140000000000000 -> 140000000000128 [style=invis]
+  140000000000016 -> 140000000000096
+  140000000000096 -> 140000000000112
+  140000000000112 -> 140000000000128
+}
+"""
+
+
+def test_calls_that_wdlviz_draws_are_tasks_and_wait_for_what_their_section_waits_for() -> None:
+    flow = parse(WDL_CALLS)
+    assert flow.dag.tasks == ("index", "align", "count", "inspect", "redo", "merge", "publish")
+    assert sorted(flow.dag.arcs()) == [
+        ("align", "inspect"),  # for the condition around it
+        ("align", "merge"),
+        ("align", "redo"),
+        ("index", "align"),
+        ("inspect", "publish"),
+        ("merge", "publish"),
+    ]
+    assert flow.origin is not None
+    assert flow.origin.engine == "wdlviz"
+    assert len(flow.origin.remarks) == 1
+
+
+def test_a_workflow_that_is_called_is_one_task() -> None:
+    flow = parse(WDL_CALLED)
+    each, again = "inner as each", "inner as again"
+    assert list(flow.dag.arcs()) == [("begin", each), (each, again), (again, "end")]
+    drawn_by_hand = WDL_CALLED.replace("shape=cds", "shape=box")
+    assert len(parse(drawn_by_hand).dag) == 9
+
+
 @pytest.mark.parametrize(
     ("text", "maker"),
     [

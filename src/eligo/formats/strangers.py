@@ -56,7 +56,7 @@ STRANGERS = (
         r".*\.wdl",
         r"^version[ \t]+(?:1\.\d|draft-\d|development)\s[^\0]*?^(?:workflow|task)[ \t]+\w+[ \t]*+\{"
         r"|^workflow[ \t]+\w+[ \t]*+\{[^\0]*?^[ \t]*+call[ \t]",
-        "`java -jar womtool.jar graph FILE > dag.dot` draws its dag",
+        "`wdlviz --no-render FILE > dag.dot`, of wdlviz, draws its dag",
     ),
     Stranger(
         "a Makefile",

@@ -34,7 +34,7 @@ import re
 from collections.abc import Mapping
 
 from eligo.formats.dot.graph import Html, read
-from eligo.formats.dot.makers import backward, drawn_by, no_tasks
+from eligo.formats.dot.makers import backward, drawn_by, no_tasks, sections
 from eligo.formats.shared.drawing import Drawing, Label
 from eligo.workflow import Workflow
 
@@ -48,6 +48,7 @@ _BEGINS = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_FACE = re.compile(r"</?(?:b|i|u|o|s|sub|sup|font)(?:\s[^>]*+)?+>", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*+>")
 _FIELDS = re.compile(r"(?<!\\)[{}|<>]")
 
@@ -64,6 +65,8 @@ def parse(text: str) -> Workflow:
         drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
     elif passed := no_tasks(graph):
         drawing.engine, drawing.passed = drawn_by(graph), passed
+        if drawing.engine == "wdlviz":
+            drawing.hidden, drawing.arcs = 0, [*graph.arcs, *sections(graph)]  # what it hides only lays out the picture
     return drawing.workflow()
 
 
@@ -97,7 +100,7 @@ def _label(known: Mapping[str, str], id: str, title: str) -> Label:
     if value is None or (known.get("shape") in {"record", "Mrecord"} and _FIELDS.search(value)):
         return None
     if isinstance(value, Html):
-        texts = (html.unescape(line).strip() for line in _TAG.sub("\n", value).split("\n"))
+        texts = (html.unescape(line).strip() for line in _TAG.sub("\n", _FACE.sub("", value)).split("\n"))
         first = next(filter(None, texts), None)
         return None if first is None else (first,)
     drawn = {"n": "\n", "l": "\n", "r": "\n", "N": id, "G": title}

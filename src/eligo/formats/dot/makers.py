@@ -1,7 +1,8 @@
 """Who made a graph, and what follows from that: which of its nodes are no tasks, and whether its arcs point backwards.
 
-Nextflow draws channels and operators, cwltool the inputs and outputs of a workflow; these are no tasks. What terraform,
-Bazel, Gradle's VisTEG and makefile2dot draw points from what needs to what is needed. Only what is certain is said.
+Nextflow draws channels and operators, cwltool the inputs and outputs of a workflow, wdlviz besides these a node for each
+scatter and condition, and the inside of workflows that are called; these are no tasks. What terraform, Bazel, Gradle's VisTEG
+and makefile2dot draw points from what needs to what is needed. Only what is certain is said.
 
 >>> from eligo.formats.dot.graph import read
 >>> text = 'digraph { "[root] aws_instance.web" -> "[root] aws_vpc.main" }'
@@ -10,8 +11,9 @@ Bazel, Gradle's VisTEG and makefile2dot draw points from what needs to what is n
 """
 
 import re
+from collections.abc import Iterator
 
-from eligo.formats.dot.graph import Graph
+from eligo.formats.dot.graph import Graph, Scope
 
 _NEXTFLOW = re.compile(r"v\d+|p\d+")
 _RESOURCES = re.compile(r'\s*+digraph G \{\s*+rankdir = "RL";\s*+node \[shape = rect, fontname = "sans-serif"\];')
@@ -19,20 +21,59 @@ _MAKEFILE = re.compile(r"\s*+// Makefile\r?\n")
 _CWL = {"cluster_inputs": "Workflow Inputs", "cluster_outputs": "Workflow Outputs"}
 
 
+def drawn_by(graph: Graph) -> str | None:
+    """The engine that drew a graph in which some nodes may be no tasks; None where that is not certain."""
+    if all(map(_NEXTFLOW.fullmatch, graph.nodes)):
+        return "nextflow"
+    if all(map(str.isdecimal, graph.nodes)) and set(map(_wdl_node, graph.attributes.values())) == {True, False}:
+        return "wdlviz" if len(graph.attributes) == len(graph.nodes) else None
+    return "cwltool" if any(_is_data(name, group) for name, group in graph.groups.items()) else None
+
+
 def no_tasks(graph: Graph) -> set[int]:
     """The nodes that are no tasks but what tasks hand on; none where an unknown hand drew the graph."""
-    if all(map(_NEXTFLOW.fullmatch, graph.nodes)):
-        drawn = {i: (known.get("shape"), known.get("label")) for i, known in graph.attributes.items()}
-        found = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape == "circle" and label == "")}
-    else:
-        data = (group for name, group in graph.groups.items() if group.label and _CWL.get(name) == group.label)
-        found = {node for group in data for node in group.members()}
+    found: set[int] = set()
+    match drawn_by(graph):
+        case "nextflow":
+            drawn = {i: (known.get("shape"), known.get("label")) for i, known in graph.attributes.items()}
+            found = {i for i, (shape, label) in drawn.items() if shape == "point" or (shape, label) == ("circle", "")}
+        case "wdlviz":
+            found = {i for i, known in graph.attributes.items() if known.get("shape") != "cds"}
+            found.update(node for group in graph.groups.values() if _is_called(group) for node in group.members())
+        case "cwltool":
+            data = (group for name, group in graph.groups.items() if _is_data(name, group))
+            found = {node for group in data for node in group.members()}
     return found if len(found) < len(graph.nodes) else set()
 
 
-def drawn_by(graph: Graph) -> str:
-    """The engine that drew a graph in which some nodes are no tasks."""
-    return "nextflow" if all(map(_NEXTFLOW.fullmatch, graph.nodes)) else "cwltool"
+def sections(graph: Graph) -> Iterator[tuple[int, int]]:
+    """The arcs from the node of each scatter or condition that wdlviz draws to all in it, for that is held up with it."""
+    waiting = list(graph.groups.items())
+    while waiting:
+        name, group = waiting.pop()
+        waiting += group.named.items()
+        if (node := graph.nodes.get(name.removeprefix("cluster-"))) is not None and not _is_called(group):
+            yield from ((node, inner) for inner in group.members() if inner != node)
+
+
+def _is_data(name: str, group: Scope) -> bool:
+    """Whether cwltool drew this around the inputs or the outputs."""
+    return group.label is not None and _CWL.get(name) == group.label
+
+
+def _wdl_node(known: dict[str, str]) -> bool | None:
+    """Whether wdlviz draws a call like this, or something else; None where it draws nothing like it."""
+    match known:
+        case {"shape": "cds"}:
+            return True
+        case {"shape": "plaintext"} | {"style": "invis", "label": ""}:
+            return False
+    return None
+
+
+def _is_called(group: Scope) -> bool:
+    """Whether wdlviz drew this as the inside of a workflow that others call."""
+    return (group.label or "").startswith("<B>")
 
 
 def backward(graph: Graph, text: str) -> str | None:

@@ -1,0 +1,154 @@
+"""Snakemake: which of its ready jobs begin next, for `snakemake --scheduler eligo`; docs/engines/snakemake.md.
+
+Jobs are ranked once, over all that are to be run, and again when a checkpoint has added some. Ready jobs lie in piles, one
+for each set of needs, so that a choice costs what it takes to see which jobs have become ready, not a look at every job.
+Nothing is imported from Snakemake here: `snakemake_scheduler_plugin_eligo`, which it finds by name, stands between.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from heapq import heapify, heappop, heappush
+from itertools import count
+from os import PathLike
+from typing import Any
+
+from eligo.errors import check_choice
+
+DEFAULT = "finish"
+
+#: a job of Snakemake, or a group of them
+Ready = Any
+#: what a job takes of each thing that is limited
+Needs = tuple[tuple[str, int], ...]
+#: a job in its pile: its place, a number that no other has, itself and what it needs
+Entry = tuple[int, int, Ready, Needs]
+
+
+class ReadyJobs:
+    """The ready jobs of one run: the best first, as far as there is room for them.
+
+    *graph* is Snakemake's, of which `needrun_jobs` and `job_dependencies` are asked; *policy* is an order that eligo knows,
+    and *history* a file or folder that says how long jobs took.
+    """
+
+    def __init__(self, graph: Any, policy: str = DEFAULT, history: str | PathLike[str] | None = None) -> None:
+        self._graph, self._policy, self._history = graph, policy, history
+        self._place: dict[Ready, int] = {}
+        self._expected = 0  # how many jobs remain if none is added
+        self._limited: frozenset[str] = frozenset()
+        self._numbers = count()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._piles: dict[Needs, list[Entry]] = {}
+        self._piled: set[Ready] = set()
+        self._least: dict[str, int] | None = None  # what every job takes at least
+
+    def select(self, ready: Iterable[Ready], remaining: Collection[Ready], available: Mapping[str, int]) -> list[Ready]:
+        """The jobs to begin now, the best first; together they take no more than is *available*."""
+        now = ready if isinstance(ready, set) else set(ready)
+        if self._limited != available.keys():
+            self._limited = frozenset(available)
+            self._clear()
+        fresh = now - self._piled
+        if self._is_outdated(fresh, remaining):
+            self._place = places(self._graph, self._policy, self._history)
+            self._clear()
+            fresh = now
+        for job in fresh:
+            self._pile(job)
+        chosen = self._fill(now, dict(available))
+        self._expected = len(remaining) - sum(
+            not job.is_group() for job in chosen
+        )  # jobs of a group remain till its end
+        return chosen
+
+    def _is_outdated(self, fresh: Iterable[Ready], remaining: Collection[Ready]) -> bool:
+        """Whether there are jobs that were not ranked; not every job is looked at unless there are more than expected."""
+        known = self._place.__contains__
+        if not all(known(member) for job in fresh for member in members(job)):
+            return True
+        return len(remaining) > self._expected and not all(map(known, remaining))
+
+    def _pile(self, job: Ready) -> None:
+        last = len(self._place)
+        place = min((self._place.setdefault(member, last) for member in members(job)), default=last)
+        wanted = job.scheduler_resources.items()
+        needs = tuple(sorted((name, amount) for name, amount in wanted if name in self._limited and amount))
+        if needs not in self._piles:
+            these = dict(needs)
+            least = these if self._least is None else self._least
+            self._least = {name: min(least[name], these[name]) for name in least.keys() & these.keys()}
+        heappush(self._piles.setdefault(needs, []), (place, next(self._numbers), job, needs))
+        self._piled.add(job)
+
+    def _fill(self, ready: set[Ready], free: dict[str, int]) -> list[Ready]:
+        """The best jobs of all piles, one by one; a pile whose jobs do not fit is passed over."""
+        chosen: list[Ready] = []
+        heads = [pile[0] for pile in self._piles.values()] if self._has_room(free) else []
+        heapify(heads)
+        while heads and self._has_room(free):
+            _, _, job, needs = heappop(heads)
+            if any(free[name] < amount for name, amount in needs):
+                continue
+            if job in ready:
+                chosen.append(job)
+                free.update((name, free[name] - amount) for name, amount in needs)
+            self._drop_head(needs)
+            if needs in self._piles:
+                heappush(heads, self._piles[needs][0])
+        return chosen
+
+    def _has_room(self, free: Mapping[str, int]) -> bool:
+        return all(free[name] >= amount for name, amount in (self._least or {}).items())
+
+    def _drop_head(self, needs: Needs) -> None:
+        pile = self._piles[needs]
+        self._piled.discard(heappop(pile)[2])
+        if not pile:
+            del self._piles[needs]
+
+
+def members(job: Ready) -> Iterable[Ready]:
+    """The jobs of a group, or the job itself."""
+    if not job.is_group():
+        return (job,)
+    found: Any = job.jobs  # a method in Snakemake's interface, but an attribute in Snakemake
+    within: Iterable[Ready] = found() if callable(found) else found
+    return within
+
+
+def places(graph: Any, policy: str = DEFAULT, history: str | PathLike[str] | None = None) -> dict[Ready, int]:
+    """The place of every job that is to be run: the user's own priority first, the larger the sooner, then eligo's order."""
+    labels = {job: " ".join((job.name, *map(str, job.output))) for job in graph.needrun_jobs()}
+    jobs = sorted(labels, key=labels.__getitem__)  # they come as a set: by label, ties are the same in every run
+    numbers = _numbers(graph, jobs, policy, history) if len(jobs) > 1 else [0] * len(jobs)
+    rank = sorted(range(len(jobs)), key=lambda i: (-jobs[i].priority, -numbers[i]))
+    return {jobs[i]: place for place, i in enumerate(rank)}
+
+
+def _numbers(graph: Any, jobs: list[Ready], policy: str, history: str | PathLike[str] | None) -> list[int]:
+    """eligo's priority of every job; what it is made with is imported here, for Snakemake loads plug-ins for every job."""
+    from eligo.border import with_history
+    from eligo.dag import Dag
+    from eligo.planning import plan
+    from eligo.prioritising import priorities
+    from eligo.workflow import Task, Workflow
+
+    # named by number and rule: histories know rules, and no job of one by such a name
+    name = {job: (number, job.name) for number, job in enumerate(jobs)}
+    needed = {name[job]: [name[p] for p in graph.job_dependencies(job) if p in name] for job in jobs}
+    details = {key: Task(name=key, category=key[1]) for key in needed}
+    flow = Workflow(Dag.from_parents(needed), details)
+    if history is not None:
+        flow = with_history(flow, history)
+    found = priorities(flow, policy, plan(flow, "quick"))
+    return [found[name[job]] for job in jobs]
+
+
+def check_policy(name: str) -> None:
+    """Refuse what is no order of eligo's."""
+    if name != DEFAULT:
+        from eligo.policies import POLICIES
+        from eligo.prioritising import ORDERS
+
+        check_choice("policy", name, dict.fromkeys((*ORDERS, *POLICIES)))
