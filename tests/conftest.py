@@ -11,7 +11,7 @@ from hypothesis import settings
 from eligo.dag import Dag
 
 #: `make test-engines`, which starts real pools and a database; `make test-faults`, which takes minutes
-collect_ignore = ["htcondor", "postgres", "slurm", "faults"]
+collect_ignore = ["htcondor", "plugins", "postgres", "slurm", "faults"]
 
 pytest.register_assert_rewrite("engine_contract", "store_contract", "store_twin", "store_writing")
 

@@ -21,7 +21,7 @@ LEVELS = {
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
     "running": 8, "client": 8,
-    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "plotting": 9, "explaining": 9, "reproducing": 9, "plugins": 9,
     "pages": 10,
     "server": 11,
     "cli": 12,
@@ -38,6 +38,7 @@ OPTIONAL = {
     "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
     "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
+    "airflow": ("plugins.airflow",), "doit": ("plugins.doit",), "luigi": ("plugins.luigi",),
 }  # fmt: skip
 
 
