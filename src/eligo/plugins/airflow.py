@@ -9,7 +9,7 @@ its tasks, what they need, and the `priority_weight` that users gave them, which
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from eligo.plugins.wishes import standings
+from eligo.plugins.numbering import standings
 
 try:
     from airflow.plugins_manager import AirflowPlugin
@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # whoever reads this without Airflow has no schedul
     AirflowPlugin = PriorityWeightStrategy = object
 
 HEAVIEST = 2**31 - 1  # what Airflow's database holds
-DAGS = 128  # whose weights are remembered
+DAGS, RECENT = 128, 8  # whose weights are remembered, by their shape and by themselves
 
 Shape = tuple[tuple[str, tuple[str, ...], int], ...]
 
@@ -34,7 +34,7 @@ class EligoPriority(PriorityWeightStrategy):
         dag = ti.task.get_dag()
         if dag is None:
             return int(ti.task.priority_weight)
-        return weights(shape(dag.task_dict), self.order)[ti.task.task_id]
+        return weights_within(Seen(dag), self.order)[ti.task.task_id]
 
 
 class EligoPlugin(AirflowPlugin):
@@ -42,6 +42,25 @@ class EligoPlugin(AirflowPlugin):
 
     name = "eligo"
     priority_weight_strategies: ClassVar[list[type]] = [EligoPriority]
+
+
+class Seen:
+    """A dag as Airflow holds it, the same as long as it is that very object with as many tasks."""
+
+    def __init__(self, dag: Any) -> None:
+        self.dag, self._tasks = dag, len(dag.task_dict)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Seen) and self.dag is other.dag and self._tasks == other._tasks
+
+    def __hash__(self) -> int:
+        return id(self.dag)
+
+
+@lru_cache(maxsize=RECENT)
+def weights_within(seen: Seen, order: str) -> dict[str, int]:
+    """The weight of every task of a dag, whose shape is looked at once: Airflow asks for one task after another."""
+    return weights(shape(seen.dag.task_dict), order)
 
 
 def shape(tasks: dict[str, Any]) -> Shape:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, ClassVar
 
 from eligo.errors import CycleError, EligoError
-from eligo.prioritising import priorities
+from eligo.plugins.numbering import numbers, timed
 
 try:
     from doit.cmd_run import Run
@@ -29,13 +29,20 @@ ORDER: dict[str, Any] = {
     "default": "finish",
     "help": "the order of tasks that can begin: finish, ready, fifo or another of eligo's [default: %(default)s]",
 }
+HISTORY: dict[str, Any] = {
+    "name": "history",
+    "long": "history",
+    "type": str,
+    "default": "",
+    "help": "a file or folder that says how long tasks took, by their names or basenames",
+}
 
 
 class OrderedRun(Run):
     """The command `run` of doit, in eligo's order."""
 
     name: ClassVar[str] = "run"
-    cmd_options = (*getattr(Run, "cmd_options", ()), ORDER)
+    cmd_options = (*getattr(Run, "cmd_options", ()), ORDER, HISTORY)
 
     def execute(self, params: Any, args: Any) -> Any:
         """Do what `doit run` does, with the order that the command line, the configuration or the dodo file names."""
@@ -50,7 +57,7 @@ class OrderedRun(Run):
     @control.setter
     def control(self, made: Any) -> None:
         own, self._control = made.task_dispatcher, made
-        made.task_dispatcher = lambda: dispatcher(made, own, self._params["order"])
+        made.task_dispatcher = lambda: dispatcher(made, own, self._params["order"], self._params["history"])
 
 
 class Turns:
@@ -91,16 +98,17 @@ class OrderedDispatcher(TaskDispatcher):
         return ready.popleft() if ready else None
 
 
-def dispatcher(control: Any, own: Any, order: str) -> Any:
+def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
     """The dispatcher of the tasks that are selected, and of what they need; doit's own where these go in a circle."""
     everything = needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep", "setup_tasks"))
     try:
-        found = priorities(everything, order)
+        kinds = {name: control.tasks[name].subtask_of or name for name in everything}
+        found = numbers(timed(everything, kinds, history or ()), order)
     except CycleError:  # of which doit speaks in its own words
         return own()
     except EligoError as error:
         raise InvalidCommand(str(error)) from None
-    places = {str(task): place for place, task in enumerate(found)}
+    places = {task: place for place, task in enumerate(found)}
     return OrderedDispatcher(control, places, needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep")))
 
 

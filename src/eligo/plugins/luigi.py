@@ -12,36 +12,43 @@ from itertools import pairwise
 from typing import Any
 
 from eligo.errors import InputError
-from eligo.plugins.wishes import Standing, standings
+from eligo.plugins.numbering import Standing, standings, timed
 from eligo.prioritising import check_order
 
 
-def build(tasks: Iterable[Any], order: str = "finish", **options: Any) -> Any:
-    """What `luigi.build` does and gives back, in eligo's order; *options* are those of `luigi.build`."""
-    options["worker_scheduler_factory"] = Factory(order, options.get("worker_scheduler_factory"))
+def build(tasks: Iterable[Any], order: str = "finish", history: Any = (), **options: Any) -> Any:
+    """What `luigi.build` does and gives back, in eligo's order; *options* are those of `luigi.build`.
+
+    *history* says how long tasks took, by their ids or families: a file, or records as `eligo.with_history` takes them.
+    """
+    options["worker_scheduler_factory"] = Factory(order, history, options.get("worker_scheduler_factory"))
     return _package("luigi").build(tasks, **options)
 
 
-def run(*arguments: Any, order: str = "finish", **options: Any) -> Any:
+def run(*arguments: Any, order: str = "finish", history: Any = (), **options: Any) -> Any:
     """What `luigi.run` does with the words of the command line, in eligo's order."""
-    options["worker_scheduler_factory"] = Factory(order, options.get("worker_scheduler_factory"))
+    options["worker_scheduler_factory"] = Factory(order, history, options.get("worker_scheduler_factory"))
     return _package("luigi").run(*arguments, **options)
 
 
 class Factory:
     """What Luigi makes its schedulers and workers with; *own* is the one that a user has."""
 
-    def __init__(self, order: str = "finish", own: Any = None) -> None:
+    def __init__(self, order: str = "finish", history: Any = (), own: Any = None) -> None:
         check_order(order)
-        self._order, self._own = order, own or _package("luigi.interface")._WorkerSchedulerFactory()
+        self._ways = (
+            order,
+            timed({}, {}, history).history,
+        )  # read now: what is wrong with it is told before work begins
+        self._own = own or _package("luigi.interface")._WorkerSchedulerFactory()
 
     def create_local_scheduler(self) -> "RankedScheduler":
         """A scheduler in this process."""
-        return RankedScheduler(self._own.create_local_scheduler(), self._order)
+        return RankedScheduler(self._own.create_local_scheduler(), *self._ways)
 
     def create_remote_scheduler(self, url: str) -> "RankedScheduler":
         """The central scheduler there."""
-        return RankedScheduler(self._own.create_remote_scheduler(url), self._order)
+        return RankedScheduler(self._own.create_remote_scheduler(url), *self._ways)
 
     def create_worker(self, **wanted: Any) -> Any:
         """Luigi's own worker."""
@@ -51,8 +58,8 @@ class Factory:
 class RankedScheduler:
     """A scheduler of Luigi's, which is told of tasks once all are known, with their priorities."""
 
-    def __init__(self, scheduler: Any, order: str) -> None:
-        self._scheduler, self._order = scheduler, order
+    def __init__(self, scheduler: Any, order: str, history: Any) -> None:
+        self._scheduler, self._ways = scheduler, (order, history)
         self._held: list[dict[str, Any]] | None = []
 
     def __getattr__(self, name: str) -> Any:
@@ -80,12 +87,12 @@ class RankedScheduler:
     def _tell(self) -> None:
         held, self._held = self._held, None
         if held:
-            ranked = ranks(held, self._order)
+            ranked = ranks(held, *self._ways)
             for told in held:
                 self._scheduler.add_task(**told | {"priority": ranked.get(told["task_id"], told.get("priority", 0))})
 
 
-def ranks(told: Iterable[dict[str, Any]], order: str = "finish") -> dict[str, float]:
+def ranks(told: Iterable[dict[str, Any]], order: str = "finish", history: Any = ()) -> dict[str, float]:
     """A priority for every task that is still to be done: its own, and a little more the sooner it is to go.
 
     >>> ranks([{"task_id": "a", "status": "PENDING", "deps": ["b"]}, {"task_id": "b", "status": "DONE", "deps": None}])
@@ -93,7 +100,8 @@ def ranks(told: Iterable[dict[str, Any]], order: str = "finish") -> dict[str, fl
     """
     left = {each["task_id"]: each for each in told if each["status"] == "PENDING"}
     parents = {task: [need for need in each["deps"] or () if need in left] for task, each in left.items()}
-    found = standings(parents, {task: each.get("priority") or 0 for task, each in left.items()}, order)
+    flow = timed(parents, {task: each.get("family") or task for task, each in left.items()}, history)
+    found = standings(flow, {task: each.get("priority") or 0 for task, each in left.items()}, order)
     step = _step(found.values()) / (len(found) + 1)
     return {task: wish + step * number for task, (wish, number) in found.items()}
 

@@ -23,9 +23,7 @@ class Home:
     def __init__(self, python: Path, folder: Path, parallel: int = 3) -> None:
         self.folder, self._python, self._port = folder, python, free_port()
         (folder / "dags").mkdir(parents=True)
-        self._surroundings = (
-            os.environ | self._settings(parallel) | {"PYTHONPATH": f"{installed(folder)}:{HERE.parent}"}
-        )
+        self.surroundings = os.environ | self._settings(parallel) | {"PYTHONPATH": f"{installed(folder)}:{HERE.parent}"}
 
     def _settings(self, parallel: int) -> dict[str, str]:
         chosen = {
@@ -52,7 +50,7 @@ class Home:
         with log.open("w") as out:
             subprocess.run(
                 self._words(*words),
-                env=self._surroundings,
+                env=self.surroundings,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 timeout=120,
@@ -66,7 +64,7 @@ class Home:
         with (self.folder / f"{words[0]}.log").open("w") as out:
             program = subprocess.Popen(
                 self._words(*words),
-                env=self._surroundings,
+                env=self.surroundings,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

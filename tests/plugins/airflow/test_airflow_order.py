@@ -1,7 +1,6 @@
 """Inside a real Airflow: its scheduler begins tasks in eligo's order, and all else is as with its own rule."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from airflow_home import HERE, Home
@@ -26,7 +25,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     made = Home(python, tmp_path_factory.mktemp("airflow"))
     shutil.copy(HERE / "airflow_steps.py", made.folder / "dags")
     made.run("db", "migrate")
-    made.play(150)
+    made.play(240)
     return made
 
 
