@@ -12,8 +12,6 @@ sys.path.append(str(HERE.parent))
 
 from unpacking import UnavailableError, kept_under, said_by  # noqa: E402
 
-SPARED = ("ortools",)  # large, and needed by searches only
-
 
 def engine_python(name: str) -> Path | None:
     """The interpreter of an environment with that engine; None, after a loud word, where it cannot be had."""
@@ -41,7 +39,7 @@ def _environment(name: str) -> Path:
 def _own() -> list[str]:
     """What eligo itself needs when it runs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return [line for line in project["dependencies"] if not line.startswith(SPARED)]
+    return [str(line) for line in project["dependencies"]]
 
 
 def _lines(path: Path) -> list[str]:

@@ -6,6 +6,7 @@ Airflow finds the rule by itself where eligo is installed (entry point `airflow.
 its tasks, what they need, and the `priority_weight` that users gave them, which comes first.
 """
 
+import logging
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -34,7 +35,7 @@ class EligoPriority(PriorityWeightStrategy):
         dag = ti.task.get_dag()
         if dag is None:
             return int(ti.task.priority_weight)
-        return weights_within(Seen(dag), self.order)[ti.task.task_id]
+        return weights_within(HeldDag(dag), self.order)[ti.task.task_id]
 
 
 class EligoPlugin(AirflowPlugin):
@@ -44,23 +45,29 @@ class EligoPlugin(AirflowPlugin):
     priority_weight_strategies: ClassVar[list[type]] = [EligoPriority]
 
 
-class Seen:
+class HeldDag:
     """A dag as Airflow holds it, the same as long as it is that very object with as many tasks."""
 
     def __init__(self, dag: Any) -> None:
         self.dag, self._tasks = dag, len(dag.task_dict)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Seen) and self.dag is other.dag and self._tasks == other._tasks
+        return isinstance(other, HeldDag) and self.dag is other.dag and self._tasks == other._tasks
 
     def __hash__(self) -> int:
         return id(self.dag)
 
 
 @lru_cache(maxsize=RECENT)
-def weights_within(seen: Seen, order: str) -> dict[str, int]:
+def weights_within(held: HeldDag, order: str) -> dict[str, int]:
     """The weight of every task of a dag, whose shape is looked at once: Airflow asks for one task after another."""
-    return weights(shape(seen.dag.task_dict), order)
+    try:
+        return weights(shape(held.dag.task_dict), order)
+    except Exception:  # which would stop the scheduler, and every other dag with it
+        logging.getLogger(__name__).exception(
+            "eligo has no order for the dag %s: its own weights stand", held.dag.dag_id
+        )
+        return {name: int(task.priority_weight) for name, task in held.dag.task_dict.items()}
 
 
 def shape(tasks: dict[str, Any]) -> Shape:

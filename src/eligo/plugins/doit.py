@@ -60,7 +60,7 @@ class OrderedRun(Run):
         made.task_dispatcher = lambda: dispatcher(made, own, self._params["order"], self._params["history"])
 
 
-class Turns:
+class ReadyNodes:
     """Nodes that can go on, the first in the order before the others: stands in for the queue of doit's dispatcher."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
@@ -89,9 +89,9 @@ class OrderedDispatcher(TaskDispatcher):
 
     def __init__(self, control: Any, places: Mapping[str, int], wanted: Iterable[str]) -> None:
         super().__init__(control.tasks, control.targets, sorted(wanted, key=places.__getitem__))
-        self._places, self.ready = places, Turns(places)
+        self._places, self.ready = places, ReadyNodes(places)
 
-    def _get_next_node(self, ready: Turns, tasks_to_run: list[str]) -> Any:
+    def _get_next_node(self, ready: ReadyNodes, tasks_to_run: list[str]) -> Any:
         while tasks_to_run and not (ready and ready.first < self._places[tasks_to_run[-1]]):
             if node := self._gen_node(None, tasks_to_run.pop()):
                 return node

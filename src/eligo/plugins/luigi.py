@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from eligo.errors import InputError
-from eligo.plugins.numbering import Standing, standings, timed
+from eligo.plugins.numbering import Wished, standings, timed
 from eligo.prioritising import check_order
 
 
@@ -106,7 +106,7 @@ def ranks(told: Iterable[dict[str, Any]], order: str = "finish", history: Any = 
     return {task: wish + step * number for task, (wish, number) in found.items()}
 
 
-def _step(found: Iterable[Standing]) -> float:
+def _step(found: Iterable[Wished]) -> float:
     """How far apart users' own priorities are, at least."""
     wishes = sorted({each.wish for each in found})
     return min((after - before for before, after in pairwise(wishes)), default=1.0)

@@ -9,7 +9,7 @@ from eligo.prioritising import priorities
 from eligo.workflow import Task, Workflow
 
 
-class Standing(NamedTuple):
+class Wished(NamedTuple):
     """How soon a task is to go: by what its user wishes, then by its number along the order, the larger the sooner."""
 
     wish: float
@@ -36,15 +36,15 @@ def numbers(flow: object, order: str = "finish") -> dict[str, int]:
     return {str(task): number for task, number in priorities(flow, order, known).items()}
 
 
-def standings(flow: object, wishes: Mapping[str, float], order: str = "finish") -> dict[str, Standing]:
+def standings(flow: object, wishes: Mapping[str, float], order: str = "finish") -> dict[str, Wished]:
     """Where every task stands; who needs a task wishes for it as much as for itself.
 
     >>> standings({"a": [], "b": [], "c": ["b"], "d": ["b"]}, {"a": 0, "b": 0, "c": 5, "d": 0})["b"]
-    Standing(wish=5, number=4)
+    Wished(wish=5, number=4)
     """
     dag = dag_of(flow)
     found, raised = numbers(flow, order), dict(wishes)
     for task in reversed(found):  # before what it needs
         for parent in map(str, dag.parents(task)):
             raised[parent] = max(raised[parent], raised[task])
-    return {task: Standing(raised[task], number) for task, number in found.items()}
+    return {task: Wished(raised[task], number) for task, number in found.items()}
