@@ -39,6 +39,7 @@ OPTIONAL = {
     "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
     "textual": ("cli.top", "cli.top_board", "cli.top_panes"),
+    "airflow": ("plugins.airflow",), "doit": ("plugins.doit",), "luigi": ("plugins.luigi",),
 }  # fmt: skip
 
 

@@ -1,48 +1,46 @@
-"""Other engines, each in a virtual environment of its own, with this checkout's eligo in it; made once and remembered."""
+"""Environments with a real engine in each, made once and kept in the user's cache; this checkout is seen from all of them."""
 
 import hashlib
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
-from unpacking import UnavailableError, kept_under, said_by
-
 HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parents[1]
+ROOT = HERE.parent.parent
+sys.path.append(str(HERE.parent))
+
+from unpacking import UnavailableError, kept_under, said_by  # noqa: E402
 
 
-def engine_python(name: str) -> Path | None:
-    """The interpreter of the environment with what tests/plugins/NAME/requirements.txt asks for; None, aloud, without it."""
-    wanted = [line for line in (HERE / name / "requirements.txt").read_text("utf-8").splitlines() if line.strip()]
+def engine_python(name: str, with_eligo: bool = True) -> Path | None:
+    """The interpreter of an environment with that engine; None, after a loud word, where it cannot be had."""
     try:
-        return _made(name, [*wanted, *_own_needs()])
-    except (UnavailableError, OSError) as error:
-        sys.stderr.write(f"\n!!! {name.upper()} IS NOT TO BE HAD: NOTHING IS TESTED IN IT !!!\n{error}\n")
+        return _environment(name, with_eligo) / "bin" / "python"
+    except UnavailableError as error:
+        print(f"\n!!! NO {name.upper()}: NOTHING IS TESTED INSIDE IT: {error}", file=sys.stderr)  # noqa: T201
         return None
 
 
-def _made(name: str, packages: list[str]) -> Path:
-    recipe = "\n".join([sys.version, str(CHECKOUT), *packages])
-    digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
-    folder = kept_under("venvs", "ELIGO_VENVS") / f"{name}-{digest}"
-    python, stamp = folder / "bin" / "python", folder / "complete"
-    if not stamp.exists():
+def _environment(name: str, with_eligo: bool) -> Path:
+    wanted = [*_lines(HERE / name / "requirements.txt"), *(_own() if with_eligo else ())]
+    recipe = hashlib.sha256("\n".join([sys.version, str(ROOT), *wanted]).encode()).hexdigest()[:12]
+    folder = kept_under("venvs", "ELIGO_VENVS") / f"{name}-{recipe}"
+    if not (folder / "made").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        said_by([sys.executable, "-m", "venv", str(folder)], "no virtual environment can be made")
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        said_by([*install, *packages], f"{name} cannot be installed", seconds=600)
-        (_packages(python) / "eligo-checkout.pth").write_text(f"{CHECKOUT / 'src'}\n", "utf-8")
-        stamp.touch()
-    return python
+        said_by([sys.executable, "-m", "venv", "--without-pip", str(folder)], "no environment can be made")
+        pip = [sys.executable, "-m", "pip", f"--python={folder / 'bin' / 'python'}", "--disable-pip-version-check"]
+        said_by([*pip, "install", "--quiet", "--no-compile", *wanted], "it cannot be installed", seconds=600)
+        next(folder.glob("lib/python*/site-packages")).joinpath("eligo.pth").write_text(f"{ROOT / 'src'}\n", "utf-8")
+        (folder / "made").touch()
+    return folder
 
 
-def _own_needs() -> list[str]:
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
-    return list(project["dependencies"])
+def _own() -> list[str]:
+    """What eligo itself needs when it runs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return [str(line) for line in project["dependencies"]]
 
 
-def _packages(python: Path) -> Path:
-    where = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    return Path(subprocess.run(where, capture_output=True, text=True, check=True, timeout=60).stdout.strip())
+def _lines(path: Path) -> list[str]:
+    return [line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")]

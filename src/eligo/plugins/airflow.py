@@ -1,0 +1,95 @@
+"""Airflow 3: a weight rule by which the scheduler queues the tasks of a dag in eligo's order.
+
+    DAG("survey", default_args={"weight_rule": "eligo.plugins.airflow.EligoPriority"})
+
+Airflow finds the rule by itself where eligo is installed (entry point `airflow.plugins`). A weight is made of the dag alone:
+its tasks, what they need, and the `priority_weight` that users gave them, which comes first.
+"""
+
+import logging
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from eligo.plugins.numbering import standings
+
+try:
+    from airflow.plugins_manager import AirflowPlugin
+    from airflow.task.priority_strategy import PriorityWeightStrategy
+except ModuleNotFoundError:  # whoever reads this without Airflow has no scheduler to give it to
+    AirflowPlugin = PriorityWeightStrategy = object
+
+HEAVIEST = 2**31 - 1  # what Airflow's database holds
+DAGS, RECENT = 128, 8  # whose weights are remembered, by their shape and by themselves
+
+Shape = tuple[tuple[str, tuple[str, ...], int], ...]
+
+
+class EligoPriority(PriorityWeightStrategy):
+    """The weight rule: n for the first task of the order, 1 for the last, and n more for every step of `priority_weight`."""
+
+    #: the order to follow: see `eligo.prioritising`; another one is a subclass of one line
+    order: ClassVar[str] = "finish"
+
+    def get_weight(self, ti: Any) -> int:
+        """The weight of a task instance; all of a mapped task have the same."""
+        dag = ti.task.get_dag()
+        if dag is None:
+            return int(ti.task.priority_weight)
+        return weights_within(HeldDag(dag), self.order)[ti.task.task_id]
+
+
+class EligoPlugin(AirflowPlugin):
+    """What Airflow finds by its entry point."""
+
+    name = "eligo"
+    priority_weight_strategies: ClassVar[list[type]] = [EligoPriority]
+
+
+class HeldDag:
+    """A dag as Airflow holds it, the same as long as it is that very object with as many tasks."""
+
+    def __init__(self, dag: Any) -> None:
+        self.dag, self._tasks = dag, len(dag.task_dict)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HeldDag) and self.dag is other.dag and self._tasks == other._tasks
+
+    def __hash__(self) -> int:
+        return id(self.dag)
+
+
+@lru_cache(maxsize=RECENT)
+def weights_within(held: HeldDag, order: str) -> dict[str, int]:
+    """The weight of every task of a dag, whose shape is looked at once: Airflow asks for one task after another."""
+    try:
+        return weights(shape(held.dag.task_dict), order)
+    except Exception:  # which would stop the scheduler, and every other dag with it
+        logging.getLogger(__name__).exception(
+            "eligo has no order for the dag %s: its own weights stand", held.dag.dag_id
+        )
+        return {name: int(task.priority_weight) for name, task in held.dag.task_dict.items()}
+
+
+def shape(tasks: dict[str, Any]) -> Shape:
+    """All that weights are made of: every task with what it needs and its user's own weight."""
+    return tuple(
+        (name, tuple(sorted(task.upstream_task_ids & tasks.keys())), int(task.priority_weight))
+        for name, task in tasks.items()
+    )
+
+
+@lru_cache(maxsize=DAGS)
+def weights(tasks: Shape, order: str) -> dict[str, int]:
+    """The weight of every task of a dag of that shape, which one dag has until its file changes.
+
+    >>> weights((("a", (), 1), ("b", (), 1), ("c", ("b",), 1), ("d", ("b",), 1)), "finish")
+    {'b': 4, 'a': 3, 'c': 2, 'd': 1}
+    >>> weights((("a", (), 3), ("b", (), 1), ("c", ("b",), 2)), "finish")
+    {'b': 6, 'a': 8, 'c': 4}
+    """
+    found = standings({name: needs for name, needs, _ in tasks}, {name: own for name, _, own in tasks}, order)
+    return {name: _bounded(len(tasks) * (int(wish) - 1) + number) for name, (wish, number) in found.items()}
+
+
+def _bounded(weight: int) -> int:
+    return max(-HEAVIEST, min(HEAVIEST, weight))

@@ -1,0 +1,125 @@
+"""doit: `doit run`, also with several processes, begins tasks in eligo's order instead of that of their definitions.
+
+    [tool.doit.plugins.command]                 # in pyproject.toml; or in doit.cfg: [COMMAND]
+    run = "eligo.plugins.doit:OrderedRun"       #                                    run = eligo.plugins.doit:OrderedRun
+
+What is run, what is up to date and what comes of failures is decided by doit; here only whose turn it is among tasks that
+can begin.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, ClassVar
+
+from eligo.errors import CycleError, EligoError
+from eligo.plugins.numbering import numbers, timed
+
+try:
+    from doit.cmd_run import Run
+    from doit.control import TaskDispatcher
+    from doit.exceptions import InvalidCommand
+except ModuleNotFoundError:  # whoever reads this without doit has nobody to give it to
+    InvalidCommand = Run = TaskDispatcher = object
+
+ORDER: dict[str, Any] = {
+    "name": "order",
+    "long": "order",
+    "type": str,
+    "default": "finish",
+    "help": "the order of tasks that can begin: finish, ready, fifo or another of eligo's [default: %(default)s]",
+}
+HISTORY: dict[str, Any] = {
+    "name": "history",
+    "long": "history",
+    "type": str,
+    "default": "",
+    "help": "a file or folder that says how long tasks took, by their names or basenames",
+}
+
+
+class OrderedRun(Run):
+    """The command `run` of doit, in eligo's order."""
+
+    name: ClassVar[str] = "run"
+    cmd_options = (*getattr(Run, "cmd_options", ()), ORDER, HISTORY)
+
+    def execute(self, params: Any, args: Any) -> Any:
+        """Do what `doit run` does, with the order that the command line, the configuration or the dodo file names."""
+        self._params = params
+        return super().execute(params, args)
+
+    @property
+    def control(self) -> Any:
+        """What doit keeps its tasks with; it makes the dispatcher."""
+        return self._control
+
+    @control.setter
+    def control(self, made: Any) -> None:
+        own, self._control = made.task_dispatcher, made
+        made.task_dispatcher = lambda: dispatcher(made, own, self._params["order"], self._params["history"])
+
+
+class ReadyNodes:
+    """Nodes that can go on, the first in the order before the others: stands in for the queue of doit's dispatcher."""
+
+    def __init__(self, places: Mapping[str, int]) -> None:
+        self._places, self._nodes, self._arrivals = places, list[tuple[int, int, Any]](), count()
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    @property
+    def first(self) -> int:
+        """The place of the node whose turn is next."""
+        return self._nodes[0][0]
+
+    def append(self, node: Any) -> None:
+        """Let a node in; one that was made on the way stands where the nearest task stands for which it was."""
+        known = (self._places[name] for name in reversed(node.ancestors) if name in self._places)
+        heapq.heappush(self._nodes, (next(known, len(self._places)), next(self._arrivals), node))
+
+    def popleft(self) -> Any:
+        """The node whose turn it is."""
+        return heapq.heappop(self._nodes)[-1]
+
+
+class OrderedDispatcher(TaskDispatcher):
+    """doit's dispatcher, which takes whoever is first in the order among those that can go on and those not looked at yet."""
+
+    def __init__(self, control: Any, places: Mapping[str, int], wanted: Iterable[str]) -> None:
+        super().__init__(control.tasks, control.targets, sorted(wanted, key=places.__getitem__))
+        self._places, self.ready = places, ReadyNodes(places)
+
+    def _get_next_node(self, ready: ReadyNodes, tasks_to_run: list[str]) -> Any:
+        while tasks_to_run and not (ready and ready.first < self._places[tasks_to_run[-1]]):
+            if node := self._gen_node(None, tasks_to_run.pop()):
+                return node
+        return ready.popleft() if ready else None
+
+
+def dispatcher(control: Any, own: Any, order: str, history: str) -> Any:
+    """The dispatcher of the tasks that are selected, and of what they need; doit's own where these go in a circle."""
+    everything = needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep", "setup_tasks"))
+    try:
+        kinds = {name: control.tasks[name].subtask_of or name for name in everything}
+        found = numbers(timed(everything, kinds, history or ()), order)
+    except CycleError:  # of which doit speaks in its own words
+        return own()
+    except EligoError as error:
+        raise InvalidCommand(str(error)) from None
+    places = {task: place for place, task in enumerate(found)}
+    return OrderedDispatcher(control, places, needed(control.tasks, control.selected_tasks, ("task_dep", "calc_dep")))
+
+
+def needed(tasks: Mapping[str, Any], selected: Sequence[str], ways: Sequence[str]) -> dict[str, list[str]]:
+    """The selected tasks and all that they need in those ways, each with what it needs itself."""
+    found: dict[str, list[str]] = {}
+    left = list(reversed(selected))
+    while left:
+        task = left.pop()
+        if task not in found:
+            needs = (need for way in ways for need in sorted(getattr(tasks[task], way)) if need in tasks)
+            found[task] = list(dict.fromkeys(needs))
+            left.extend(found[task])
+    return found

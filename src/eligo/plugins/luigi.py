@@ -1,0 +1,119 @@
+"""Luigi: its scheduler hears of every task with the priority that eligo's order gives it.
+
+    eligo.plugins.luigi.build([Report()], workers=2, local_scheduler=True)  # as luigi.build, and run as luigi.run
+
+Nothing of a task is changed or asked twice: what Luigi's worker tells its scheduler, local or central, is held until the
+whole graph has been told, and then goes on with priorities. What is complete is not ranked, as Luigi does not look below it.
+"""
+
+import importlib
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from eligo.errors import InputError
+from eligo.plugins.numbering import Wished, standings, timed
+from eligo.prioritising import check_order
+
+
+def build(tasks: Iterable[Any], order: str = "finish", history: Any = (), **options: Any) -> Any:
+    """What `luigi.build` does and gives back, in eligo's order; *options* are those of `luigi.build`.
+
+    *history* says how long tasks took, by their ids or families: a file, or records as `eligo.with_history` takes them.
+    """
+    options["worker_scheduler_factory"] = Factory(order, history, options.get("worker_scheduler_factory"))
+    return _package("luigi").build(tasks, **options)
+
+
+def run(*arguments: Any, order: str = "finish", history: Any = (), **options: Any) -> Any:
+    """What `luigi.run` does with the words of the command line, in eligo's order."""
+    options["worker_scheduler_factory"] = Factory(order, history, options.get("worker_scheduler_factory"))
+    return _package("luigi").run(*arguments, **options)
+
+
+class Factory:
+    """What Luigi makes its schedulers and workers with; *own* is the one that a user has."""
+
+    def __init__(self, order: str = "finish", history: Any = (), own: Any = None) -> None:
+        check_order(order)
+        self._ways = (
+            order,
+            timed({}, {}, history).history,
+        )  # read now: what is wrong with it is told before work begins
+        self._own = own or _package("luigi.interface")._WorkerSchedulerFactory()
+
+    def create_local_scheduler(self) -> "RankedScheduler":
+        """A scheduler in this process."""
+        return RankedScheduler(self._own.create_local_scheduler(), *self._ways)
+
+    def create_remote_scheduler(self, url: str) -> "RankedScheduler":
+        """The central scheduler there."""
+        return RankedScheduler(self._own.create_remote_scheduler(url), *self._ways)
+
+    def create_worker(self, **wanted: Any) -> Any:
+        """Luigi's own worker."""
+        return self._own.create_worker(**wanted)
+
+
+class RankedScheduler:
+    """A scheduler of Luigi's, which is told of tasks once all are known, with their priorities."""
+
+    def __init__(self, scheduler: Any, order: str, history: Any) -> None:
+        self._scheduler, self._ways = scheduler, (order, history)
+        self._held: list[dict[str, Any]] | None = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._scheduler, name)
+
+    def add_task(self, **told: Any) -> None:
+        """Hear of a task, or of what came of one."""
+        if self._held is None:
+            self._scheduler.add_task(**told)
+        else:
+            self._held.append(told)
+
+    def get_work(self, **asked: Any) -> Any:
+        """What to do next."""
+        self._tell()
+        return self._scheduler.get_work(**asked)
+
+    def count_pending(self, **asked: Any) -> Any:
+        """How much is left to do."""
+        self._tell()
+        return self._scheduler.count_pending(**asked)
+
+    def _tell(self) -> None:
+        held, self._held = self._held, None
+        if held:
+            ranked = ranks(held, *self._ways)
+            for told in held:
+                self._scheduler.add_task(**told | {"priority": ranked.get(told["task_id"], told.get("priority", 0))})
+
+
+def ranks(told: Iterable[dict[str, Any]], order: str = "finish", history: Any = ()) -> dict[str, float]:
+    """A priority for every task that is still to be done: its own, and a little more the sooner it is to go.
+
+    >>> ranks([{"task_id": "a", "status": "PENDING", "deps": ["b"]}, {"task_id": "b", "status": "DONE", "deps": None}])
+    {'a': 0.5}
+    """
+    left = {each["task_id"]: each for each in told if each["status"] == "PENDING"}
+    parents = {task: [need for need in each["deps"] or () if need in left] for task, each in left.items()}
+    flow = timed(parents, {task: each.get("family") or task for task, each in left.items()}, history)
+    found = standings(flow, {task: each.get("priority") or 0 for task, each in left.items()}, order)
+    step = _step(found.values()) / (len(found) + 1)
+    return {task: wish + step * number for task, (wish, number) in found.items()}
+
+
+def _step(found: Iterable[Wished]) -> float:
+    """How far apart users' own priorities are, at least."""
+    wishes = sorted({each.wish for each in found})
+    return min((after - before for before, after in pairwise(wishes)), default=1.0)
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise InputError("eligo.plugins.luigi needs Luigi: pip install luigi") from None
