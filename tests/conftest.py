@@ -10,8 +10,9 @@ from hypothesis import settings
 
 from eligo.dag import Dag
 
-#: `make test-engines`, which starts real pools and a database; `make test-faults`, which takes minutes
-collect_ignore = ["htcondor", "postgres", "slurm", "faults"]
+#: `make test-engines`, which starts real pools and a database; `make test-faults`, which takes minutes; and those of the
+#: tools that people have, each installed into an environment of its own
+collect_ignore = ["htcondor", "postgres", "slurm", "faults", "plugins"]
 
 pytest.register_assert_rewrite("engine_contract", "store_contract", "store_twin", "store_writing")
 

@@ -14,13 +14,14 @@
 | `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
 | `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
+| `ninja`     | build.ninja                                | .ninja                          |
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
 | `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
 
 A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
 `sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
 `TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
-`lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
+`INSTEAD`: of a format without priorities, what its engine does by itself; `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
 `write_wrapper` and `write_in_place`: priorities for a file as it stands.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
@@ -222,7 +223,9 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
     path = None if path is None else os.fspath(path)
     format = format or format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
     if not module(format).PRIORITIES:
-        raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
+        instead: str = getattr(module(format), "INSTEAD", "")
+        known = f" ({instead})" if instead else ""
+        raise FormatError(f"{format} has no place for priorities{known}: write .json or .yaml", shown(path or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format
