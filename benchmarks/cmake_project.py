@@ -1,7 +1,7 @@
 """A CMake project of any size, made up: libraries that need each other, programs, and files that programs make.
 
-Each library has some sources, a few of them long; every third one has a header that a script makes. A program is made of the
-first libraries; it writes a source of each library in the second half, so that these wait for it, as with real generators of code.
+Each library has some sources, one of them long; every third one has a header that a script makes. A program is made of the
+first half of them, and writes a source of each in the second half, so that these wait for it, as with generators of code.
 """
 
 from pathlib import Path
@@ -10,6 +10,14 @@ HEAD = """cmake_minimum_required(VERSION 3.16)
 project(made C)
 set(CMAKE_C_FLAGS "-O1")
 include_directories(include ${CMAKE_BINARY_DIR}/made)
+"""
+
+WRITER = """#include <stdio.h>
+int main(int n, char **v) {
+  FILE *f = fopen(v[1], "w");
+  fprintf(f, "int %s(int x) { return x; }\\n", v[2]);
+  return fclose(f);
+}
 """
 
 
@@ -22,8 +30,7 @@ def write_project(folder: Path, libraries: int = 30, sources: int = 34) -> None:
     for i in range(libraries):
         lines += _library(folder, i, libraries, sources)
     first = " ".join(f"lib{i}" for i in range(libraries // 2))
-    (folder / "writer.c").write_text('#include <stdio.h>\nint main(int n, char **v) { FILE *f = fopen(v[1], "w");\n'
-                                     'fprintf(f, "int %s(int x) { return x; }\\n", v[2]); return fclose(f); }\n', "utf-8")  # fmt: skip
+    (folder / "writer.c").write_text(WRITER, "utf-8")
     (folder / "main.c").write_text("int lib0_0(int); int main(void) { return lib0_0(0) < 0; }\n", "utf-8")
     lines.append(f"add_executable(writer writer.c)\ntarget_link_libraries(writer {first})\n")
     every = " ".join(f"lib{i}" for i in range(libraries))

@@ -21,8 +21,9 @@
 A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`, `generate(flow)` and
 `sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
 `TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
-`INSTEAD`: of a format without priorities, what its engine does by itself; `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
-`write_wrapper` and `write_in_place`: priorities for a file as it stands.
+`lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
+`write_wrapper` and `write_in_place`: priorities for a file as it stands;
+`INSTEAD`: where there is no place for priorities, what the engine goes by.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
 

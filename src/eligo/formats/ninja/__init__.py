@@ -12,18 +12,18 @@
     build all: phony lib.a
     default all
 
-A task is a build statement that runs something, called by the first file that it makes, as `.ninja_log` calls it; its kind is the
-rule (of CMake's, which have one for every target, what stands before `__`). There is an arc to it from whatever makes a file
-that it needs, be it explicit, implicit or order-only; `phony` statements only give names and are no tasks: arcs pass through them,
-unless there would be very many; then they count as tasks, and that is told. Validations (`|@`) make no arcs.
+A task is a build statement that runs something, called by the first file that it makes, as `.ninja_log` calls it; its kind
+is the rule (of CMake's, which have one for every target, what stands before `__`). There is an arc to it from whatever makes
+a file that it needs, be it explicit, implicit or order-only; `phony` statements only give names and are no tasks: arcs pass
+through them, unless there would be very many; then they count as tasks, and that is told. Validations (`|@`) make no arcs.
 
-What is read is what `ninja` without targets would build: what the `default` targets need, or without any, all. The statement that
-makes the file itself is left out: ninja runs it before all others. Include and subninja are followed. Told and not
-followed are dyndep files, which are made while the build goes on, and pools. As ninja does before it runs a command, the command
-makes the folders of its outputs and its response file. Descriptions and depfiles are passed over.
+What is read is what `ninja` without targets would build: what the `default` targets need, or without any, all. The
+statement that makes the file itself is left out: ninja runs it before all others. Include and subninja are followed. Told
+and not followed are dyndep files, which are made while the build goes on, and pools. What ninja does before it runs a
+command, the command does here: make the folders of its outputs, and its response file. Descriptions are passed over.
 
-Ninja has no place for priorities. In writing, a task that makes no file, or not all its arcs by files, makes one file more: see
-`formats.shared.rules`. Variables called eligo_... hold what ninja itself has no place for.
+Ninja has no place for priorities. In writing, a task that makes no file, or whose files do not make all its arcs, makes one
+file more: see `formats.shared.rules`. Variables called eligo_... hold what ninja itself has no place for.
 
 >>> flow = parse("rule cp\\n command = cp $in $out\\nbuild b: cp a\\nbuild x: phony b\\nbuild o/c: cp b || x\\n")
 >>> list(flow.dag.arcs()), flow.task("o/c").command

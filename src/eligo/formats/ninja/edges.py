@@ -18,7 +18,7 @@ from eligo.workflow import NOTHING, Origin, Workflow
 
 #: Aliases stay where there would be more arcs without them.
 MOST_ARCS = 2_000_000
-#: The variables that keep what ninja has no place for, and what is called so here; a statement with a task was written by eligo.
+#: The variables that keep what ninja has no place for; a statement that has the first one was written by eligo.
 TASK = "task"
 VARIABLES = {TASK: "eligo_task", "mark": "eligo_mark", "category": "eligo_category", "command": "eligo_command"}
 #: The rule of tasks of which no kind is known.
@@ -126,7 +126,7 @@ def _remarks(manifest: Manifest, edges: Sequence[Edge], itself: bool, aliases: i
     if itself:
         yield "the statement that makes the file itself is left out: ninja runs it before all others"
     if aliases:
-        yield f"{aliases:,} phony statements, which run nothing, count as tasks: there would be too many arcs without them"
+        yield f"phony statements, which run nothing and count as tasks, for there would be too many arcs: {aliases:,}"
     dynamic = sum(bool(manifest.value(edge, "dyndep")) for edge in tasks)
     if dynamic:
         yield f"what the dyndep files of {dynamic:,} tasks add while ninja builds is not known here"
@@ -136,4 +136,5 @@ def _remarks(manifest: Manifest, edges: Sequence[Edge], itself: bool, aliases: i
 def _held_back(manifest: Manifest, tasks: Iterable[Edge]) -> Iterator[str]:
     for pool, count in Counter(edge.pool for edge in tasks if edge.pool).items():
         if 0 < manifest.pools[pool] < count:
-            yield f"the pool {pool} lets ninja run {manifest.pools[pool]} of {count:,} tasks at a time, which no plan here heeds"
+            most = manifest.pools[pool]
+            yield f"the pool {pool} lets ninja run {most:,} of its {count:,} tasks at a time, which no plan here heeds"

@@ -14,6 +14,8 @@ from eligo.formats.ninja.text import Cursor, Template, canonical, filled, quoted
 from eligo.formats.shared.allowance import DEEPEST, Allowance
 from eligo.formats.shared.files import Beside
 
+#: How many signs variables may stand for, for each that is read; and what a sign of a file counts that is included again.
+PER_SIGN, AGAIN = 64, 16
 #: What a rule may say.
 KNOWN = frozenset(
     ("command", "depfile", "deps", "description", "dyndep", "generator", "msvc_deps_prefix", "pool", "restat", "rspfile",
@@ -35,7 +37,7 @@ PHONY = Recipe("phony")
 
 @dataclass(slots=True, eq=False)
 class Bindings:
-    """The variables and rules of a file, or the variables of an edge; what they do not have is looked for in the *outer* ones."""
+    """The variables and rules of a file, or the variables of an edge; what is not there is looked for in the *outer* ones."""
 
     outer: "Bindings | None" = None
     values: dict[str, str] = field(default_factory=dict)
@@ -127,7 +129,7 @@ class _Values:
 
 def read(text: str, beside: Beside | None) -> Manifest:
     """What a ninja text says, with the files *beside* it that it includes."""
-    manifest = Manifest(budget=Allowance(2**24 + 64 * len(text)))
+    manifest = Manifest(budget=Allowance(2**24 + PER_SIGN * len(text)))
     _Reader(text, manifest, beside, Bindings(recipes={PHONY.name: PHONY}), 0).read()
     return manifest
 
@@ -156,7 +158,7 @@ class _Reader:
     def _let(self) -> tuple[str, Template]:
         name = self.cursor.name()
         if not name or not self.cursor.sign("="):
-            message = "this is neither a statement of ninja's (build, rule, pool, default, include, subninja) nor NAME = VALUE"
+            message = "this is neither a statement (build, rule, pool, default, include, subninja) nor NAME = VALUE"
             raise self.cursor.error(message)
         return name, self.cursor.value()
 
@@ -225,8 +227,9 @@ class _Reader:
         place = None
         try:
             place = self.beside.place(path)
+            again = place in self.beside.files
             text = self.beside.load(place)
-            self.manifest.budget.spend(len(text), 0, None)  # the same one may be included again and again
+            self.manifest.budget.spend((AGAIN if again else -PER_SIGN) * len(text), 0, None)
         except InputError as error:
             raise FormatError(f"{shorten(path)!r} is included here, and {_without_place(error)}", line=line).cured_by(
                 error.remedy or ""

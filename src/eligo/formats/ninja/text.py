@@ -1,8 +1,8 @@
 """The words of a ninja file: names, values with variables in them, and paths.
 
-A `$` begins a variable (`$flags`, `${flags}`) or takes the meaning from the sign after it (`$$`, `$ `, `$:`; `$^` is the end of
-a line), and at the end of a line it joins that line with the next. A *template* has texts at its even places and names of
-variables at its odd ones.
+A `$` begins a variable (`$flags`, `${flags}`) or takes the meaning from the sign after it (`$$`, `$ `, `$:`; `$^` is the end
+of a line), and at the end of a line it joins that line with the next. A *template* has texts at its even places and names
+of variables at its odd ones.
 
 >>> cursor = Cursor("flags = -I $\\n   inc\\nbuild $out/a$ b.o c | d: cc\\n")
 >>> cursor.name(), cursor.sign("="), cursor.value()

@@ -1,4 +1,4 @@
-"""Rules, which Makeflow and ninja files are made of: each makes files out of files with one command. The arcs are the files' own.
+"""Rules, which Makeflow and ninja files are made of: each makes files out of files with one command, and files make the arcs.
 
 A rule has no name: it is called by the first file that it makes, or by its number where it makes none. Two rules may not make
 the same file.
