@@ -23,6 +23,7 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 `TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
 `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
 `write_wrapper` and `write_in_place`: priorities for a file as it stands;
+`FIRST`: the priority that the first task of an order gets, where that is not their number; `advice`: what to tell then;
 `INSTEAD`: where there is no place for priorities, what the engine goes by.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
@@ -124,6 +125,7 @@ def write_priorities(  # noqa: PLR0913
     order, told = (list(order), []) if override else _in_classes(flow, order)
     format = format_for_priorities(flow, path, format)
     chosen, came_from = module(format), flow.origin.format if flow.origin else None
+    first = getattr(chosen, "FIRST", None) if first is None else first
     if format == came_from and hasattr(chosen, "write_wrapper"):
         writer = cast(Prioritising, chosen)
         if path is None:

@@ -17,7 +17,7 @@ from eligo.formats.ninja.manifest import Edge, read
 from eligo.formats.shared.files import Beside
 from eligo.simulation import finish_on
 
-LIBRARIES, SOURCES = 8, 5
+LIBRARIES, SOURCES = 6, 4
 LONGEST = 300
 
 
@@ -36,7 +36,7 @@ def ninja(request: pytest.FixtureRequest) -> str:
             "\neligo: NINJA, CMAKE OR A COMPILER IS MISSING: what is read of builds is not compared with them\n"
         )
         pytest.skip("ninja, cmake or a compiler is missing")
-    return found[request.param]
+    return str(found[request.param])
 
 
 @pytest.fixture(scope="module")
