@@ -4,6 +4,9 @@ The seconds are those of the build's own `.ninja_log`. `measured` is how long ni
 it began the statements, played again with these seconds; `eligo` the order made for so many workers; `bound` what no order
 can beat. `eligo run` builds the same once more, by the policy `finish` with these seconds. Others may use the machine:
 compare the three that are played.
+
+Below, the same seconds played on larger pools by three rules: `fifo`; `ninja's rule`, the longest remaining path counted in
+statements and the first in the file among equals, which is ninja's since 1.12; and eligo's order for the pool.
 """
 
 import os
@@ -26,6 +29,9 @@ LIBRARIES, SOURCES = 30, 34
 LONGEST = 1800  # seconds for a build
 COLUMNS = ("ninja", "tasks", "workers", "measured", "its order", "eligo", "bound", "eligo run")
 WIDTHS = (8, 6, 7, 9, 9, 9, 9, 9)
+POOLS = (2, 4, 8, 16, 32)
+PLAYED = ("workers", "fifo", "ninja's rule", "eligo", "bound")
+PLAYED_WIDTHS = (8, 9, 12, 9, 9)
 
 
 def run() -> None:
@@ -40,6 +46,31 @@ def run() -> None:
         for workers in WORKERS:
             with tempfile.TemporaryDirectory() as folder:
                 row(measured(Path(folder), ninja, workers), WIDTHS)
+                log = log_of(Path(folder) / "build")
+    heading("The last of these, played on larger pools: seconds", PLAYED, PLAYED_WIDTHS)
+    for workers in POOLS:
+        row(played(log, workers), PLAYED_WIDTHS)
+
+
+def log_of(place: Path) -> Workflow:
+    """The build in a folder, with the seconds of its log."""
+    return eligo.with_history(eligo.read(place / "build.ninja"), place / ".ninja_log")
+
+
+def played(flow: Workflow, workers: int) -> list[object]:
+    """One line of the second table."""
+    orders = ("fifo", longest_first(flow), "finish")
+    bound = eligo.earliest_finish(flow, workers).seconds
+    return [workers, *(finish_on(flow, workers, order).makespan for order in orders), bound]
+
+
+def longest_first(flow: Workflow) -> list[str]:
+    """The tasks by the number of statements on the longest path from them, as ninja counts since 1.12."""
+    dag = flow.dag
+    length = dict.fromkeys(dag.tasks, 1)
+    for name in reversed(dag.named(dag.order)):
+        length[name] = 1 + max((length[child] for child in dag.children(name)), default=0)
+    return sorted(dag.tasks, key=lambda name: -length[name])
 
 
 def measured(folder: Path, ninja: str, workers: int) -> list[object]:
@@ -47,7 +78,7 @@ def measured(folder: Path, ninja: str, workers: int) -> list[object]:
     write_project(folder / "source", LIBRARIES, SOURCES)
     place = configured(folder, ninja)
     spent = seconds_of([ninja, "-C", str(place), f"-j{workers}"])
-    flow = eligo.with_history(eligo.read(place / "build.ninja"), place / ".ninja_log")
+    flow = log_of(place)
     theirs = began(flow, place / ".ninja_log")
     pool = eligo.Pool.of(workers)
     ours = order_to_follow(flow, "finish", pool=pool)

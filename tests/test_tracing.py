@@ -1,8 +1,10 @@
 """What Nextflow draws and the trace of a run: tasks in place of processes, and no arc that is not known or likely."""
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -231,3 +233,28 @@ def test_any_page_is_read_or_refused(piece: str, start: int, length: int) -> Non
         except InputError as error:
             message = str(error)
             assert "\n" not in message
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=60)
+def test_by_times_alone_nothing_that_was_needed_is_lost(seed: int) -> None:
+    """Pipelines at random, run for real as far as times go: every arc there was is among those that are read."""
+    rng = random.Random(seed)
+    needs: dict[str, list[str]] = {}
+    done: dict[str, float] = {}
+    rows = []
+    for process in range(4):
+        for number in range(1, rng.randint(2, 5)):
+            name = f"P{process} ({number})"
+            above = [f"P{process - 1} ({i})" for i in range(1, 6) if f"P{process - 1} ({i})" in done]
+            needs[name] = rng.sample(above, rng.randint(1, len(above))) if above else []
+            submit = max((done[task] for task in needs[name]), default=0.0) + rng.choice([0, 0.001, 3])
+            done[name] = submit + rng.randint(1, 20)
+            rows.append(line(len(rows) + 1, name, submit, done[name]))
+    chart = "".join(f'v{i + 1}(["P{i}"])\n' for i in range(4)) + "v0 --> v1\nv1 --> v2\nv2 --> v3\nv3 --> v4\n"
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "dag.mmd")
+        path.write_text(f'flowchart TB\nsubgraph " "\nv0["x"]\nend\n{chart}', "utf-8")
+        Path(folder, "t").write_text(HEAD + "".join(rows), "utf-8")
+        flow = read(path, trace=str(Path(folder, "t")))
+    assert {(parent, child) for child, parents in needs.items() for parent in parents} <= set(flow.dag.arcs())
