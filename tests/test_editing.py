@@ -145,7 +145,8 @@ def test_every_byte_that_is_no_priority_stays(tmp_path: Path, name: str, mark: s
     assert not re.sub(r'[\s"\d]', "", removed(before, after)), "only old numbers, and the quotes of one, may go"
     assert after.startswith(mark)
     again = read(out)
-    assert {task: again.task(task).priority for task in order} == {task: len(order) - i for i, task in enumerate(order)}
+    first = -1 if name in {"full.yml", "old.dax"} else len(order)  # Pegasus' own jobs go before them
+    assert {task: again.task(task).priority for task in order} == {task: first - i for i, task in enumerate(order)}
     assert path.read_bytes().decode() == before
     for task in order:
         assert again.task(task).command == flow.task(task).command
@@ -208,7 +209,8 @@ def test_what_eligo_writes_itself_is_edited_too(tmp_path: Path, suffix: str) -> 
         back = read(path)
         order = back.dag.named(back.dag.order)
         write_priorities(back, order, out, override=True)
-        assert [read(out).task(name).priority for name in order] == list(range(len(order), 0, -1))
+        first = -1 if suffix in {"yml", "dax"} else len(order)
+        assert [read(out).task(name).priority for name in order] == [first - i for i in range(len(order))]
 
 
 def test_files_that_list_arcs_are_written_anew_and_that_is_told(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 """Pegasus, as YAML and as DAX: what it says is read, what is written is read back, bombs are refused."""
 
+import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import eligo
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
-from eligo.formats import dax, pegasus
+from eligo.formats import dax, pegasus, write_priorities
 from eligo.formats.shared import data_arcs, pegasus_jobs
 from eligo.workflow import Task, Workflow
 from format_cases import MEGABYTE, accepts_or_refuses, damaged, names, plain_names, workflows
@@ -334,3 +337,24 @@ def test_damaged_yaml(text: str) -> None:
 def test_any_text(module: ModuleType, text: str) -> None:
     module.sniff(text)
     accepts_or_refuses(module.parse, text)
+
+
+def test_a_priority_is_written_for_dagman_and_for_the_job_itself(tmp_path: Path) -> None:
+    """Where a job has no condor priority, Pegasus gives it one by its depth, and HTCondor goes by that."""
+    text = 'pegasus: "5.0.4"\nname: w\njobs:\n- {type: job, id: A, name: a, arguments: [], uses: []}\njobDependencies: []\n'
+    (tmp_path / "w.yml").write_text(text)
+    (tmp_path / "w.dax").write_text('<adag name="w"><job id="A" name="a"></job></adag>')
+    for name, wanted in (
+        ("w.yml", "profiles: {condor: {priority: -1}, dagman: {PRIORITY: -1}}"),
+        (
+            "w.dax",
+            '<profile namespace="condor" key="priority">-1</profile><profile namespace="dagman" key="PRIORITY">-1<',
+        ),
+    ):
+        flow = eligo.read(tmp_path / name)
+        told = write_priorities(flow, ["A"], tmp_path / f"out-{name}")
+        assert wanted in re.sub(r"\s+<", "<", (tmp_path / f"out-{name}").read_text())
+        assert any("go first" in line for line in told)
+    (tmp_path / "both.yml").write_text(text.replace("uses: []", "uses: [], profiles: {condor: {priority: 9}}"))
+    write_priorities(eligo.read(tmp_path / "both.yml"), ["A"], tmp_path / "new.yml", override=True, first=5)
+    assert "{condor: {priority: 5}, dagman: {PRIORITY: 5}}" in (tmp_path / "new.yml").read_text()

@@ -25,6 +25,8 @@ MORE = {
     "jx": """{"define": {"N": 2, "OUT": "o" + i}, "rules": [{"command": template("x {i}", {"q": 1}) + join(["a"], ","),
      "outputs": [OUT, format("%d.%s", i * 2 % 3, "a")], "inputs": [k for k in range(N) if not (k < 1 or false)][1:]}
      for i in range(N)] + [{"n": 1}].select(n == 1 and like("a", "a*")).project({"command": basename("/a"), "k": -n})}""",
+    "ninja": """x = -$\n  g $$ $:\nrule cc\n command = cc $x ${x} $in\n rspfile = $out.r\n rspfile_content = $in_newline
+pool p\n depth = 2\nbuild o/a | b: cc ./c || d |@ e\n  pool = p\n  x = $x\nbuild d: phony e\nbuild e: cc\ndefault o/a\n""",
     "arcs": "a b {'weight': 3}\n1 2 {}\n",
     "csv": "weight;To;From\n1;a;b\n",
 }

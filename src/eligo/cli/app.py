@@ -25,6 +25,7 @@ from eligo.cli.options import (
     Reverse,
     TextTo,
     To,
+    Trace,
     Workers,
 )
 from eligo.cli.printing import print_facts, print_json
@@ -61,6 +62,7 @@ def show(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     history: Histories = None,
     json: Json = False,
 ) -> None:
@@ -69,7 +71,9 @@ def show(
     from eligo.cli.recalling import recall
     from eligo.cli.showing import show_shape
 
-    show_shape(*recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history), file, json)
+    show_shape(
+        *recall(read_told(file, from_, allow_outside, reverse, (args, env, columns, trace)), history), file, json
+    )
 
 
 @app.command()
@@ -103,6 +107,7 @@ def plan(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
@@ -129,7 +134,7 @@ def plan(
         verbose=verbose,
         json=json,
     )
-    answer(*recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history), request)
+    answer(*recall(read_told(file, from_, allow_outside, reverse, (args, env, columns, trace)), history), request)
 
 
 @app.command()
@@ -143,6 +148,7 @@ def explain(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
@@ -150,7 +156,7 @@ def explain(
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
         found = make_plan(flow, effort, clock=clock)
         words = put_in_words(flow, found)
@@ -177,6 +183,7 @@ def verify(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     history: Histories = None,
     json: Json = False,
 ) -> int:
@@ -186,7 +193,7 @@ def verify(
     from eligo.cli.verifying import check_order, check_plan
     from eligo.formats import read_claim
 
-    flow, _ = recall(read_told(file, from_, allow_outside, reverse, (args, env, columns)), history)
+    flow, _ = recall(read_told(file, from_, allow_outside, reverse, (args, env, columns, trace)), history)
     claim = read_claim(order)
     return check_plan(flow, claim, json, bool(history)) if isinstance(claim, dict) else check_order(flow, claim, json)
 
@@ -204,6 +211,7 @@ def convert(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     force: Force = False,
     reverse: Reverse = False,
 ) -> None:
@@ -212,7 +220,7 @@ def convert(
     from eligo.cli.plans import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
     tell_renamed(write(flow, out, format, names), format)
@@ -273,13 +281,14 @@ def batch(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     json: Json = False,
 ) -> None:
     """Which ready tasks to hand out together, so that the most tasks are ready once they are done."""
     from eligo.cli.batching import ask_batch, print_batch
     from eligo.cli.plans import read_told
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     state = {"executed": executed, "allocated": allocated, "eligible": eligible}
     found = ask_batch(flow, requests, **state, method=method, seconds=seconds)
     if json:
@@ -332,6 +341,7 @@ def cluster(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
@@ -352,7 +362,7 @@ def cluster(
         exchange=exchange,
         effort=effort,
     )
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     check_place(flow, output, force)
     answer(flow, request, output, export, json)
 

@@ -79,7 +79,7 @@ def next_steps(flow: Workflow, file: str, timed: bool = False) -> list[tuple[str
 
 def _can_be_run(flow: Workflow) -> bool:
     """Whether the file is one that people write to have its commands run, and has them all."""
-    known = len(flow) and _engine(flow) in {"json", "yaml", "makeflow", "jx"}
+    known = len(flow) and _engine(flow) in {"json", "yaml", "makeflow", "jx", "ninja"}
     return bool(known) and all(flow.task(name).command for name in flow.dag.tasks)
 
 

@@ -57,6 +57,9 @@ Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables f
 Columns = Annotated[
     str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")
 ]
+Trace = Annotated[
+    str | None, typer.Option("--trace", help="For what Nextflow draws: the trace or report that has its tasks.")
+]
 Picture = Annotated[str | None, typer.Option("-o", "--output", help="A picture or page: .svg, .png or .html.")]
 Reverse = Annotated[
     bool, typer.Option("--reverse", help="Turn every arc round: for graphs that point at what is needed first.")

@@ -34,15 +34,15 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-#: what --args, --env and --columns say
-Given = tuple[Sequence[str] | None, bool, str | None]
+#: what --args, --env, --columns and --trace say
+Given = tuple[Sequence[str] | None, bool, str | None, str | None]
 
 
 def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool, given: Given) -> Workflow:
     """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
     from eligo.formats import read
 
-    args, env, columns = given
+    args, env, columns, trace = given
     with working(f"reading {file}"):
         flow = read(
             file,
@@ -52,6 +52,7 @@ def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool,
             arguments=_arguments(args) if args else None,
             environment=dict(os.environ) if env else None,
             columns=_titles(columns) if columns is not None else None,
+            trace=trace,
         )
     if flow.origin:
         tell(flow.origin.remarks)

@@ -6,7 +6,7 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.completing import offered
-from eligo.cli.options import Args, Columns, Env, From, Histories, Json, Outside, Reverse
+from eligo.cli.options import Args, Columns, Env, From, Histories, Json, Outside, Reverse, Trace
 
 __all__ = ["app"]
 
@@ -64,6 +64,7 @@ def run(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     page: Annotated[bool, typer.Option("--page", help="Show it in a browser while it goes on: says where.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only how it ended.")] = False,
     json: Json = False,
@@ -90,7 +91,8 @@ def run(
         quiet=quiet,
         page=page,
     )
-    flow = flow_of_run(resume) if file is None else read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    given = (args, env, columns, trace)
+    flow = flow_of_run(resume) if file is None else read_told(file, from_, allow_outside, reverse, given)
     flow, _ = recall(flow, history, folder or resume)
     return answer(flow, request) if rehearse is None else rehearse_all(flow, request, rehearse)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli.completing import offered
-from eligo.cli.options import Args, Columns, Env, From, Json, Outside, Reverse
+from eligo.cli.options import Args, Columns, Env, From, Json, Outside, Reverse, Trace
 from eligo.cli.run_verbs import Authority, Token, app
 
 __all__ = ["app"]
@@ -128,13 +128,14 @@ def submit(
     args: Args = None,
     env: Env = False,
     columns: Columns = None,
+    trace: Trace = None,
     json: Json = False,
 ) -> int:
     """Have a server hand out a workflow's tasks; prints the workflow's id. The same file again is not served twice."""
     from eligo.cli.plans import read_told
     from eligo.cli.remote import ServerDoor, submitted
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns))
+    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
     if no_files:

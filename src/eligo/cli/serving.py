@@ -56,7 +56,7 @@ def served_until_stopped(
     quiet, json = manner
     flows = []
     for file in files:
-        flow = read_told(file, format, outside, False, (None, False, None))
+        flow = read_told(file, format, outside, False, (None, False, None, None))
         flows.append((flow, Wishes(name=flow.name or Path(file).stem, **wishes), os.path.dirname(file) or os.curdir))
     began = time.monotonic()
     watch = _Watch(quiet or json, json)

@@ -14,6 +14,7 @@
 | `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
 | `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
+| `ninja`     | build.ninja                                | .ninja                          |
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
 | `graphml`   | networkx, igraph, yEd                      | .graphml .xml                   |
 
@@ -21,7 +22,9 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 `sniff(text)`: whether a text looks like it. To add a format is to write its module and name it in `MODULES`. Some have more:
 `TAKES`: what its parse takes beside the text, as keywords: "beside", a `files.Beside`, or out of `Given`;
 `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
-`write_wrapper` and `write_in_place`: priorities for a file as it stands.
+`write_wrapper` and `write_in_place`: priorities for a file as it stands;
+`FIRST`: the priority that the first task of an order gets, where that is not their number; `advice`: what to tell then;
+`INSTEAD`: where there is no place for priorities, what the engine goes by.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
 
@@ -122,6 +125,7 @@ def write_priorities(  # noqa: PLR0913
     order, told = (list(order), []) if override else _in_classes(flow, order)
     format = format_for_priorities(flow, path, format)
     chosen, came_from = module(format), flow.origin.format if flow.origin else None
+    first = getattr(chosen, "FIRST", None) if first is None else first
     if format == came_from and hasattr(chosen, "write_wrapper"):
         writer = cast(Prioritising, chosen)
         if path is None:
@@ -222,7 +226,9 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
     path = None if path is None else os.fspath(path)
     format = format or format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
     if not module(format).PRIORITIES:
-        raise FormatError(f"{format} has no place for priorities: write .json or .yaml", shown(path or "-"))
+        instead: str = getattr(module(format), "INSTEAD", "")
+        known = f" ({instead})" if instead else ""
+        raise FormatError(f"{format} has no place for priorities{known}: write .json or .yaml", shown(path or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format

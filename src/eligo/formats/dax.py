@@ -41,7 +41,8 @@ from eligo.workflow import Origin, Task, Workflow
 NAME = "dax"
 PRIORITIES = True
 CANNOT: tuple[str, ...] = ()
-fitted = pegasus_jobs.fitted
+FIRST = pegasus_jobs.FIRST
+advice, fitted = pegasus_jobs.advice, pegasus_jobs.fitted
 
 #: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
@@ -218,20 +219,23 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as profiles for DAGMan."""
-    jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
-    pairs = zip(flow.dag.tasks, jobs, strict=True)
-    return applied(text, [_profile_edit(job, numbers[name]) for name, job in pairs])
+    """The same text with these priorities as profiles for HTCondor and DAGMan."""
+    for profile in reversed(pegasus_jobs.PRIORITY):  # the one that is put in last stands first
+        jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
+        pairs = zip(flow.dag.tasks, jobs, strict=True)
+        text = applied(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])
+    return text
 
 
-def _profile_edit(job: Placed, number: int) -> Edit:
+def _profile_edit(job: Placed, profile: tuple[str, str], number: int) -> Edit:
+    space, key = profile
     for child in job.children:
-        space, key = (child.attributes.get(name, "").lower() for name in ("namespace", "key"))
-        if child.tag.endswith("profile") and (space, key) == ("dagman", "priority"):
+        there = tuple(child.attributes.get(name, "").lower() for name in ("namespace", "key"))
+        if child.tag.endswith("profile") and there == (space, key.lower()):
             return child.filled(str(number))
     tag = job.tag[: -len(job.tag.rpartition(":")[2])] + "profile"
     behind = next((child for child in job.children if child.tag.endswith("argument")), None)
-    return job.put(f'<{tag} namespace="dagman" key="PRIORITY">{number}</{tag}>', behind)
+    return job.put(f'<{tag} namespace="{space}" key="{key}">{number}</{tag}>', behind)
 
 
 def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterator[str]:

@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "dot": ("eligo.formats.dot", (".dot", ".gv")),
     "dax": ("eligo.formats.dax", (".dax", ".xml")),
     "graphml": ("eligo.formats.graphml", (".graphml", ".xml")),
+    "ninja": ("eligo.formats.ninja", (".ninja",)),
     "dagman": ("eligo.formats.dagman", (".dag",)),
     "makeflow": ("eligo.formats.makeflow", (".mf", ".makeflow")),
     "csv": ("eligo.formats.csv_format", (".csv", ".tsv")),

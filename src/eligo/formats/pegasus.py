@@ -42,7 +42,8 @@ from eligo.workflow import Origin, Task, Workflow
 NAME = "pegasus"
 PRIORITIES = True
 CANNOT: tuple[str, ...] = ()
-fitted = pegasus_jobs.fitted
+FIRST = pegasus_jobs.FIRST
+advice, fitted = pegasus_jobs.advice, pegasus_jobs.fitted
 
 Row = Mapping[str, Any]
 
@@ -183,8 +184,10 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-    """The same text with these priorities as profiles for DAGMan."""
-    return _profiled(text, flow, ["profiles", "dagman", "PRIORITY"], numbers)
+    """The same text with these priorities as profiles for HTCondor and DAGMan."""
+    for space, key in pegasus_jobs.PRIORITY:
+        text = _profiled(text, flow, ["profiles", space, key], numbers)
+    return text
 
 
 def clustered(text: str, flow: Workflow, labels: Mapping[str, str]) -> str:

@@ -49,7 +49,7 @@ STRANGERS = (
         "the trace of a Nextflow run",
         "",
         r"\Atask_id\t",
-        "a trace does not say which task needs which; `nextflow run ... -with-dag dag.mmd` draws that",
+        "a trace does not say which task needs which; `nextflow run ... -with-dag dag.mmd` draws that, and is read with it",
     ),
     Stranger(
         "a WDL document",

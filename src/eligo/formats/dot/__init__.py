@@ -36,10 +36,12 @@ from collections.abc import Mapping
 from eligo.formats.dot.graph import Html, read
 from eligo.formats.dot.makers import backward, drawn_by, no_tasks, sections
 from eligo.formats.shared.drawing import Drawing, Label
+from eligo.formats.tracing import by_tasks
 from eligo.workflow import Workflow
 
 NAME = "dot"
 PRIORITIES = False
+TAKES = ("trace",)
 CANNOT = ("command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
 
 _BEGINS = re.compile(
@@ -53,8 +55,8 @@ _TAG = re.compile(r"<[^>]*+>")
 _FIELDS = re.compile(r"(?<!\\)[{}|<>]")
 
 
-def parse(text: str) -> Workflow:
-    """The workflow that a DOT text describes."""
+def parse(text: str, trace: str | None = None) -> Workflow:
+    """The workflow that a DOT text describes; of Nextflow's, with the tasks in the file of a *trace*."""
     graph = read(text)
     ids, title = list(graph.nodes), graph.name
     labels = [_label(graph.attributes.get(i, {}), id, title or "") for i, id in enumerate(ids)]
@@ -67,7 +69,8 @@ def parse(text: str) -> Workflow:
         drawing.engine, drawing.passed = drawn_by(graph), passed
         if drawing.engine == "wdlviz":
             drawing.hidden, drawing.arcs = 0, [*graph.arcs, *sections(graph)]  # what it hides only lays out the picture
-    return drawing.workflow()
+    flow = drawing.workflow()
+    return flow if trace is None else by_tasks(flow, trace)
 
 
 def generate(flow: Workflow) -> str:

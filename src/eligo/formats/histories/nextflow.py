@@ -1,16 +1,18 @@
-"""Nextflow's trace: a row for every attempt at a task, with tabs between the cells.
+"""Nextflow's trace, and its report: a row for every attempt at a task, with tabs between the cells.
 
     task_id  hash       native_id  name         status     exit  submit                   duration  realtime
     1        7d/eb4d44  1234       FASTQC (s1)  COMPLETED  0     2026-01-02 03:04:05.678  1m 5s     1m 3s
 
 How long a task ran is its `realtime`, or where there is none its `duration`, which has the wait for a machine in it. Times
 are in words or, of a raw trace, in milliseconds. Attempts that failed are left out; of a task in the cache there is the time
-that it took when it ran.
+that it took when it ran. The page of `-with-report` has the same rows inside, raw; where tasks are very many it has none.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from eligo.errors import FormatError
 from eligo.formats.histories.measures import Parsed, cut_off, is_blank, left_out, seconds_in
@@ -21,18 +23,36 @@ NAME = "nextflow"
 
 #: What a task is worth counting for.
 DONE = {"COMPLETED", "CACHED"}
-COLUMNS: tuple[str, ...] = ("name", "process", "status", "realtime", "duration")
+COLUMNS: tuple[str, ...] = (
+    "task_id", "hash", "name", "process", "tag", "status", "submit", "complete", "realtime", "duration", "cpus"
+)  # fmt: skip
 MILLISECOND = 0.001
 _TAG = re.compile(r" \(.*\)$")
+_PAGE = re.compile(r"\s*+<!doctype html[^\0]{0,5000}?<title>[^<]{0,500}?Nextflow Workflow Report", re.IGNORECASE)
+_DATA = re.compile(r"window\.data\s*+=\s*+\{\s*+\"trace\"\s*+:\s*+")
+_ESCAPE = re.compile(r"\\(.)")
+
+#: A row's cells, those that say something, under their titles; and its line, where it has one.
+Row = tuple[Mapping[str, str], int | None]
+
+
+class Attempts(NamedTuple):
+    """The attempts at tasks that a trace has, and what is told of the rest."""
+
+    rows: Sequence[Row]
+    #: which column says how long a task ran
+    timed: str
+    #: how many rows are left out, by the reason
+    out: Counter[str]
 
 
 def sniff(text: str) -> bool:
-    """Whether the first line has titles of a trace."""
+    """Whether the first line has titles of a trace, or a page begins as a report does."""
     titles = _titles(text)
     named = bool({"name", "process"} & titles)
-    return named and (
-        "realtime" in titles or ("duration" in titles and bool({"task_id", "native_id", "hash"} & titles))
-    )
+    return (
+        named and ("realtime" in titles or ("duration" in titles and bool({"task_id", "native_id", "hash"} & titles)))
+    ) or _PAGE.match(text) is not None
 
 
 def _titles(text: str) -> set[str]:
@@ -42,40 +62,69 @@ def _titles(text: str) -> set[str]:
 
 def parse(text: str, path: str) -> Parsed:
     """The tasks that were completed, and how long each ran."""
+    found = attempts(text)
+    records = [record for row, line in found.rows for record in _recorded(row, found.timed, line, found.out)]
+    return Parsed(records, _remarks(found.out, found.timed))
+
+
+def attempts(text: str) -> Attempts:
+    """All rows of a trace, or of a report."""
+    out: Counter[str] = Counter()
+    if _PAGE.match(text):
+        return Attempts(_rows_of_page(text), "realtime", out)
     head, *lines = text.split("\n")
     sign = separator(head)
     titles = [title.strip() for title in head.split(sign)]
+    timed = "realtime" if "realtime" in titles else "duration"
+    return Attempts(list(_rows(lines, sign, titles, out)), timed, out)
+
+
+def _rows(lines: Sequence[str], sign: str, titles: Sequence[str], out: Counter[str]) -> Iterator[Row]:
     place = {title: titles.index(title) for title in COLUMNS if title in titles}
-    timed = "realtime" if "realtime" in place else "duration"
     spilling = {"script", "env"} & {*titles}  # which go on over several lines
-    records: list[Timed] = []
-    out: Counter[str] = Counter()
     for number, line in enumerate(lines, 2):
         cells = line.split(sign)
         if number == len(lines) + 1 and len(cells) < len(titles):  # after the last end of a line
             out["cut"] += bool(line.strip())
         elif len(cells) > max(place.values()):
-            row = {title: cells[i].strip() for title, i in place.items() if not is_blank(cells[i])}
-            records += _recorded(row, timed, number, out)
+            yield {title: cells[i].strip() for title, i in place.items() if not is_blank(cells[i])}, number
         elif line.strip() and not spilling:
             raise FormatError(f"a row has {len(cells)} cells, and the header {len(titles)}", line=number)
-    return Parsed(records, _remarks(out, timed))
 
 
-def _recorded(row: Mapping[str, str], timed: str, line: int, out: Counter[str]) -> list[Timed]:
+def _rows_of_page(text: str) -> list[Row]:
+    """The rows inside of a report: JSON, but for an escape that only JavaScript has."""
+    begin = _DATA.search(text)
+    try:
+        part = _ESCAPE.sub(lambda found: "'" if found[1] == "'" else found[0], text[begin.end() if begin else 0 :])
+        found = json.JSONDecoder().raw_decode(part)[0] if begin else None
+    except (ValueError, RecursionError):
+        raise FormatError("the data of this report are no JSON") from None
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise FormatError("this report has no tasks in it, as where they are very many: the trace has them")
+    cells = [{title: str(row[title]).strip() for title in COLUMNS if title in row} for row in found]
+    return [({title: cell for title, cell in row.items() if not is_blank(cell)}, None) for row in cells]
+
+
+def _recorded(row: Mapping[str, str], timed: str, line: int | None, out: Counter[str]) -> list[Timed]:
     """What a row says; nothing, and one more of *out*, where it does not count."""
     reason = "failed" if row.get("status", "COMPLETED") not in DONE else "untimed" if timed not in row else None
     if reason:
         out[reason] += 1
         return []
-    name = row.get("name")
-    kind = row.get("process") or (name and _TAG.sub("", name))
-    if kind is None:
-        raise FormatError("the row names no task", line=line)
+    kind, name = process_of(row, line), row.get("name")
     try:
         return [Timed(name, kind, seconds_in(row[timed], MILLISECOND))]
     except FormatError as error:
         raise error.at(line) from None
+
+
+def process_of(row: Mapping[str, str], line: int | None) -> str:
+    """The process that a row's task belongs to."""
+    kind = row.get("process") or _TAG.sub("", row.get("name", ""))
+    if not kind:
+        raise FormatError("the row names no task", line=line)
+    return kind
 
 
 def _remarks(out: Counter[str], timed: str) -> list[str]:

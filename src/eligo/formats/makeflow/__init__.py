@@ -35,7 +35,8 @@ from typing import Any
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.makeflow import text as makeflow_text
-from eligo.formats.makeflow.text import Allowance, Sign
+from eligo.formats.makeflow.text import Sign
+from eligo.formats.shared.allowance import Allowance
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Workflow
 
@@ -83,7 +84,7 @@ class _MakeflowReader:
     """What has been read so far: the rules, each with the category it is in, and the rule that waits for its command."""
 
     def __init__(self, text: str, environment: Mapping[str, str]) -> None:
-        self.budget = Allowance(text)
+        self.budget = Allowance(2**22 + 8 * len(text))
         self.environment = environment
         self.rules: list[tuple[Rule, str | None]] = []
         self.rule: Rule | None = None

@@ -4,7 +4,7 @@ A backslash takes the meaning from the sign after it and joins a line with the n
 quotes, $ is kept too. $X, $(X) and ${X} stand for the value of X, which is read again as what it stands in: as names of
 files, or as part of a command, where the quotes stay. A # that is neither quoted nor escaped begins a comment.
 
->>> budget = Allowance("")
+>>> budget = Allowance(1000)
 >>> files(r"a\\ b $(X):'c d'", {"X": "x y"}.get, budget, 1)
 ['a b', 'x', 'y', <Sign.COLON: 1>, 'c d']
 >>> command("cat  $(X) > '$Y'", {"X": "x y"}.get, budget, 1)
@@ -17,11 +17,9 @@ from enum import Enum
 from itertools import chain
 
 from eligo.errors import FormatError, shorten
+from eligo.formats.shared.allowance import Allowance
 
 Lookup = Callable[[str], str | None]
-
-#: How deep variables may stand in the values of variables
-DEEPEST = 32
 
 _NAME = r"""[^\\"'$#\s,.\-(){}\[\]<>=+!?/:]+"""
 _VARIABLE = rf"\$(?:\(({_NAME})\)|\{{({_NAME})\}}|({_NAME}))"
@@ -55,19 +53,6 @@ class Sign(Enum):
 
 class UnsetError(FormatError):
     """A variable that nothing sets stands where its value is needed."""
-
-
-class Allowance:
-    """How many signs variables may still add: no small file becomes a large one."""
-
-    def __init__(self, text: str) -> None:
-        self.left = 2**22 + 8 * len(text)
-
-    def spend(self, signs: int, depth: int, line: int) -> None:
-        """Take the value of a variable, so many signs long."""
-        self.left -= signs + 16
-        if self.left < 0 or depth > DEEPEST:
-            raise FormatError("variables stand for too much, or for themselves", line=line)
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:

@@ -35,10 +35,12 @@ import re
 from eligo.formats.mermaid.chart import Chart, begins, read
 from eligo.formats.shared import json_text
 from eligo.formats.shared.drawing import Drawing, Label
+from eligo.formats.tracing import by_tasks
 from eligo.workflow import Workflow
 
 NAME = "mermaid"
 PRIORITIES = False
+TAKES = ("trace",)
 CANNOT = ("command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
 
 _TITLE = re.compile(r"^title:[ \t]*+(.*)$", re.MULTILINE)
@@ -55,8 +57,8 @@ _OPERATORS = frozenset(
 )  # fmt: skip
 
 
-def parse(text: str) -> Workflow:
-    """The workflow that a flowchart describes."""
+def parse(text: str, trace: str | None = None) -> Workflow:
+    """The workflow that a flowchart describes; of Nextflow's, with the tasks in the file of a *trace*."""
     chart = read(text)
     ids = list(chart.nodes)
     labels = [_label(chart.labels.get(i)) for i in range(len(ids))]
@@ -68,7 +70,8 @@ def parse(text: str) -> Workflow:
         drawing.engine, drawing.passed = "nextflow", others
         called = (label for i, label in enumerate(labels) if i not in others and label)
         drawing.operators = sum(label[0] in _OPERATORS for label in called)
-    return drawing.workflow()
+    flow = drawing.workflow()
+    return flow if trace is None else by_tasks(flow, trace)
 
 
 def generate(flow: Workflow) -> str:

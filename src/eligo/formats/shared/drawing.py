@@ -23,12 +23,12 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError
+from eligo.formats.shared.bridging import Arcs, through
 from eligo.rows import Ints, places
 from eligo.workflow import Origin, Task, Workflow
 
 #: The lines of a label, None where a node has none.
 Label = tuple[str, ...] | None
-Arcs = Sequence[tuple[int, int]]
 
 #: The most arcs that groups of nodes, or nodes that are no tasks, may stand for.
 MOST_ARCS = 10_000_000
@@ -100,27 +100,9 @@ class Drawing:
 
     def _bridged(self) -> Arcs:
         """The arcs between tasks, those through nodes that are no tasks included."""
-        if not self.passed:
-            return self.arcs
-        beyond: dict[int, list[int]] = {i: [] for i in self.passed}
-        for tail, head in self.arcs:
-            if tail in beyond:
-                beyond[tail].append(head)
-        found = [arc for arc in self.arcs if beyond.keys().isdisjoint(arc)]
-        steps = len(found)
-        entries: dict[int, list[int]] = {}
-        for tail, head in self.arcs:
-            if tail not in beyond and head in beyond:
-                entries.setdefault(tail, []).append(head)
-        for tail, heads in entries.items():
-            seen, waiting = set(heads), list(heads)
-            while waiting:
-                onward = [head for head in beyond[waiting.pop()] if head not in seen]
-                seen.update(onward)
-                found += ((tail, head) for head in onward if head not in beyond)
-                waiting += (head for head in onward if head in beyond)
-                steps += 1 + len(onward)
-                check_count(steps)
+        found = through(self.arcs, self.passed, MOST_ARCS)
+        if found is None:
+            raise _too_many()
         return found
 
     def _remarks(self) -> Iterable[str]:
@@ -156,7 +138,11 @@ def names(ids: Sequence[str], labels: Sequence[Label]) -> Sequence[str]:
 def check_count(arcs: int) -> None:
     """Refuse more arcs than a drawing may stand for."""
     if arcs > MOST_ARCS:
-        raise FormatError(f"the drawing stands for more than {MOST_ARCS:,} arcs: give a list of arcs")
+        raise _too_many()
+
+
+def _too_many() -> FormatError:
+    return FormatError(f"the drawing stands for more than {MOST_ARCS:,} arcs: give a list of arcs")
 
 
 def _say_nothing(ids: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ GIVEN = {
     "arguments": "values for its names",
     "environment": "variables of the environment",
     "columns": "titles of columns",
+    "trace": "a trace",
 }
 
 
@@ -41,6 +42,8 @@ class Given(TypedDict, total=False):
     environment: Mapping[str, str] | None
     #: the titles of the parents and of the children in a table
     columns: tuple[str, str] | None
+    #: the file of a trace or report that has the tasks of the processes that Nextflow draws
+    trace: str | None
 
 
 class Renaming(Protocol):

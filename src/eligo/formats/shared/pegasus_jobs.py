@@ -5,8 +5,8 @@ arguments it is the task's command. `sh -c` and one word is a line for a shell. 
 task each: `pegasus-plan FILE` or `condor_submit_dag FILE`.
 
 Run time, cores, memory (in MB of 2**20 bytes) and priority are *profiles*: pegasus runtime, cores and memory, dagman
-PRIORITY; where these are missing, condor request_cpus, request_memory and priority. Values that are no plain numbers, such
-as expressions of HTCondor, are passed over.
+PRIORITY; where these are missing, condor request_cpus, request_memory and priority. A priority is written as both. Values
+that are no plain numbers, such as expressions of HTCondor, are passed over.
 
 Of metadata, two keys are read, which are written where the rest would say something else: `category`, and `without`,
 which says that the command or the category is not known.
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared import names
 from eligo.formats.shared.document import short
-from eligo.workflow import MEGABYTE, Task
+from eligo.workflow import MEGABYTE, Task, Workflow
 
 #: What a use of a file is to the task: read, written, or both.
 LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
@@ -40,6 +40,12 @@ _BARE = re.compile(r"[^ \t\r\n]+")
 _QUOTING = re.compile(r"[\"'\\]")
 _PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)""", re.DOTALL)
 _SHELL_WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|'[^']*'|"(?:[^"\\]|\\.)*+"|\\.)++""", re.DOTALL)
+#: The profiles of a priority: DAGMan's, and that of the job itself, which HTCondor and the jobs that stage its data in go by;
+#: where a job has no condor priority, Pegasus gives it one by its depth in the workflow.
+PRIORITY = (("condor", "priority"), ("dagman", "PRIORITY"))
+#: The priority of the first task where nothing else is asked for: the jobs that Pegasus adds have 700 to 1,000, and are not
+#: to wait for all others.
+FIRST = -1
 #: What each profile tells, and whether it is the best place for it
 _PLACES = {
     ("pegasus", "runtime"): ("seconds", True),
@@ -144,9 +150,17 @@ def profiles_of(task: Task) -> dict[str, dict[str, object]]:
         pegasus["cores"] = short(task.cores)
     if task.memory is not None:
         pegasus["memory"] = -(-task.memory // MEGABYTE)
-    dagman: dict[str, object] = {} if task.priority is None else {"PRIORITY": task.priority}
-    profiles = {"dagman": dagman, "pegasus": pegasus}
+    places = [] if task.priority is None else [(space, {key: task.priority}) for space, key in PRIORITY]
+    profiles: dict[str, dict[str, object]] = {**dict(places), "pegasus": pegasus}
     return {space: keys for space, keys in profiles.items() if keys}
+
+
+def advice(flow: Workflow, path: str) -> list[str]:
+    """What to tell of the priorities that were written."""
+    return [
+        "Pegasus keeps them in its plans, for DAGMan and for HTCondor; its own jobs (to stage data and clean up) go first",
+        "DAGMan heeds priorities only among jobs that it holds back: set dagman.maxjobs a little above the machines you get",
+    ]
 
 
 def links_of(task: Task) -> dict[str, str]:

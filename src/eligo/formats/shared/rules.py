@@ -1,4 +1,4 @@
-"""Rules, which Makeflow files are made of: each makes files out of files with one command. The arcs are the files' own.
+"""Rules, which Makeflow and ninja files are made of: each makes files out of files with one command, and files make the arcs.
 
 A rule has no name: it is called by the first file that it makes, or by its number where it makes none. Two rules may not make
 the same file.
@@ -42,8 +42,10 @@ class Rule:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-def workflow_of(rules: Sequence[Rule], sizes: Mapping[str, int], origin: Origin) -> Workflow:
-    """The workflow that rules describe."""
+def workflow_of(
+    rules: Sequence[Rule], sizes: Mapping[str, int], origin: Origin, arcs: Sequence[tuple[int, int]] | None = None
+) -> Workflow:
+    """The workflow that rules describe; *arcs*, by number, where they are more than their files make."""
     writer = _writers(rules)
     names = [_name(rule, number) for number, rule in enumerate(rules, 1)]
     seen: set[str] = set()
@@ -51,8 +53,8 @@ def workflow_of(rules: Sequence[Rule], sizes: Mapping[str, int], origin: Origin)
         if name in seen:
             raise DuplicateTaskError(name).at(rule.line)
         seen.add(name)
-    pairs = [(writer[file], i) for i, rule in enumerate(rules) for file in rule.inputs if file in writer]
-    dag = data_arcs.dag_of(names, data_arcs.columns(pairs))
+    made = [(writer[file], i) for i, rule in enumerate(rules) for file in rule.inputs if file in writer]
+    dag = data_arcs.dag_of(names, data_arcs.columns(made if arcs is None else arcs))
     marks = {rule.mark for rule in rules if rule.mark is not None}
     details = {}
     for name, rule in zip(names, rules, strict=True):

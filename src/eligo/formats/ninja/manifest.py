@@ -1,0 +1,301 @@
+"""What a ninja file says, with the files that it includes: rules, pools, variables in their scopes, and *edges*.
+
+An edge is what a build statement describes: files that are made together out of others. As in ninja itself, a variable of
+the file, of an edge, and every path are put together where they stand, and the commands of rules only when all is read. A
+variable of the edge counts before one of its rule, and that before one of the file; but where an edge has no variables of
+its own, one of the file that is called like one of the rule counts first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.ninja.text import Cursor, Template, canonical, filled, quoted
+from eligo.formats.shared.allowance import DEEPEST, Allowance
+from eligo.formats.shared.files import Beside
+
+#: How many signs variables may stand for, for each that is read; and what a sign of a file counts that is included again.
+PER_SIGN, AGAIN = 64, 16
+#: What a rule may say.
+KNOWN = frozenset(
+    ("command", "depfile", "deps", "description", "dyndep", "generator", "msvc_deps_prefix", "pool", "restat", "rspfile",
+     "rspfile_content")
+)  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Recipe:
+    """A rule: how files are made."""
+
+    name: str
+    says: dict[str, Template] = field(default_factory=dict)
+
+
+#: The rule of an edge that makes nothing, but gives another name to what it needs.
+PHONY = Recipe("phony")
+
+
+@dataclass(slots=True, eq=False)
+class Bindings:
+    """The variables and rules of a file, or the variables of an edge; what is not there is looked for in the *outer* ones."""
+
+    outer: "Bindings | None" = None
+    values: dict[str, str] = field(default_factory=dict)
+    recipes: dict[str, Recipe] = field(default_factory=dict)
+
+    def value(self, name: str) -> str:
+        """The value of a variable; empty where nothing sets it."""
+        place: Bindings | None = self
+        while place is not None and name not in place.values:
+            place = place.outer
+        return "" if place is None else place.values[name]
+
+    def recipe(self, name: str) -> Recipe | None:
+        """The rule of this name."""
+        place: Bindings | None = self
+        while place is not None and name not in place.recipes:
+            place = place.outer
+        return None if place is None else place.recipes[name]
+
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """A build statement: of its outputs and inputs the first so many are explicit, which `$out` and `$in` stand for."""
+
+    recipe: Recipe
+    known: Bindings
+    line: int
+    outputs: list[str] = field(default_factory=list)
+    explicit_outputs: int = 0
+    inputs: list[str] = field(default_factory=list)
+    explicit_inputs: int = 0
+    order_only: list[str] = field(default_factory=list)
+    validations: list[str] = field(default_factory=list)
+    pool: str = ""
+
+    @property
+    def is_phony(self) -> bool:
+        """Whether it makes nothing."""
+        return self.recipe is PHONY
+
+
+@dataclass(slots=True)
+class Manifest:
+    """All that the files say."""
+
+    edges: list[Edge] = field(default_factory=list)
+    #: the number of the edge that makes each file
+    maker: dict[str, int] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
+    #: how many tasks of a pool may run at a time; 0 is any number
+    pools: dict[str, int] = field(default_factory=lambda: {"console": 1})
+    #: what variables may still stand for
+    budget: Allowance = field(default_factory=lambda: Allowance(0))
+
+    def value(self, edge: Edge, name: str, quote: bool = True) -> str:
+        """What a variable of an edge stands for, with paths quoted for a shell."""
+        return _Values(self, edge, quote).value(name)
+
+
+class _Values:
+    """The variables of an edge, while one of them is put together."""
+
+    def __init__(self, manifest: Manifest, edge: Edge, quote: bool) -> None:
+        self.manifest, self.edge, self.quote = manifest, edge, quote
+        self.begun: list[str] = []
+
+    def value(self, name: str) -> str:
+        edge = self.edge
+        if name in {"in", "in_newline"}:
+            return self._paths(edge.inputs[: edge.explicit_inputs], "\n" if name == "in_newline" else " ")
+        if name == "out":
+            return self._paths(edge.outputs[: edge.explicit_outputs], " ")
+        template = edge.recipe.says.get(name)
+        if template is None or name in edge.known.values:
+            return edge.known.value(name)
+        if name in self.begun:
+            circle = " -> ".join([*self.begun[self.begun.index(name) :], name])
+            raise FormatError(
+                f"variables of the rule {shorten(edge.recipe.name)!r} need each other: {circle}", line=edge.line
+            )
+        self.begun.append(name)
+        found = filled(template, self.value, self.manifest.budget, edge.line)
+        self.begun.pop()
+        return found
+
+    def _paths(self, paths: list[str], between: str) -> str:
+        return between.join(map(quoted, paths) if self.quote else paths)
+
+
+def read(text: str, beside: Beside | None) -> Manifest:
+    """What a ninja text says, with the files *beside* it that it includes."""
+    manifest = Manifest(budget=Allowance(2**24 + PER_SIGN * len(text)))
+    _Reader(text, manifest, beside, Bindings(recipes={PHONY.name: PHONY}), 0).read()
+    return manifest
+
+
+class _Reader:
+    """One file while it is read."""
+
+    def __init__(self, text: str, manifest: Manifest, beside: Beside | None, known: Bindings, depth: int) -> None:
+        self.cursor, self.manifest, self.beside, self.known, self.depth = Cursor(text), manifest, beside, known, depth
+
+    def read(self) -> None:
+        statements: dict[str, Callable[[], None]] = {
+            "build": self._build, "rule": self._rule, "pool": self._pool, "default": self._default,
+            "include": lambda: self._include(self.known), "subninja": lambda: self._include(Bindings(self.known)),
+        }  # fmt: skip
+        cursor = self.cursor
+        while cursor.begin():
+            start, word = cursor.at, cursor.name()
+            if word in statements:
+                statements[word]()
+            else:
+                cursor.at = start
+                name, value = self._let()
+                self.known.values[name] = self._filled(value, self.known)
+
+    def _let(self) -> tuple[str, Template]:
+        name = self.cursor.name()
+        if not name or not self.cursor.sign("="):
+            message = "this is neither a statement (build, rule, pool, default, include, subninja) nor NAME = VALUE"
+            raise self.cursor.error(message)
+        return name, self.cursor.value()
+
+    def _filled(self, template: Template, known: Bindings) -> str:
+        return (
+            template[0] if len(template) == 1 else filled(template, known.value, self.manifest.budget, self.cursor.line)
+        )
+
+    def _named(self, what: str) -> str:
+        name = self.cursor.name()
+        if not name:
+            raise self.cursor.error(f"a {what} has no name")
+        self.cursor.end()
+        return name
+
+    def _rule(self) -> None:
+        line = self.cursor.line
+        recipe = Recipe(self._named("rule"))
+        if recipe.name in self.known.recipes:
+            raise FormatError(f"there are two rules {shorten(recipe.name)!r}", line=line)
+        while self.cursor.indented():
+            name, value = self._let()
+            if name not in KNOWN:
+                raise FormatError(f"a rule has no variable {shorten(name)!r}", line=self.cursor.line - 1)
+            recipe.says[name] = value
+        if "command" not in recipe.says:
+            raise FormatError(f"the rule {shorten(recipe.name)!r} has no command", line=line)
+        if ("rspfile" in recipe.says) != ("rspfile_content" in recipe.says):
+            raise FormatError(f"the rule {shorten(recipe.name)!r} has one of rspfile and rspfile_content", line=line)
+        self.known.recipes[recipe.name] = recipe
+
+    def _pool(self) -> None:
+        line, depth = self.cursor.line, ""
+        name = self._named("pool")
+        if name in self.manifest.pools:
+            raise FormatError(f"there are two pools {shorten(name)!r}", line=line)
+        while self.cursor.indented():
+            key, value = self._let()
+            if key != "depth":
+                raise FormatError(f"a pool has no variable {shorten(key)!r}", line=self.cursor.line - 1)
+            depth = self._filled(value, self.known)
+        if not (depth.isascii() and depth.isdecimal() and len(depth) < 10):
+            raise FormatError(f"the pool {shorten(name)!r} has no number as its depth", line=line)
+        self.manifest.pools[name] = int(depth)
+
+    def _default(self) -> None:
+        for path in self._some(self.cursor.paths(), self.known):
+            self._check_target(path)
+            self.manifest.defaults.append(path)
+        self.cursor.end()
+
+    def _check_target(self, path: str) -> None:
+        edges = self.manifest.edges
+        if path not in self.manifest.maker and not any(path in e.inputs or path in e.order_only for e in edges):
+            raise self.cursor.error(f"the default {shorten(path)!r} is in no build statement above it")
+
+    def _include(self, known: Bindings) -> None:
+        cursor = self.cursor
+        (path,) = self._some([path for path in [cursor.path()] if path is not None], self.known, plain=True)
+        line = cursor.line
+        cursor.end()
+        if self.beside is None:
+            raise FormatError(f"names the file {shorten(path)!r}, and a text alone has no folder to look in", line=line)
+        if self.depth >= DEEPEST:
+            raise FormatError(f"files include one another more than {DEEPEST} deep", line=line)
+        place = None
+        try:
+            place = self.beside.place(path)
+            again = place in self.beside.files
+            text = self.beside.load(place)
+            self.manifest.budget.spend((AGAIN if again else -PER_SIGN) * len(text), 0, None)
+        except InputError as error:
+            raise FormatError(f"{shorten(path)!r} is included here, and {_without_place(error)}", line=line).cured_by(
+                error.remedy or ""
+            ) from None
+        try:
+            _Reader(text, self.manifest, self.beside, known, self.depth + 1).read()
+        except InputError as error:
+            raise error if error.path is not None else error.located(place) from None
+
+    def _build(self) -> None:
+        cursor, line = self.cursor, self.cursor.line
+        made = cursor.paths()
+        explicit = len(made)
+        made += cursor.paths() if cursor.sign("|") else []
+        if not cursor.sign(":"):
+            raise cursor.error("a build statement has files, a colon, a rule and files: build OUTPUT: RULE INPUT")
+        name = cursor.name()
+        recipe = self.known.recipe(name)
+        if recipe is None:
+            raise cursor.error(f"there is no rule {shorten(name)!r}" if name else "a build statement names no rule")
+        used = cursor.paths()
+        edge = Edge(recipe, self.known, line, explicit_outputs=explicit, explicit_inputs=len(used))
+        used += cursor.paths() if not self._ahead("||", "|@") and cursor.sign("|") else []
+        order_only = cursor.paths() if cursor.sign("||") else []
+        checks = cursor.paths() if cursor.sign("|@") else []
+        cursor.end()
+        edge.known = self._own()
+        edge.outputs, edge.inputs = self._some(made, edge.known), self._some(used, edge.known, least=0)
+        edge.order_only = self._some(order_only, edge.known, least=0)
+        edge.validations = self._some(checks, edge.known, least=0)
+        self._add(edge)
+
+    def _ahead(self, *signs: str) -> bool:
+        return self.cursor.text.startswith(signs, self.cursor.at)
+
+    def _own(self) -> Bindings:
+        """The variables of an edge: those of the file where it has none."""
+        own: dict[str, str] = {}
+        while self.cursor.indented():
+            name, value = self._let()
+            own[name] = self._filled(value, self.known)
+        return Bindings(self.known, own) if own else self.known
+
+    def _some(self, paths: list[Template], known: Bindings, least: int = 1, plain: bool = False) -> list[str]:
+        """The paths put together."""
+        found = [self._filled(path, known) for path in paths]
+        if len(found) < least or "" in found:
+            raise self.cursor.error("the name of a file is missing, or empty")
+        return found if plain else [canonical(path) for path in found]
+
+    def _add(self, edge: Edge) -> None:
+        """Take a build statement that is whole."""
+        manifest, number = self.manifest, len(self.manifest.edges)
+        for path in edge.outputs:
+            if manifest.maker.setdefault(path, number) != number:
+                other = manifest.edges[manifest.maker[path]].line
+                raise FormatError(
+                    f"two build statements make {shorten(path)!r}: this and that of line {other}", line=edge.line
+                )
+        edge.pool = manifest.value(edge, "pool")
+        if edge.pool and edge.pool not in manifest.pools:
+            raise FormatError(f"there is no pool {shorten(edge.pool)!r}", line=edge.line)
+        if edge.is_phony:  # as CMake wrote them once
+            edge.inputs = [path for path in edge.inputs if path not in edge.outputs]
+        manifest.edges.append(edge)
+
+
+def _without_place(error: InputError) -> str:
+    return error.message if isinstance(error, FormatError) else str(error)
