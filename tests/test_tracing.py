@@ -47,8 +47,8 @@ def line(number: int, name: str, submit: float, complete: float, status: str = "
 
 
 TRACE = HEAD + "".join(
-    line(number, name, *when)
-    for number, (name, *when) in enumerate(
+    line(number, name, submit, complete)
+    for number, (name, submit, complete) in enumerate(
         [("RNASEQ:INDEX", 0, 5), ("RNASEQ:TRIM (s1)", 0, 2), ("RNASEQ:TRIM (s2)", 0, 9), ("RNASEQ:ALIGN (s1)", 6, 12),
          ("RNASEQ:ALIGN (s2)", 10, 30), ("RNASEQ:SORT (1)", 13, 14), ("RNASEQ:SORT (2)", 31, 33), ("RNASEQ:REPORT", 34, 36)],
         1,
@@ -242,7 +242,7 @@ def test_by_times_alone_nothing_that_was_needed_is_lost(seed: int) -> None:
     rng = random.Random(seed)
     needs: dict[str, list[str]] = {}
     done: dict[str, float] = {}
-    rows = []
+    rows: list[str] = []
     for process in range(4):
         for number in range(1, rng.randint(2, 5)):
             name = f"P{process} ({number})"

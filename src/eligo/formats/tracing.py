@@ -60,7 +60,7 @@ def by_tasks(flow: Workflow, path: str) -> Workflow:
     return _Finer(flow, tasks).workflow(origin, left_out(found.out["left"], "attempt is", "attempts are"))
 
 
-def _tasks(found: nextflow.Attempts) -> Iterator[Traced]:
+def _tasks(found: nextflow.TraceRows) -> Iterator[Traced]:
     names = Counter(row.get("name", "") for row, _ in found.rows if row.get("status", "COMPLETED") in nextflow.DONE)
     own = _own_numbers(found.rows)
     for row, line in found.rows:

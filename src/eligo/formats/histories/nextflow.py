@@ -36,7 +36,7 @@ _ESCAPE = re.compile(r"\\(.)")
 Row = tuple[Mapping[str, str], int | None]
 
 
-class Attempts(NamedTuple):
+class TraceRows(NamedTuple):
     """The attempts at tasks that a trace has, and what is told of the rest."""
 
     rows: Sequence[Row]
@@ -67,16 +67,16 @@ def parse(text: str, path: str) -> Parsed:
     return Parsed(records, _remarks(found.out, found.timed))
 
 
-def attempts(text: str) -> Attempts:
+def attempts(text: str) -> TraceRows:
     """All rows of a trace, or of a report."""
     out: Counter[str] = Counter()
     if _PAGE.match(text):
-        return Attempts(_rows_of_page(text), "realtime", out)
+        return TraceRows(_rows_of_page(text), "realtime", out)
     head, *lines = text.split("\n")
     sign = separator(head)
     titles = [title.strip() for title in head.split(sign)]
     timed = "realtime" if "realtime" in titles else "duration"
-    return Attempts(list(_rows(lines, sign, titles, out)), timed, out)
+    return TraceRows(list(_rows(lines, sign, titles, out)), timed, out)
 
 
 def _rows(lines: Sequence[str], sign: str, titles: Sequence[str], out: Counter[str]) -> Iterator[Row]:

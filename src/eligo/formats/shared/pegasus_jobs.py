@@ -150,8 +150,10 @@ def profiles_of(task: Task) -> dict[str, dict[str, object]]:
         pegasus["cores"] = short(task.cores)
     if task.memory is not None:
         pegasus["memory"] = -(-task.memory // MEGABYTE)
-    places = [] if task.priority is None else [(space, {key: task.priority}) for space, key in PRIORITY]
-    profiles: dict[str, dict[str, object]] = {**dict(places), "pegasus": pegasus}
+    profiles: dict[str, dict[str, object]] = {}
+    if task.priority is not None:
+        profiles = {space: {key: task.priority} for space, key in PRIORITY}
+    profiles["pegasus"] = pegasus
     return {space: keys for space, keys in profiles.items() if keys}
 
 
