@@ -21,7 +21,7 @@ LEVELS = {
     "allocating": 6, "prioritising": 6,
     "simulation": 7, "stores": 7, "engines": 7,
     "running": 8, "client": 8,
-    "plotting": 9, "explaining": 9, "reproducing": 9,
+    "plotting": 9, "explaining": 9, "plugins": 9, "reproducing": 9,
     "pages": 10,
     "server": 11,
     "cli": 12,
@@ -33,9 +33,10 @@ MODULES = sorted(ROOT.rglob("*.py"))
 GRAPH = draw.module_graph()
 #: a library that is not always installed, and the only modules, by the end of their names, that import it
 OPTIONAL = {
-    "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
+    "dask": ("interop.dask", "engines.dask", "plugins.dask"),
+    "distributed": ("interop.distributed", "engines.dask", "plugins.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
-    "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
+    "matplotlib": ("plotting",), "parsl": ("engines.parsl", "plugins.parsl"), "ray": ("engines.ray",),
     "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
 }  # fmt: skip
