@@ -6,6 +6,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -13,11 +14,13 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.engines.naming import absent
+from eligo.errors import InputError
 from eligo.interop.dask import from_dask
 from eligo.prioritising import check_order, priorities
 from eligo.workflow import Task, Workflow
 
 try:
+    import dask.base
     import dask.order
     from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
     from distributed import SchedulerPlugin
@@ -97,10 +100,15 @@ def prioritise(source: Any, order: str = "finish") -> Any:
     """
     if isinstance(source, Mapping):
         return _annotated(source, "eligo", order)
+    if not hasattr(source, "__dask_layers__"):
+        raise InputError(f"what is of type {type(source).__name__} cannot bring priorities along: register the plug-in EligoPriorities")
     (done,) = dask.optimize(source)
     rebuild, arguments = done.__dask_postpersist__()
     (layer, *_) = done.__dask_layers__()
-    return rebuild(_annotated(done.__dask_graph__(), layer, order), *arguments)
+    found = rebuild(_annotated(done.__dask_graph__(), layer, order), *arguments)
+    with suppress(AttributeError, TypeError):  # a Delayed has no room for it, and keeps its annotations anyway
+        found.__dask_optimize__ = dask.base.dont_optimize  # once more would lose the annotations
+    return found
 
 
 def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGraph:

@@ -83,10 +83,23 @@ def by_rank() -> list[str]:
     return [str(key).removesuffix("-0") for key in sorted(RANKS, key=RANKS.__getitem__)]
 
 
+def overtaken(begun: list[str], needs: Mapping[str, list[str]]) -> list[str]:
+    """Tasks that began although a better one had been ready since before the task before them began.
+
+    A worker does not wait for the scheduler to tell it what has become ready by the end of the task that it ran last.
+    """
+    found = []
+    for i, name in enumerate(begun):
+        told, left = begun[: max(i - 1, 0)], set(needs) - set(begun[:i])
+        if any(RANKS[f"{x}-0"] < RANKS[f"{name}-0"] for x in left if {*needs[x]} <= {*told}):
+            found.append(name)
+    return found
+
+
 def test_by_itself_dask_begins_tasks_in_another_order(client: Any) -> None:
     client.register_plugin(Ranked())
     begun = ran(client, graph_of(FANS))
-    assert begun.index("root0") > 5 or begun.index("root4") > 0
+    assert {*begun[:5]} != {f"root{i}" for i in range(5)}
     assert [name for name in by_rank() if "root" in name] != [f"root{i}" for i in (4, 3, 2, 1, 0)]
 
 
@@ -96,18 +109,19 @@ def test_a_cluster_with_the_plugin_begins_tasks_in_the_order(client: Any, satura
     client.register_plugin(EligoPriorities())
     client.register_plugin(Ranked())
     begun = ran(client, graph_of(FANS))
-    assert begun == by_rank()
-    assert begun[:5] == [f"root{i}" for i in (4, 3, 2, 1, 0)]
+    assert overtaken(begun, FANS | {"end": list(FANS)}) == []
+    assert begun[:5] == by_rank()[:5] == [f"root{i}" for i in (4, 3, 2, 1, 0)]
 
 
 def test_a_graph_that_brings_its_ranks_is_run_in_the_order_but_for_the_first_task(client: Any) -> None:
     client.register_plugin(Ranked())
     begun = ran(client, prioritise(graph_of(FANS)))
-    assert begun[1:] == [name for name in by_rank() if name != begun[0]]
-    assert [name for name in by_rank() if "root" in name] == [f"root{i}" for i in (4, 3, 2, 1, 0)]
+    assert overtaken(begun, FANS | {"end": list(FANS)}) in ([], begun[:1])
+    assert by_rank()[:5] == [f"root{i}" for i in (4, 3, 2, 1, 0)]
+    assert begun[1:5] == [name for name in by_rank()[:5] if name != begun[0]]
 
 
-def test_what_users_say_and_older_graphs_go_first(client: Any) -> None:
+def test_what_users_say_goes_first(client: Any) -> None:
     client.register_plugin(EligoPriorities())
     client.register_plugin(Ranked())
     blocked = client.submit(time.sleep, 0.3)
@@ -116,7 +130,7 @@ def test_what_users_say_and_older_graphs_go_first(client: Any) -> None:
     later = [dask.delayed(work)(f"later{i}") for i in range(2)]
     client.gather(client.compute([*later, *urgent], optimize_graph=False))
     blocked.result()
-    assert {*BEGUN[1:3]} >= {"urgent0"} or {*BEGUN[:2]} == {"urgent0", "urgent1"}
+    assert {*BEGUN[:2]} == {"urgent0", "urgent1"}
     assert {RANKS[key][0] for key in RANKS if "work" in str(key)} == {0, -10}
 
 
@@ -128,7 +142,7 @@ def test_failures_and_retries_are_as_ever(client: Any, plugged: bool) -> None:
     bad, good = dask.delayed(broken)(root), dask.delayed(work)("good", root)
     after = dask.delayed(work)("after", bad, good)
     futures = client.compute([bad, good, after])
-    assert [future.status for future in futures if not distributed.wait(future)] == []  # type: ignore[no-untyped-call]
+    distributed.wait(futures)  # type: ignore[no-untyped-call]
     assert [future.status for future in futures] == ["error", "finished", "error"]
     with pytest.raises(ValueError, match="this task is broken"):
         futures[2].result()
@@ -158,12 +172,11 @@ def bag() -> Any:
     return pytest.importorskip("dask.bag").from_sequence(range(100), npartitions=5).map(lambda x: x * 2).sum()
 
 
-def frame() -> Any:
-    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
-    return frames.from_pandas(pandas.DataFrame({"x": range(100)}), npartitions=4).x.sum()
+def delayed() -> Any:
+    return dask.delayed(sum)([dask.delayed(abs)(i) for i in range(-5, 5)])
 
 
-@pytest.mark.parametrize("make", [array, bag, frame])
+@pytest.mark.parametrize("make", [array, bag, delayed])
 @pytest.mark.parametrize("how", ["plug-in", "prioritise"])
 def test_collections_have_the_same_values(client: Any, make: Callable[[], Any], how: str) -> None:
     expected = make().compute(scheduler="sync")
@@ -174,6 +187,11 @@ def test_collections_have_the_same_values(client: Any, make: Callable[[], Any], 
     assert client.compute(collection).result() == expected
     assert collection.compute() == expected
     assert how == "plug-in" or min(RANKS.values())[0] < 0  # the ranks have come through
+
+
+def test_a_collection_that_brings_nothing_along_is_refused() -> None:
+    with pytest.raises(InputError, match="of type int cannot bring priorities along"):
+        prioritise(3)
 
 
 def test_what_is_no_order_is_refused() -> None:
