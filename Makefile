@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page page check-page need-npm fuzz check bench docs format clean
+.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins page check-page need-npm fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -68,6 +68,11 @@ test-page: .venv/tools
 	elif ! test -x "$(CHROMIUM)"; then echo "eligo: TESTS OF THE PAGE ARE SKIPPED: there is no browser at $(CHROMIUM)" >&2; \
 	else $(MAKE) --no-print-directory page && cd page && npm run --silent unit \
 	  && PYTHON="$(abspath $(BIN))/python" CHROMIUM="$(CHROMIUM)" timeout 900 npm run --silent browser; fi
+
+# Each engine in an environment of its own, which the first run makes; where one cannot be had, that is said aloud.
+test-plugins: .venv/tools
+	@echo "eligo: tests inside the engines that people have; the first run installs them, in some minutes ..."
+	timeout 1200 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/plugins
 
 FOLDER ?= .
 

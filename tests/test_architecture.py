@@ -33,9 +33,11 @@ MODULES = sorted(ROOT.rglob("*.py"))
 GRAPH = draw.module_graph()
 #: a library that is not always installed, and the only modules, by the end of their names, that import it
 OPTIONAL = {
-    "dask": ("interop.dask", "engines.dask"), "distributed": ("interop.distributed", "engines.dask"),
+    "dask": ("interop.dask", "engines.dask", "plugins.dask"),
+    "distributed": ("interop.distributed", "engines.dask", "plugins.dask"),
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
-    "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "parsl": ("engines.parsl",), "ray": ("engines.ray",),
+    "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "ray": ("engines.ray",),
+    "parsl": ("engines.parsl", "plugins.parsl"),
     "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
     "textual": ("cli.top", "cli.top_board", "cli.top_panes"),

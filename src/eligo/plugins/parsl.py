@@ -1,0 +1,143 @@
+"""Parsl's high-throughput executor in the order of eligo: `EligoPriorities(parsl.load(config))`, and apps are called as ever.
+
+Parsl learns of tasks as apps are called, and gives the executor what is ready at once, where its priority stays as it is. So
+tasks that are ready wait until no app has been called for a moment; what is known then is ranked, and those go that are ready.
+When more apps are called, all that has not gone yet is ranked again, and finds its place among what waits at the executor.
+"""
+
+import importlib
+import logging
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eligo.engines.naming import absent
+from eligo.errors import InputError
+from eligo.prioritising import check_order, order_to_follow
+
+#: a task as Parsl knows it
+Record = dict[str, Any]
+
+
+class EligoPriorities:
+    """Ranks the tasks of a DataFlowKernel; of those that wait at an executor, the one with the least number goes first.
+
+    *settle* is for how many seconds no app must have been called, and *patience* how long a task may wait for that.
+    """
+
+    def __init__(self, kernel: Any, order: str = "finish", settle: float = 0.05, patience: float = 1.0) -> None:
+        check_order(order)
+        self._executor = _executor()
+        for label, executor in kernel.executors.items():
+            if self._ranks(executor) and executor.prefetch_capacity:
+                raise InputError(f"the executor {label!r} fetches tasks in advance: give it prefetch_capacity=0")
+        self._kernel, self._order, self._settle, self._patience = kernel, order, settle, patience
+        self._lock, self._held = threading.Lock(), list[Record]()
+        self._seen = 0  # tasks from this number on have not been ranked
+        self._launch = kernel.launch_if_ready
+        kernel.launch_if_ready = self._launch_if_ready
+
+    def _launch_if_ready(self, record: Record) -> None:
+        """What Parsl calls when a task may be ready: it goes at once, unless there are tasks that have no rank yet."""
+        with self._lock:
+            if self._held or record["id"] >= self._seen:
+                self._held.append(record)
+                if len(self._held) == 1:
+                    threading.Thread(target=self._release, name="eligo-ranking", daemon=True).start()
+                return
+        self._launch(record)
+
+    def _release(self) -> None:
+        """Rank the tasks and let go of what was held, the best first, until nothing is."""
+        while self._held:
+            self._wait_for_quiet()
+            try:
+                self._rank()
+            except Exception:  # whatever it is, the tasks must go
+                logging.getLogger(__name__).exception("tasks go as Parsl has them")
+            with self._lock:
+                going = sorted((record for record in self._held if record["id"] < self._seen), key=place_of)
+                self._held = [record for record in self._held if record["id"] >= self._seen]
+                for record in going if not self._kernel.cleanup_called else ():
+                    self._launch(record)
+
+    def _wait_for_quiet(self) -> None:
+        deadline, count = time.monotonic() + self._patience, -1
+        while count < self._kernel.task_count and time.monotonic() < deadline:
+            count = self._kernel.task_count
+            time.sleep(self._settle)
+
+    def _rank(self) -> None:
+        """Number all tasks that have not gone to an executor."""
+        tasks = list(self._kernel.tasks.values())
+        self._seen = max([self._seen, *(record["id"] + 1 for record in tasks)])
+        records = {record["id"]: record for record in tasks if not record["app_fu"].done()}
+        needs = {task: parents_of(record, records) for task, record in records.items()}
+        fixed = {task: number for task, record in records.items() if (number := fixed_number(record)) is not None}
+        for task, number in numbers(order_to_follow(needs, self._order), fixed).items():
+            if self._ranks(self._kernel.executors[records[task]["executor"]]):
+                rank(records[task], number)
+
+    def _ranks(self, executor: object) -> bool:
+        """Whether that is an executor that goes by priority; that for MPI does not."""
+        return isinstance(executor, self._executor) and type(executor).__name__ != "MPIExecutor"
+
+
+def parents_of(record: Record, known: Mapping[int, Record]) -> list[int]:
+    """The tasks among those known that must end before this one; Parsl may wait for futures of others too."""
+    found = (getattr(future, "tid", None) for future in record["depends"] if not future.done())
+    return [task for task in dict.fromkeys(found) if task in known]
+
+
+def fixed_number(record: Record) -> float | None:
+    """The priority that stays as it is: that of a task at an executor, or one that a user gave."""
+    given = record["resource_specification"]
+    return None if isinstance(given, Ranked) and record["status"].name == "pending" else given.get("priority")
+
+
+def place_of(record: Record) -> tuple[float, int]:
+    """What an executor sorts by."""
+    return record["resource_specification"].get("priority", float("inf")), record["id"]
+
+
+class Ranked(dict[str, Any]):
+    """What a task is to have, with a priority that is not the user's."""
+
+
+def rank(record: Record, number: float) -> None:
+    """Give a task its priority, beside whatever else it is to have."""
+    record["resource_specification"] = Ranked(record["resource_specification"], priority=number)
+
+
+def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float]:
+    """The smaller the sooner: a number for each task that has none, after all that have one and are before it in the order.
+
+    >>> numbers("abc", {})
+    {'a': 1.0, 'b': 2.0, 'c': 3.0}
+    >>> numbers("abxcy", {"a": 1.0, "b": 2.0, "c": 3.0})
+    {'x': 2.5, 'y': 4.0}
+    """
+    groups, last = dict[float, list[Any]](), 0.0
+    for task in order:
+        last = max(last, fixed.get(task, last))
+        if task not in fixed:
+            groups.setdefault(last, []).append(task)
+    taken = sorted(fixed.values())
+    return {task: number for low, tasks in groups.items() for task, number in zip(tasks, between(low, taken, len(tasks)))}
+
+
+def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:
+    """So many numbers above this one and below the next that is taken."""
+    after = bisect_right(taken, low)
+    step = 1.0 if after == len(taken) else (taken[after] - low) / (count + 1)
+    return (low + step * i for i in range(1, count + 1))
+
+
+def _executor() -> type:
+    try:
+        found: type = importlib.import_module("parsl").HighThroughputExecutor
+    except ModuleNotFoundError:
+        raise absent("parsl", "parsl") from None
+    return found
