@@ -31,6 +31,7 @@ class Forecast:
     """What is learned while a workflow is run.
 
     >>> from eligo.dag import Dag
+    >>> from eligo.workflow import Task
     >>> flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, seconds=10.0) for name in "ab"})
     >>> Forecast(flow).left([0, 1], {0: 4.0}, 2)
     Left(least=14.4, most=17.6)
