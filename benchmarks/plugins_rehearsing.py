@@ -70,8 +70,8 @@ from airflow.sdk import DAG, BaseOperator
 SPEC = json.loads((Path(os.environ["AIRFLOW_HOME"]) / "spec.json").read_text())
 class Step(BaseOperator):
     def execute(self, context): time.sleep(SPEC[self.task_id][1])
-rule = os.environ["RULE"]
-with DAG("rehearsed", schedule="@once", max_active_tasks=int(os.environ["SLOTS"]), default_args={"weight_rule": rule}) as dag:
+known = {"max_active_tasks": int(os.environ["SLOTS"]), "default_args": {"weight_rule": os.environ["RULE"]}}
+with DAG("rehearsed", schedule="@once", **known) as dag:
     steps = {name: Step(task_id=name) for name in SPEC}
     for name, (parents, _) in SPEC.items():
         for parent in parents:

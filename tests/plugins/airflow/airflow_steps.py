@@ -1,7 +1,7 @@
 """Dags of Airflow, each with a run of its own as soon as the scheduler sees it."""
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from began import PARENTS
 
 FOLDER = Path(os.environ["AIRFLOW_HOME"])
 RULES = {"own": "downstream", "eligo": "eligo.plugins.airflow.EligoPriority"}
+
+ONCE: dict[str, Any] = {"schedule": "@once", "start_date": datetime(2025, 1, 1, tzinfo=UTC)}
 
 
 class Step(BaseOperator):
@@ -26,7 +28,7 @@ class Step(BaseOperator):
 
 def branches(name: str, rule: str) -> DAG:
     """The deep branch and the wide one, a task at a time."""
-    with DAG(f"order_{name}", schedule="@once", max_active_tasks=1, default_args={"weight_rule": rule}) as dag:
+    with DAG(f"order_{name}", **ONCE, max_active_tasks=1, default_args={"weight_rule": rule}) as dag:
         steps = {task: Step(task_id=task) for task in PARENTS}
         for task, parents in PARENTS.items():
             for parent in parents:
@@ -37,7 +39,7 @@ def branches(name: str, rule: str) -> DAG:
 def troubles(name: str, rule: str) -> DAG:
     """A mapped task, a group, a task that is tried again, and one that fails for good."""
     known = {"weight_rule": rule, "retry_delay": timedelta(seconds=0)}
-    with DAG(f"trouble_{name}", schedule="@once", default_args=known) as dag:
+    with DAG(f"trouble_{name}", **ONCE, default_args=known) as dag:
         start = Step(task_id="start", fails="once", retries=1)
         mapped = Step.partial(task_id="mapped").expand(item=[1, 2])
         with TaskGroup("group") as group:
