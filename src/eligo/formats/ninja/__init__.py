@@ -27,7 +27,7 @@ file more: see `formats.shared.rules`. Variables called eligo_... hold what ninj
 
 >>> flow = parse("rule cp\\n command = cp $in $out\\nbuild b: cp a\\nbuild x: phony b\\nbuild o/c: cp b || x\\n")
 >>> list(flow.dag.arcs()), flow.task("o/c").command
-([('b', 'o/c')], 'mkdir -p o; cp b o/c')
+([('b', 'o/c')], '[ -d o ] || mkdir -p o; cp b o/c')
 """
 
 import re

@@ -112,7 +112,10 @@ def _prepared(manifest: Manifest, edge: Edge) -> str:
     made = [*edge.outputs, response]
     folders = sorted({folder for path in made if (folder := os.path.dirname(path)) not in {"", "/"}})
     dashes = "-- " if any(folder.startswith("-") for folder in folders) else ""
-    text = f"mkdir -p {dashes}{shlex.join(folders)}; " if folders else ""
+    there = " && ".join(
+        f"[ -d {shlex.quote(folder)} ]" for folder in folders
+    )  # asked of the shell: no program is started
+    text = f"{there} || mkdir -p {dashes}{shlex.join(folders)}; " if folders else ""
     if response:
         text += f"printf %s {shlex.quote(manifest.value(edge, 'rspfile_content'))} > {shlex.quote(response)}; "
     return text
