@@ -35,7 +35,7 @@ def pool(**options: Any) -> HighThroughputExecutor:
         address="127.0.0.1",
         max_workers_per_node=1,
         cores_per_worker=1e-6,
-        provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
+        provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),  # type: ignore[no-untyped-call]
         **options,
     )
 
@@ -44,8 +44,12 @@ def pool(**options: Any) -> HighThroughputExecutor:
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("parsl")
     executors = [pool(prefetch_capacity=0), ThreadPoolExecutor(label="threads", max_threads=1)]
-    config = parsl.Config(executors=executors, run_dir=str(folder), strategy="none", retries=1, initialize_logging=False)
-    with pytest.MonkeyPatch.context() as patch:  # the programs of Parsl are beside this Python, and its workers need this file
+    config = parsl.Config(
+        executors=executors, run_dir=str(folder), strategy="none", retries=1, initialize_logging=False
+    )
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # the programs of Parsl are beside this Python, and its workers need this file
         patch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         found = parsl.DataFlowKernel(config)
