@@ -14,7 +14,7 @@ import parsl
 
 import eligo
 from benchmarks.plugins_dask import WORKERS, Tasks, compare, nap
-from eligo.plugins.parsl import EligoPriorities
+from eligo.plugins.parsl import ParslPriorities
 
 
 def parsl_seconds(tasks: Tasks, mode: str) -> float:
@@ -34,7 +34,7 @@ def parsl_seconds(tasks: Tasks, mode: str) -> float:
             for future in [app(0.5) for _ in range(WORKERS)]:
                 future.result()
             if mode == "plug-in":
-                EligoPriorities(kernel)
+                ParslPriorities(kernel)
             begin = time.perf_counter()
             futures = dict[str, Any]()
             for name in eligo.priorities({name: needs for name, (_, _, needs) in tasks.items()}, "fifo"):

@@ -18,8 +18,8 @@ from eligo.engines.naming import absent
 from eligo.errors import InputError
 from eligo.interop.dask import from_dask
 from eligo.plugins.ranking import quick_order
-from eligo.prioritising import check_order, priorities
-from eligo.workflow import Task, Workflow
+from eligo.prioritising import check_order
+from eligo.workflow import Task, Workflow, priority_numbers
 
 try:
     import dask.base
@@ -118,5 +118,5 @@ def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGra
     """The graph in one layer; a priority is found by what every Python has, for schedulers that do not have eligo."""
     place = dask.order.order(dict(graph))  # by which the first of equals stays the first
     tasks = {key: graph[key] for key in sorted(graph, key=place.__getitem__)}
-    ranks = defaultdict(int, priorities(from_dask(tasks), order))
+    ranks = defaultdict(int, priority_numbers(quick_order(from_dask(tasks), order)))
     return HighLevelGraph({layer: MaterializedLayer(tasks, {"priority": ranks.__getitem__})}, {layer: set()})

@@ -1,4 +1,4 @@
-"""Parsl's high-throughput executor in the order of eligo: `EligoPriorities(parsl.load(config))`, and apps are called as ever.
+"""Parsl's high-throughput executor in the order of eligo: `ParslPriorities(parsl.load(config))`, and apps are called as ever.
 
 Parsl learns of tasks as apps are called, and gives the executor what is ready at once, where its priority stays as it is. So
 what is ready waits until no app has been called for a moment; what is known then is ranked, and what is ready goes.
@@ -22,7 +22,7 @@ from eligo.prioritising import check_order
 Record = dict[str, Any]
 
 
-class EligoPriorities:
+class ParslPriorities:
     """Ranks the tasks of a DataFlowKernel; of those that wait at an executor, the one with the least number goes first.
 
     *settle* is for how many seconds no app must have been called, and *patience* how long a task may wait for that.

@@ -19,7 +19,7 @@ import parsl
 from parsl.executors import HighThroughputExecutor, ThreadPoolExecutor
 
 from eligo.errors import InputError
-from eligo.plugins.parsl import EligoPriorities, numbers
+from eligo.plugins.parsl import ParslPriorities, numbers
 
 NAP = 0.1  # more than a message takes from worker to kernel and back
 #: roots with ever more children, the best last; all are known before the first is begun
@@ -60,7 +60,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def ranked(kernel: Any) -> Any:
     """The same kernel from then on: tests of it without come first."""
-    EligoPriorities(kernel, settle=0.1)
+    ParslPriorities(kernel, settle=0.1)
     return kernel
 
 
@@ -177,12 +177,12 @@ class Kernel:
 
 def test_an_executor_that_fetches_in_advance_is_refused() -> None:
     with pytest.raises(InputError, match="prefetch_capacity=0"):
-        EligoPriorities(Kernel(pool(prefetch_capacity=2)))
+        ParslPriorities(Kernel(pool(prefetch_capacity=2)))
     with pytest.raises(InputError, match="there is no order 'quick'"):
-        EligoPriorities(Kernel(None), "quick")
+        ParslPriorities(Kernel(None), "quick")
 
 
 def test_without_parsl_the_message_says_what_to_install() -> None:
-    code = "import sys; sys.modules['parsl'] = None; from eligo.plugins.parsl import EligoPriorities as E; E(None)"
+    code = "import sys; sys.modules['parsl'] = None; from eligo.plugins.parsl import ParslPriorities as E; E(None)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert 'pip install "eligo[parsl]"' in done.stderr
