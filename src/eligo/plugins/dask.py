@@ -1,6 +1,7 @@
 """Dask's own scheduler in the order of eligo: for all that a cluster is given, or for one collection.
 
-`client.register_plugin(EligoPriorities())` ranks every graph that comes to the cluster from then on; its scheduler needs eligo.
+`client.register_plugin(EligoPriorities())` ranks every graph that the cluster is given from then on; its
+scheduler needs eligo.
 `prioritise(collection)` is a collection that brings its ranks along, for a cluster that does not have eligo.
 """
 
@@ -16,8 +17,9 @@ from eligo.dag import Dag
 from eligo.engines.naming import absent
 from eligo.errors import InputError
 from eligo.interop.dask import from_dask
-from eligo.prioritising import check_order, priorities
-from eligo.workflow import Task, Workflow
+from eligo.plugins.ranking import quick_order
+from eligo.prioritising import check_order
+from eligo.workflow import Task, Workflow, priority_numbers
 
 try:
     import dask.base
@@ -52,17 +54,16 @@ class EligoPriorities(SchedulerPlugin):
         states = needed(scheduler.tasks[key] for key in keys if key in scheduler.tasks)
         if len(states) < 2:
             return
-        rank = priorities(workflow_of(states), self.order)
-        for state in states:
-            user, generation, *_rest = state.priority
-            state.priority = (user, generation, len(states) - rank[state.key])
+        for place, key in enumerate(quick_order(workflow_of(states), self.order)):
+            state = scheduler.tasks[key]
+            state.priority = (*state.priority[:2], place)
         ready = [state for state in states if all(parent.state == "memory" for parent in state.dependencies)]
         ready.sort(key=attrgetter("priority"), reverse=True)  # the last is taken first
         scheduler.transitions({state.key: "waiting" for state in ready}, stimulus_id)
 
 
 def needed(wanted: Iterator[State]) -> list[State]:
-    """The tasks that must run for what is wanted and wait nowhere yet, in Dask's order: the first of equals stays the first."""
+    """The tasks that must run for what is wanted and wait nowhere yet, in Dask's order, which decides between equals."""
     found, left = dict[State, None](), [state for state in wanted if is_new(state)]
     while left:
         state = left.pop()
@@ -73,7 +74,7 @@ def needed(wanted: Iterator[State]) -> list[State]:
 
 
 def is_new(state: State) -> bool:
-    """Whether a task waits nowhere, so that its priority may be changed, and can run: it has failed neither itself nor before."""
+    """Whether a task waits nowhere, so that its priority may be changed, and can run: nothing before it has failed."""
     return bool(state.state == "released" and state.priority and state.run_spec and not state.exception_blame)
 
 
@@ -101,8 +102,10 @@ def prioritise(source: Any, order: str = "finish") -> Any:
     if isinstance(source, Mapping):
         return _annotated(source, "eligo", order)
     if not hasattr(source, "__dask_layers__"):
-        raise InputError(f"what is of type {type(source).__name__} cannot bring priorities along: register the plug-in EligoPriorities")
-    (done,) = dask.optimize(source)
+        raise InputError(
+            f"what is of type {type(source).__name__} cannot bring priorities along: register the plug-in EligoPriorities"
+        )
+    (done,) = dask.base.optimize(source)  # type: ignore[no-untyped-call]
     rebuild, arguments = done.__dask_postpersist__()
     (layer, *_) = done.__dask_layers__()
     found = rebuild(_annotated(done.__dask_graph__(), layer, order), *arguments)
@@ -115,5 +118,5 @@ def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGra
     """The graph in one layer; a priority is found by what every Python has, for schedulers that do not have eligo."""
     place = dask.order.order(dict(graph))  # by which the first of equals stays the first
     tasks = {key: graph[key] for key in sorted(graph, key=place.__getitem__)}
-    ranks = defaultdict(int, priorities(from_dask(tasks), order))
+    ranks = defaultdict(int, priority_numbers(quick_order(from_dask(tasks), order)))
     return HighLevelGraph({layer: MaterializedLayer(tasks, {"priority": ranks.__getitem__})}, {layer: set()})

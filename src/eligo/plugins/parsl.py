@@ -1,7 +1,7 @@
-"""Parsl's high-throughput executor in the order of eligo: `EligoPriorities(parsl.load(config))`, and apps are called as ever.
+"""Parsl's high-throughput executor in the order of eligo: `ParslPriorities(parsl.load(config))`, and apps are called as ever.
 
 Parsl learns of tasks as apps are called, and gives the executor what is ready at once, where its priority stays as it is. So
-tasks that are ready wait until no app has been called for a moment; what is known then is ranked, and those go that are ready.
+what is ready waits until no app has been called for a moment; what is known then is ranked, and what is ready goes.
 When more apps are called, all that has not gone yet is ranked again, and finds its place among what waits at the executor.
 """
 
@@ -15,13 +15,14 @@ from typing import Any
 
 from eligo.engines.naming import absent
 from eligo.errors import InputError
-from eligo.prioritising import check_order, order_to_follow
+from eligo.plugins.ranking import quick_order
+from eligo.prioritising import check_order
 
 #: a task as Parsl knows it
 Record = dict[str, Any]
 
 
-class EligoPriorities:
+class ParslPriorities:
     """Ranks the tasks of a DataFlowKernel; of those that wait at an executor, the one with the least number goes first.
 
     *settle* is for how many seconds no app must have been called, and *patience* how long a task may wait for that.
@@ -76,7 +77,7 @@ class EligoPriorities:
         records = {record["id"]: record for record in tasks if not record["app_fu"].done()}
         needs = {task: parents_of(record, records) for task, record in records.items()}
         fixed = {task: number for task, record in records.items() if (number := fixed_number(record)) is not None}
-        for task, number in numbers(order_to_follow(needs, self._order), fixed).items():
+        for task, number in numbers(quick_order(needs, self._order), fixed).items():
             if self._ranks(self._kernel.executors[records[task]["executor"]]):
                 rank(records[task], number)
 
@@ -88,7 +89,7 @@ class EligoPriorities:
 def parents_of(record: Record, known: Mapping[int, Record]) -> list[int]:
     """The tasks among those known that must end before this one; Parsl may wait for futures of others too."""
     found = (getattr(future, "tid", None) for future in record["depends"] if not future.done())
-    return [task for task in dict.fromkeys(found) if task in known]
+    return [task for task in dict.fromkeys(found) if task is not None and task in known]
 
 
 def fixed_number(record: Record) -> float | None:
@@ -125,7 +126,11 @@ def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float
         if task not in fixed:
             groups.setdefault(last, []).append(task)
     taken = sorted(fixed.values())
-    return {task: number for low, tasks in groups.items() for task, number in zip(tasks, between(low, taken, len(tasks)))}
+    return {
+        task: number
+        for low, tasks in groups.items()
+        for task, number in zip(tasks, between(low, taken, len(tasks)), strict=True)
+    }
 
 
 def between(low: float, taken: Sequence[float], count: int) -> Iterable[float]:

@@ -14,6 +14,7 @@ if find_spec("distributed") is None:
 
 import dask
 import distributed
+from dask.delayed import delayed
 
 from eligo.errors import InputError
 from eligo.plugins.dask import EligoPriorities, prioritise
@@ -125,9 +126,9 @@ def test_what_users_say_goes_first(client: Any) -> None:
     client.register_plugin(EligoPriorities())
     client.register_plugin(Ranked())
     blocked = client.submit(time.sleep, 0.3)
-    with dask.annotate(priority=10):
-        urgent = [dask.delayed(work)(f"urgent{i}") for i in range(2)]
-    later = [dask.delayed(work)(f"later{i}") for i in range(2)]
+    with dask.annotate(priority=10):  # type: ignore[attr-defined]
+        urgent = [delayed(work)(f"urgent{i}") for i in range(2)]
+    later = [delayed(work)(f"later{i}") for i in range(2)]
     client.gather(client.compute([*later, *urgent], optimize_graph=False))
     blocked.result()
     assert {*BEGUN[:2]} == {"urgent0", "urgent1"}
@@ -138,26 +139,26 @@ def test_what_users_say_goes_first(client: Any) -> None:
 def test_failures_and_retries_are_as_ever(client: Any, plugged: bool) -> None:
     if plugged:
         client.register_plugin(EligoPriorities())
-    root = dask.delayed(work)("root")
-    bad, good = dask.delayed(broken)(root), dask.delayed(work)("good", root)
-    after = dask.delayed(work)("after", bad, good)
+    root = delayed(work)("root")
+    bad, good = delayed(broken)(root), delayed(work)("good", root)
+    after = delayed(work)("after", bad, good)
     futures = client.compute([bad, good, after])
     distributed.wait(futures)  # type: ignore[no-untyped-call]
     assert [future.status for future in futures] == ["error", "finished", "error"]
     with pytest.raises(ValueError, match="this task is broken"):
         futures[2].result()
     assert "after" not in BEGUN
-    assert client.compute(dask.delayed(work)("last", bad), retries=1).exception() is not None
-    assert client.compute(dask.delayed(flaky)(root), retries=2).result() == 3
+    assert client.compute(delayed(work)("last", bad), retries=1).exception() is not None
+    assert client.compute(delayed(flaky)(root), retries=2).result() == 3
 
 
 def test_what_is_in_memory_is_not_run_again(client: Any) -> None:
     client.register_plugin(EligoPriorities())
-    root = dask.delayed(work)("root")
-    middle = client.persist(dask.delayed(work)("middle", root))
+    root = delayed(work)("root")
+    middle = client.persist(delayed(work)("middle", root))
     distributed.wait(middle)  # type: ignore[no-untyped-call]
-    whole = dask.delayed(work)("whole", dask.delayed(work)("middle", root, dask_key_name=middle.key), root)
-    alone = dask.delayed(work)("alone", middle)
+    whole = delayed(work)("whole", delayed(work)("middle", root, dask_key_name=middle.key), root)
+    alone = delayed(work)("alone", middle)
     assert client.compute(alone).result() == "alone"
     assert client.compute(whole).result() == "whole"
     assert BEGUN.count("middle") == 1
@@ -172,11 +173,11 @@ def bag() -> Any:
     return pytest.importorskip("dask.bag").from_sequence(range(100), npartitions=5).map(lambda x: x * 2).sum()
 
 
-def delayed() -> Any:
-    return dask.delayed(sum)([dask.delayed(abs)(i) for i in range(-5, 5)])
+def sums() -> Any:
+    return delayed(sum)([delayed(abs)(i) for i in range(-5, 5)])
 
 
-@pytest.mark.parametrize("make", [array, bag, delayed])
+@pytest.mark.parametrize("make", [array, bag, sums])
 @pytest.mark.parametrize("how", ["plug-in", "prioritise"])
 def test_collections_have_the_same_values(client: Any, make: Callable[[], Any], how: str) -> None:
     expected = make().compute(scheduler="sync")

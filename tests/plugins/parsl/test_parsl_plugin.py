@@ -19,7 +19,7 @@ import parsl
 from parsl.executors import HighThroughputExecutor, ThreadPoolExecutor
 
 from eligo.errors import InputError
-from eligo.plugins.parsl import EligoPriorities, numbers
+from eligo.plugins.parsl import ParslPriorities, numbers
 
 NAP = 0.1  # more than a message takes from worker to kernel and back
 #: roots with ever more children, the best last; all are known before the first is begun
@@ -35,7 +35,7 @@ def pool(**options: Any) -> HighThroughputExecutor:
         address="127.0.0.1",
         max_workers_per_node=1,
         cores_per_worker=1e-6,
-        provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),
+        provider=parsl.providers.LocalProvider(init_blocks=1, min_blocks=1, max_blocks=1),  # type: ignore[no-untyped-call]
         **options,
     )
 
@@ -44,8 +44,12 @@ def pool(**options: Any) -> HighThroughputExecutor:
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("parsl")
     executors = [pool(prefetch_capacity=0), ThreadPoolExecutor(label="threads", max_threads=1)]
-    config = parsl.Config(executors=executors, run_dir=str(folder), strategy="none", retries=1, initialize_logging=False)
-    with pytest.MonkeyPatch.context() as patch:  # the programs of Parsl are beside this Python, and its workers need this file
+    config = parsl.Config(
+        executors=executors, run_dir=str(folder), strategy="none", retries=1, initialize_logging=False
+    )
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # the programs of Parsl are beside this Python, and its workers need this file
         patch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         found = parsl.DataFlowKernel(config)
@@ -56,7 +60,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def ranked(kernel: Any) -> Any:
     """The same kernel from then on: tests of it without come first."""
-    EligoPriorities(kernel, settle=0.1)
+    ParslPriorities(kernel, settle=0.1)
     return kernel
 
 
@@ -173,12 +177,12 @@ class Kernel:
 
 def test_an_executor_that_fetches_in_advance_is_refused() -> None:
     with pytest.raises(InputError, match="prefetch_capacity=0"):
-        EligoPriorities(Kernel(pool(prefetch_capacity=2)))
+        ParslPriorities(Kernel(pool(prefetch_capacity=2)))
     with pytest.raises(InputError, match="there is no order 'quick'"):
-        EligoPriorities(Kernel(None), "quick")
+        ParslPriorities(Kernel(None), "quick")
 
 
 def test_without_parsl_the_message_says_what_to_install() -> None:
-    code = "import sys; sys.modules['parsl'] = None; from eligo.plugins.parsl import EligoPriorities as E; E(None)"
+    code = "import sys; sys.modules['parsl'] = None; from eligo.plugins.parsl import ParslPriorities as E; E(None)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert 'pip install "eligo[parsl]"' in done.stderr

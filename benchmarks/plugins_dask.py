@@ -1,0 +1,125 @@
+"""Dask with its own order and with eligo's: real workflows as sleeps, and what ranking a large graph costs.
+
+`python -m benchmarks.plugins_dask FILE ...` takes files of workflows whose seconds are known.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dask.order
+import distributed
+
+import eligo
+from benchmarks.timing import heading, row
+from eligo.plugins.dask import EligoPriorities, prioritise
+
+WORKERS, SECONDS, TIMES = (
+    4,
+    3.0,
+    3,
+)  # workers of one thread; of work for each of them; runs each, of which the fastest counts
+LARGE = 100_000
+#: the kind, the seconds and the needs of every task
+Tasks = dict[str, tuple[str, float, list[str]]]
+
+
+def tasks_of(file: str) -> Tasks:
+    """What is known of a workflow's tasks, scaled to so much work for every worker."""
+    flow = eligo.as_workflow(file)
+    seconds = [found or 0.0 for found in flow.column("seconds")]
+    scale, names = WORKERS * SECONDS / sum(seconds), [str(name) for name in flow.dag.tasks]
+    needs: dict[str, list[str]] = {name: [] for name in names}
+    for tail, head in flow.dag.arcs():
+        needs[str(head)].append(str(tail))
+    kinds = [str(kind or "task") for kind in flow.column("category")]
+    return {name: (kinds[i], seconds[i] * scale, needs[name]) for i, name in enumerate(names)}
+
+
+def nap(seconds: float, *_parents: object) -> None:
+    """What a task does."""
+    time.sleep(seconds)
+
+
+def makespan(client: Any, plugged: bool, ranked: bool, tasks: Tasks) -> float:
+    """Seconds from handing over the graph to its end."""
+    if plugged:
+        client.register_plugin(EligoPriorities())
+    key = {name: (kind, random.getrandbits(60)) for name, (kind, _, _) in tasks.items()}
+    graph: dict[Any, Any] = {key[name]: (nap, s, *(key[n] for n in needs)) for name, (_, s, needs) in tasks.items()}
+    graph["end"] = (nap, 0.0, *key.values())
+    begin = time.perf_counter()
+    client.get(prioritise(graph) if ranked else graph, "end")
+    found = time.perf_counter() - begin
+    if plugged:
+        client.unregister_scheduler_plugin("eligo")
+    return found
+
+
+def cluster(workers: int = WORKERS) -> Any:
+    """Workers that are threads of this process."""
+    places = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    return distributed.LocalCluster(processes=False, n_workers=workers, threads_per_worker=1, **places)  # type: ignore[no-untyped-call]
+
+
+def run(files: Sequence[str] = ()) -> None:
+    """Print the figures."""
+    large()
+    compare(files, "Dask", ("by itself", "plug-in", "prioritise"), dask_seconds)
+
+
+def dask_seconds(tasks: Tasks, mode: str) -> float:
+    """Of one run on a cluster that knows nothing yet."""
+    with cluster() as own, distributed.Client(own) as client:  # type: ignore[no-untyped-call]
+        return makespan(client, mode == "plug-in", mode == "prioritise", tasks)
+
+
+def compare(files: Sequence[str], engine: str, modes: Sequence[str], seconds: Callable[..., float]) -> None:
+    """The makespans of every workflow in every mode, in turns, and the gain over the first of them."""
+    widths = (44, 7, *(22 for _ in modes))
+    heading(
+        f"Makespans on {engine}, {WORKERS} workers, {SECONDS:g} s of work each", ("workflow", "tasks", *modes), widths
+    )
+    for file in files:
+        tasks = tasks_of(file)
+        found: dict[str, list[float]] = {mode: [] for mode in modes}
+        for _ in range(TIMES):
+            for mode in modes:
+                found[mode].append(seconds(tasks, mode))
+        first = min(found[modes[0]])
+        shown = (f"{min(some):.2f} s ({100 * (min(some) / first - 1):+.1f} %)" for some in found.values())
+        row((file.rpartition("/")[2][:43], len(tasks), *shown), widths)
+
+
+class Timed(EligoPriorities):
+    """Says how long it took."""
+
+    def update_graph(self, scheduler: Any, **told: Any) -> None:
+        """See `EligoPriorities`."""
+        begin = time.perf_counter()
+        super().update_graph(scheduler, **told)
+        row(("the plug-in", time.perf_counter() - begin), (20, 10))
+
+
+def large() -> None:
+    """What the plug-in adds to handing over a large graph, while the scheduler does nothing else; beside Dask's own order."""
+    heading(f"A graph of {LARGE:,} tasks", ("ranked by", "seconds"), (20, 10))
+    graph: dict[Any, Any] = {("a", i): (nap, 0.0) for i in range(LARGE // 2)}
+    graph |= {("b", i): (nap, 0.0, ("a", i), ("a", i // 2)) for i in range(LARGE // 2)}
+    graph["end"] = (nap, 0.0, *graph)
+    begin = time.perf_counter()
+    dask.order.order(graph)
+    row(("dask.order", time.perf_counter() - begin), (20, 10))
+    with cluster(0) as own, distributed.Client(own) as client:  # type: ignore[no-untyped-call]
+        client.register_plugin(Timed())
+        future = client.get(graph, "end", sync=False)
+        while len(own.scheduler.tasks) < LARGE:
+            time.sleep(0.1)
+        client.run_on_scheduler(lambda: None)  # which waits its turn
+        del future
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])
