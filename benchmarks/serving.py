@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ TASKS, MANY = 20_000, 1_000_000
 PAIRS, P99, BATCHED, P99_MANY, RESTART = 5_000, 20.0, 50_000, 100.0, 10.0
 NO_LIMIT = float("inf")
 CLIENTS, CROWD, BATCH = 50, 1_000, 100
+TASK = 0.5  # seconds that a task takes on average where clients take their time
 WARM = 2.0  # seconds of a long poll that ends a run
 ECHO = """
 import json, sys, uvicorn
@@ -87,8 +89,9 @@ class Connection(asyncio.Protocol):
         return json.loads(answer)
 
 
-async def work(address: tuple[str, int], size: int, together: bool, seconds: list[float]) -> int:
+async def work(address: tuple[str, int], size: int, kind: str, seconds: list[float]) -> int:
     """What one client does until nothing comes; how many tasks it brought back."""
+    together = kind != "apart"
     _, wire = await asyncio.get_running_loop().create_connection(Connection, *address)
     client = (await wire.post("/v1/clients", {"name": "bench"}, ""))["client"]
     wire.seconds = seconds
@@ -104,6 +107,8 @@ async def work(address: tuple[str, int], size: int, together: bool, seconds: lis
             for grant in reply["grants"]
             for task in grant["tasks"]
         ]
+        if kind == "paced":
+            await asyncio.sleep(random.uniform(0.5, 1.5) * TASK)
         ask = {"ask": {"size": size}} if together else {}
         reply = await wire.post("/v1/deliver", {"results": results, **ask}, client)
         done += len(results)
@@ -130,7 +135,7 @@ def load(kind: str, host: str, port: str, clients: str, size: str) -> None:
         if kind == "echo":
             jobs = [echo(where, 400, seconds) for _ in range(int(clients))]
         else:
-            jobs = [work(where, int(size), kind == "together", seconds) for _ in range(int(clients))]
+            jobs = [work(where, int(size), kind, seconds) for _ in range(int(clients))]
         began = time.perf_counter()
         done = sum(await asyncio.gather(*jobs))
         took = time.perf_counter() - began - (0 if kind == "echo" else WARM)
@@ -220,7 +225,8 @@ def _cases() -> list[tuple[str, str, int, int, float, float]]:
         ("claim, then complete, 50 clients", "apart", CLIENTS, 1, PAIRS, P99),
         ("both in one call, 50 clients", "together", CLIENTS, 1, PAIRS, P99),
         ("batches of 100, 20 clients", "together", 20, BATCH, BATCHED, NO_LIMIT),
-        ("both in one call, 1,000 clients", "together", CROWD, 1, 0, P99_MANY),
+        ("1,000 clients, tasks of .5 s", "paced", CROWD, 1, 0, P99_MANY),
+        ("1,000 clients, tasks of nothing", "together", CROWD, 1, 0, NO_LIMIT),
     ]
 
 
