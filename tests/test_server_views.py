@@ -76,7 +76,7 @@ def test_a_failure_is_told_with_what_was_printed_and_can_be_tried_again(small: P
         (cause,) = found["failures"]
         assert (cause["cause"], cause["tasks"], cause["tail"]) == ("exit code 3", [EVIL], ["no such file"])
         assert (found["counts"]["failed"], found["counts"]["futile"], found["state"]) == (1, 1, "failed")
-        assert found["can"] == {"cancel": True, "retry": True, "approve": True}
+        assert found["can"] == {"cancel": True, "retry": True, "release": False, "approve": True}
         one = got(f"{place}/task?name={quote(EVIL)}")
         assert one["log"] == ["no such file"]
         assert one["attempts"][0]["answer"] == "failed"
@@ -106,7 +106,12 @@ def test_only_who_may_look_is_told(small: Path, tmp_path: Path) -> None:
                 got(f"{place}/{path}")
             assert refused.value.code == 401
             refused.value.close()
-        assert got(f"{place}/view", reader["token"])["can"] == {"cancel": False, "retry": False, "approve": False}
+        assert got(f"{place}/view", reader["token"])["can"] == {
+            "cancel": False,
+            "retry": False,
+            "release": False,
+            "approve": False,
+        }
         assert got(f"{place}/view", operator)["can"]["cancel"]
         code, _ = posted(f"{place}/cancel", {}, Authorization=f"Bearer {reader['token']}")
         assert code == 403

@@ -781,3 +781,35 @@ def test_nobody_gets_a_copy_of_what_it_gets_in_the_same_moment(scene: Scene) -> 
     ann = scene.enrol()
     scene.bring(scene.lease(ann), seconds=0.0)
     assert len(scene.leases(ann, grants=4)) == 1
+
+
+# Taken back
+
+
+def test_what_an_owner_takes_back_goes_to_somebody_else_and_is_nobodys_fault(scene: Scene) -> None:
+    workflow = scene.submit(flow_of({"a": [], "b": ["a"]}), copies=1)
+    ann, bob = scene.enrol("ann"), scene.enrol("bob")
+    quota = scene.client(ann).quota
+    lease = scene.lease(ann)
+    assert not scene.get(bob)
+    assert scene.service.release(scene.now, workflow, ["a", "b"]) == 1
+    scene.keep()
+    check(scene)
+    assert (scene.client(ann).quota, scene.client(ann).lost, scene.client(ann).holds) == (quota, 0, 0)
+    again = scene.lease(bob)
+    assert (again.task, again.attempt) == (lease.task, 2)
+    assert scene.bring(lease) == "accepted"  # it comes late, but it comes first
+    assert scene.bring(again) == "duplicate"
+    with pytest.raises(InputError, match="no task"):
+        scene.service.release(scene.now, workflow, ["c"])
+
+
+def test_a_grant_of_several_comes_back_whole(scene: Scene) -> None:
+    workflow = scene.submit(flow_of({"a": [], "b": ["a"], "c": ["b"]}), copies=1)
+    ann = scene.enrol("ann")
+    assert len(scene.leases(ann, size=3)) == 3
+    assert scene.service.release(scene.now, workflow, ["a"]) == 1
+    scene.keep()
+    check(scene)
+    assert scene.client(ann).holds == 0
+    assert scene.served(workflow).counts()["ready"] == 1

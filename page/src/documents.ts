@@ -101,7 +101,7 @@ export interface View {
   running: Running[];
   recent: Recent[];
   order: { words: string[] };
-  can: { cancel: boolean; retry: boolean; approve: boolean };
+  can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean };
 }
 
 export type Value = string | number | boolean | null;

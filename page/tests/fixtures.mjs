@@ -194,7 +194,7 @@ export function viewOf(run, time = run.end) {
         "No order could have ended more than 2 min earlier: the longest path alone takes 81 % of the time.",
       ],
     },
-    can: { cancel: !over, retry: true, approve: true },
+    can: { cancel: !over, retry: true, release: !over, approve: true },
   };
 }
 
@@ -394,7 +394,7 @@ export function emptyPage() {
   const view = {
     kind: "run", workflow: "w-9", title: "nothing yet", state: "stopped", source: "run", now: BEGAN, began: BEGAN, ended: null, seconds: 0, policy: "finish", tasks: 0, arcs: 0,
     counts: counted([]), rate: 0, left: null, workers: 0, busy: null, attempts: 0, lost: 0, repeated: 0, saved: 0, curve: nothing, clients: [], failures: [], failures_total: 0,
-    running: [], recent: [], order: { words: [] }, can: { cancel: false, retry: false, approve: false },
+    running: [], recent: [], order: { words: [] }, can: { cancel: false, retry: false, release: false, approve: false },
   };
   return {
     kind: "run", view, dag: { aggregated: false, tasks: 0, width: 0, height: 0, kinds: [], nodes: [], arcs: [] },

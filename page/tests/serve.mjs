@@ -135,7 +135,7 @@ export class Standin {
     ask.on("end", () => {
       this.posts.push({ path: url.pathname, body: JSON.parse(text || "{}"), key: ask.headers["idempotency-key"] });
       if (this.refuse) json(409, { error: this.refuse });
-      else json(200, url.pathname.endsWith("/retry") ? { count: 2 } : {});
+      else json(200, /\/(retry|release)$/.test(url.pathname) ? { count: 2 } : {});
     });
   }
 }

@@ -8,6 +8,11 @@ export async function retry(workflow: string, tasks: string[] | null): Promise<s
   return count === undefined ? "Will be tried again." : `${many(count, "task")} will be tried again.`;
 }
 
+export async function release(workflow: string, tasks: string[]): Promise<string> {
+  const { count } = await post<{ count?: number }>(`${address(workflow)}/release`, { tasks });
+  return count ? "Taken back: somebody else gets it." : "Nobody has it any more.";
+}
+
 export async function cancel(workflow: string): Promise<string> {
   await post(`${address(workflow)}/cancel`);
   return "Cancelled.";

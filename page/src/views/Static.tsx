@@ -26,7 +26,7 @@ function prepare(page: StaticPage): void {
     return;
   }
   source.value = new Written(page);
-  view.value = { ...page.view, can: { cancel: false, retry: false, approve: false } };
+  view.value = { ...page.view, can: { cancel: false, retry: false, release: false, approve: false } };
   const { workflow } = page.view;
   remember(`dag ${workflow}`, page.dag);
   remember(ganttKey(workflow, null), page.gantt);

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Attempt, Detail, State, View } from "../documents";
 import { bytes, clock, length, many, number } from "../format";
 import { Action } from "../parts/Action";
-import { retry } from "../parts/actions";
+import { release, retry } from "../parts/actions";
 import { StateName } from "../parts/Mark";
 import { Log, Task } from "../parts/Task";
 import { useLatest } from "../parts/useLatest";
@@ -96,6 +96,7 @@ function Known({ detail, view }: { detail: Detail; view: View | null }) {
         {detail.place !== null && <span class="quiet">position {number(detail.place)} in the order</span>}
       </p>
       {failed && view?.can.retry && <Action label="Try it again" act={() => retry(view.workflow, [detail.task])} />}
+      {detail.state === "running" && view?.can.release && <Action label="Give it to somebody else" act={() => release(view.workflow, [detail.task])} />}
       {detail.why.length > 0 && (
         <>
           <h3>Why it is placed here</h3>

@@ -126,7 +126,7 @@ class Watched(Looked):
 
     def may(self, scopes: frozenset[str]) -> dict[str, bool]:
         """What somebody with these rights may do to it."""
-        return {"cancel": False, "retry": False, "approve": False}
+        return {"cancel": False, "retry": False, "release": False, "approve": False}
 
     # What takes a moment, once
 

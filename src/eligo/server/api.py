@@ -48,6 +48,7 @@ from eligo.server.words import (
     InputsWords,
     MissingWords,
     NameWords,
+    ReleaseWords,
     RenewWords,
     ResultsWords,
     RetryWords,
@@ -298,6 +299,13 @@ class Api:
         await self.desk.settle()
         return CountWords(count)
 
+    async def release(self, call: ApiCall) -> CountWords:
+        """Take tasks back from the clients that have them, so that others get them."""
+        self.desk.keeper.check()
+        count = self._service.release(time.monotonic(), self._own(call).id, call.words.tasks)
+        await self.desk.settle()
+        return CountWords(count)
+
     def _own(self, call: ApiCall) -> Served:
         """The workflow that is meant, which is the caller's, or the caller an operator."""
         served = self._served(call)
@@ -366,6 +374,7 @@ class Api:
             ("GET", f"{one}/results", "read|submit", self.results, None, ResultsWords, 200, None),
             ("POST", f"{one}/cancel", "submit", self.cancel, None, DoneWords, 200, None),
             ("POST", f"{one}/retry", "submit", self.retry, RetryWords, CountWords, 200, None),
+            ("POST", f"{one}/release", "submit", self.release, ReleaseWords, CountWords, 200, None),
             ("GET", "/health", None, self.health, None, HealthWords, 200, None),
             ("GET", "/metrics", "read", self.measured, None, bytes, 200, None),
             ("GET", "/v1/openapi.json", None, self.described, None, dict, 200, None),

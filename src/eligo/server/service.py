@@ -179,6 +179,18 @@ class Service:
         self.books.after(served)
         return len(chosen)
 
+    def release(self, now: float, workflow: str, tasks: Sequence[str]) -> int:
+        """Take tasks back from whoever has them, so that somebody else gets them; how many that are. Nobody is blamed."""
+        self.books.now = now
+        served = self._open(workflow)
+        chosen = [v for v in map(served.flow.dag.number, tasks) if v in served.holding]
+        for lease in [served.leases[number] for v in chosen for number in list(served.holding[v])]:
+            if lease.number in served.leases:  # else it came back with one that it waited for
+                self.books.end(served, lease, "dropped", "its owner took it back")
+                served.come_back(lease.task)
+                self.books.came_back(served)
+        return len(chosen)
+
     def replan(self, workflow: str, order: Ints) -> None:
         """Go by another plan of a workflow from now on."""
         self._open(workflow).follow(order)

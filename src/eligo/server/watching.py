@@ -138,6 +138,7 @@ class WatchedServed(Watched):
         return {
             "cancel": owner and state not in ENDED - {BROKEN},
             "retry": owner and state not in ENDED - {BROKEN} and bool(len(self.execution.failed)),
+            "release": owner and bool(self._trying),
             "approve": "admin" in scopes,
         }
 

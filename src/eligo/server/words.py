@@ -164,6 +164,12 @@ class RetryWords(Struct):
     tasks: list[str] | None = None
 
 
+class ReleaseWords(Struct):
+    """Tasks to be taken back from the clients that have them."""
+
+    tasks: list[str]
+
+
 class CountWords(Struct):
     """How many."""
 
