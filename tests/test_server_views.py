@@ -106,12 +106,7 @@ def test_only_who_may_look_is_told(small: Path, tmp_path: Path) -> None:
                 got(f"{place}/{path}")
             assert refused.value.code == 401
             refused.value.close()
-        assert got(f"{place}/view", reader["token"])["can"] == {
-            "cancel": False,
-            "retry": False,
-            "release": False,
-            "approve": False,
-        }
+        assert not any(got(f"{place}/view", reader["token"])["can"].values())
         assert got(f"{place}/view", operator)["can"]["cancel"]
         code, _ = posted(f"{place}/cancel", {}, Authorization=f"Bearer {reader['token']}")
         assert code == 403
