@@ -36,6 +36,7 @@ class ParslPriorities:
                 raise InputError(f"the executor {label!r} fetches tasks in advance: give it prefetch_capacity=0")
         self._kernel, self._order, self._settle, self._patience = kernel, order, settle, patience
         self._lock, self._held = threading.Lock(), list[Record]()
+        self._ranked = set[int]()  # tasks whose priority is not the user's
         self._seen = 0  # tasks from this number on have not been ranked
         self._launch = kernel.launch_if_ready
         kernel.launch_if_ready = self._launch_if_ready
@@ -76,10 +77,16 @@ class ParslPriorities:
         self._seen = max([self._seen, *(record["id"] + 1 for record in tasks)])
         records = {record["id"]: record for record in tasks if not record["app_fu"].done()}
         needs = {task: parents_of(record, records) for task, record in records.items()}
-        fixed = {task: number for task, record in records.items() if (number := fixed_number(record)) is not None}
+        free = {task for task in self._ranked & records.keys() if records[task]["status"].name == "pending"}
+        given = {task: record["resource_specification"] for task, record in records.items() if task not in free}
+        fixed = {task: spec["priority"] for task, spec in given.items() if "priority" in spec}
         for task, number in numbers(quick_order(needs, self._order), fixed).items():
             if self._ranks(self._kernel.executors[records[task]["executor"]]):
-                rank(records[task], number)
+                self._ranked.add(int(task))
+                records[task]["resource_specification"] = {
+                    **records[task]["resource_specification"],
+                    "priority": number,
+                }
 
     def _ranks(self, executor: object) -> bool:
         """Whether that is an executor that goes by priority; that for MPI does not."""
@@ -92,24 +99,9 @@ def parents_of(record: Record, known: Mapping[int, Record]) -> list[int]:
     return [task for task in dict.fromkeys(found) if task is not None and task in known]
 
 
-def fixed_number(record: Record) -> float | None:
-    """The priority that stays as it is: that of a task at an executor, or one that a user gave."""
-    given = record["resource_specification"]
-    return None if isinstance(given, Ranked) and record["status"].name == "pending" else given.get("priority")
-
-
 def place_of(record: Record) -> tuple[float, int]:
     """What an executor sorts by."""
     return record["resource_specification"].get("priority", float("inf")), record["id"]
-
-
-class Ranked(dict[str, Any]):
-    """What a task is to have, with a priority that is not the user's."""
-
-
-def rank(record: Record, number: float) -> None:
-    """Give a task its priority, beside whatever else it is to have."""
-    record["resource_specification"] = Ranked(record["resource_specification"], priority=number)
 
 
 def numbers(order: Sequence[Any], fixed: Mapping[Any, float]) -> dict[Any, float]:

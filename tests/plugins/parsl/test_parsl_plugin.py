@@ -106,6 +106,8 @@ def test_tasks_begin_in_the_order(ranked: Any) -> None:
     found = begun(futures)
     assert found[:3] == BEST_FIRST
     place = {name: future.task_record["resource_specification"]["priority"] for name, future in futures.items()}
+    specs = (future.task_record["resource_specification"] for future in futures.values())
+    assert {type(spec) for spec in specs} == {dict}  # another class would have the interchange import eligo
     late = {"child00"}  # ready by the end of root0, when the worker has been given the next task already
     assert [name for name in found if name not in late] == sorted({*found} - late, key=place.__getitem__)
 
