@@ -1,5 +1,6 @@
 """What the page asks of a real server: one query for all, kept over restarts, for those who may look."""
 
+import asyncio
 import json
 import time
 import urllib.error
@@ -12,10 +13,12 @@ from urllib.parse import quote
 import pytest
 
 from eligo.pages.built import is_built
+from eligo.server.keeping import Keeper
+from eligo.server.refusing import RefusedError
 from fault_scenarios import Size
 from page_truth import truth_shown
 from running_cases import written
-from serving_cases import got, posted, serving, told, worked
+from serving_cases import got, posted, serving, told, worked, working
 
 EVIL = "<script>alert(1)</script>"
 
@@ -31,9 +34,10 @@ def workflow_of(url: str) -> str:
     return str(got(f"{url}/v1/workflows")["workflows"][0]["workflow"])
 
 
-def events(url: str, most: float = 10.0) -> Generator[dict[str, Any], None, None]:
+def events(url: str, most: float = 10.0, token: str = "") -> Generator[dict[str, Any], None, None]:
     """What is told as it goes on."""
-    with urllib.request.urlopen(url, timeout=most) as stream:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=most) as stream:
         assert stream.headers["content-type"] == "text/event-stream"
         for line in stream:
             if line.startswith(b"data: "):
@@ -110,6 +114,65 @@ def test_only_who_may_look_is_told(small: Path, tmp_path: Path) -> None:
         assert got(f"{place}/view", operator)["can"]["cancel"]
         code, _ = posted(f"{place}/cancel", {}, Authorization=f"Bearer {reader['token']}")
         assert code == 403
+
+
+def test_who_may_look_no_longer_is_told_nothing_more(small: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, str(small), "--no-files", "--tokens") as (url, _):
+        operator = (tmp_path / "s.token").read_text().strip()
+        place = f"{url}/v1/workflows/" + str(got(f"{url}/v1/workflows", operator)["workflows"][0]["workflow"])
+        who = {"Authorization": f"Bearer {operator}"}
+        reader = posted(f"{url}/v1/tokens", {"name": "eve", "scopes": ["read"]}, **who)[1]["token"]
+        stream = events(f"{place}/events", token=reader)
+        next(stream)
+        assert posted(f"{url}/v1/tokens/revoke", {"name": "eve"}, "k2", **who)[1] == {"count": 1}
+        assert len(list(stream)) <= 1
+
+
+def test_the_end_is_seen_also_where_the_server_ends_with_it(small: Path, tmp_path: Path) -> None:
+    path = written(tmp_path, [{"name": "a", "run": "sleep 2"}], "brief.yaml")
+    with serving(tmp_path, str(path), "--no-files", "--until-done") as (url, _):
+        stream = events(f"{url}/v1/workflows/{workflow_of(url)}/events", 30)
+        next(stream)
+        client = working(tmp_path, url, "ann")
+        last = list(stream)[-1]
+        client.communicate(timeout=30)
+    assert (last["state"], last["counts"]["done"]) == ("done", 1)
+
+
+def test_an_exit_code_that_no_process_has_is_refused(asked: str) -> None:
+    server = asked.split("/v1/", maxsplit=1)[0]
+    client = posted(f"{server}/v1/clients", {"name": "eve"})[1]["client"]
+    got(f"{asked}/view")
+    result = {"lease": "w.1.x", "outcome": "failed", "code": 2**31}
+    code, _ = posted(f"{server}/v1/deliver", {"results": [result]}, "k9", Eligo_Client=client)
+    assert code == 400
+
+
+def test_what_cannot_be_taken_stops_the_server_before_anything_is_written_behind_it() -> None:
+    written_down: list[Any] = []
+    broken: list[BaseException] = []
+
+    class Paper:
+        def prepare(self, changes: Any) -> None:
+            written_down.append(changes)
+
+        def finish(self) -> None:
+            pass
+
+    def take() -> Any:
+        raise OverflowError("too large")
+
+    async def play() -> None:
+        keeper = Keeper(Paper(), take, broken=broken.append)  # type: ignore[arg-type]
+        for _ in range(2):
+            with pytest.raises(RefusedError):
+                await keeper.kept()
+        with pytest.raises(RefusedError):
+            keeper.check()
+        keeper._thread.shutdown()
+
+    asyncio.run(play())
+    assert (len(broken), written_down) == (1, [])
 
 
 @pytest.mark.parametrize(

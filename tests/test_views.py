@@ -380,3 +380,33 @@ def test_the_report_of_a_run_holds_all_that_a_page_asks_for(tmp_path: Path) -> N
     assert page is not None
     assert evil not in page
     assert json.loads(json.dumps(told)) == told
+
+
+def test_the_logs_of_many_failures_are_not_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Played(Workflow(Dag.from_parents({f"t{i}": [] for i in range(300)})))
+    for v in range(300):
+        watched.take(v, "ann")
+        watched.end(v, WENT_WRONG, "exit code 1")
+    read = list[int]()
+
+    def tail(v: int, attempt: int) -> list[str]:
+        read.append(v)
+        return ["x"]
+
+    monkeypatch.setattr(watched, "tail", tail)
+    assert view(watched)["failures"][0]["count"] == 300
+    assert len(read) == 1
+
+
+def test_kinds_of_any_length_take_no_more_than_their_letters() -> None:
+    names = {f"t{i}": Task(name=f"t{i}", category="k" * 50_000 if i == 0 else "fit") for i in range(3_000)}
+    watched = Played(Workflow(Dag.from_parents({name: [] for name in names}), names))
+    assert len(gantt(watched)["kinds"]) == 2
+
+
+def test_a_dense_dag_is_told_of_soon() -> None:
+    size = 1_000
+    parents = {f"t{v}": [f"t{u}" for u in range(v)] for v in range(size)}
+    watched = Played(Workflow(Dag.from_parents(parents), {name: Task(name=name, seconds=1.0) for name in parents}))
+    watched.__dict__["place"] = np.arange(size, dtype=np.int32)
+    assert "1,000 tasks, itself included, 16 min 40 s" in detail(watched, "t0")["why"][-1]

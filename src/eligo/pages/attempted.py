@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 WENT_WELL, WENT_WRONG, VANISHED, UNUSED = range(4)
 NOTHING = -(2**31)  # where there is no exit code, or no memory
 ROW = np.dtype([
-    ("task", np.int32), ("attempt", np.int32), ("client", np.int32), ("outcome", np.int8), ("code", np.int32),
+    ("task", np.int32), ("attempt", np.int32), ("client", np.int32), ("outcome", np.int8), ("code", np.int64),
     ("memory", np.int64), ("began", np.float64), ("ended", np.float64),
 ])  # fmt: skip
 
@@ -74,6 +74,8 @@ class Attempts:
             )  # fmt: skip
             if one.failure is not None:
                 self.failures[place] = one.failure
+            else:
+                self.failures.pop(place, None)  # it came late, but it came
             if one.tail:
                 self.tails[place] = one.tail
 

@@ -26,7 +26,7 @@ class Drawn:
     def __init__(self, flow: Workflow, kinds: list[str] | None = None) -> None:
         self.flow = flow
         named = all_kinds(flow) if kinds is None else kinds
-        self.kinds, kind = _numbered(named)
+        self.kinds, kind = numbered(named)
         groups = _grouped(flow, kind)
         self.of, self._dag, self._kind = groups.of, groups.dag, groups.kind
         self.aggregated = len(groups.dag) < len(flow)
@@ -90,7 +90,8 @@ class Drawn:
         return {"above": up, "below": down, "self": int(self.of[v]), "path": way}
 
 
-def _numbered(kinds: list[str]) -> tuple[list[str], NDArray[np.int32]]:
+def numbered(kinds: list[str]) -> tuple[list[str], NDArray[np.int32]]:
+    """The kinds, each once, and for every task which of them it is."""
     numbers: dict[str, int] = {}
     found = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], np.int32)
     return list(numbers), found

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.pages.attempted import ROW, UNUSED, WENT_WELL
+from eligo.pages.drawing import numbered
 from eligo.pages.watched import Watched
 
 MOST_BARS = 2_000
@@ -25,7 +26,7 @@ def gantt(
     ranked = sorted(range(len(names)), key=lambda place: (len(names[place]), names[place]))
     worker = np.zeros(len(names), np.int64)
     worker[ranked] = np.arange(len(names))
-    kinds, kind = np.unique(np.array([*watched.kinds], np.str_), return_inverse=True)
+    kinds, kind = numbered(watched.kinds)
     bars = _bars(watched, rows, worker[rows["client"]], kind[rows["task"]], (begin, end, most))
     worked = np.minimum(rows["ended"], end) - np.maximum(rows["began"], begin)
     busy = np.bincount(worker[rows["client"]], worked, len(names)) / max(end - begin, 1e-9)
@@ -35,7 +36,7 @@ def gantt(
     ]
     merged = sum(bar[5] for bar in bars if bar[5] > 1)
     return {
-        "begin": begin, "end": end, "workers": workers, "kinds": kinds.tolist(), "bars": bars, "attempts": len(rows),
+        "begin": begin, "end": end, "workers": workers, "kinds": kinds, "bars": bars, "attempts": len(rows),
         "merged": merged,
     }  # fmt: skip
 
@@ -43,7 +44,7 @@ def gantt(
 def _rows(watched: Watched) -> tuple[NDArray[np.void], list[str]]:
     """Every attempt, those under way among them, and who the clients are."""
     attempts = watched.attempts
-    clients = list(attempts.clients)
+    rows, clients = attempts.rows, list(attempts.clients)  # in this order: more may come meanwhile
     numbers = {client: place for place, client in enumerate(clients)}
     running = []
     for one in watched.trying.values():
@@ -51,7 +52,7 @@ def _rows(watched: Watched) -> tuple[NDArray[np.void], list[str]]:
             numbers[one.client] = len(clients)
             clients.append(one.client)
         running.append((one.task, one.attempt, numbers[one.client], WENT_WELL, 0, 0, one.since, watched.at))
-    return np.concatenate([attempts.rows, np.array(running, ROW)]), clients
+    return np.concatenate([rows, np.array(running, ROW)]), clients
 
 
 def _bars(

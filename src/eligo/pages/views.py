@@ -23,8 +23,8 @@ SOME = 3  # failures, or losses, that say something of a worker
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
-def view(watched: Watched, scopes: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Where a workflow stands, for somebody with these rights."""
+def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Where a workflow stands, for somebody of that name with these rights."""
     watched.ready.follow()
     counts, left, spans = watched.counts, watched.left, watched.spans
     workers = watched.workers
@@ -40,7 +40,7 @@ def view(watched: Watched, scopes: frozenset[str] = frozenset()) -> dict[str, An
         "clients": clients(watched), "failures": failures(watched), "failures_total": len(watched.failed),
         "running": running(watched), "recent": recent(watched),
         "order": {"words": order_words(curve, len(watched.ready.order), alive, counts[FUTILE])},
-        "can": watched.may(scopes),
+        "can": watched.may(who, scopes),
     }  # fmt: skip
 
 
@@ -230,7 +230,8 @@ def failures(watched: Watched) -> list[dict[str, Any]]:
         tail = last_lines(watched, v) if len(failed) <= MOST_READ else []
         key = (watched.failure(v), _NUMBER.sub("#", tail[-1]) if tail else "")
         groups.setdefault(key, []).append(v)
-        lines.setdefault(key, tail or last_lines(watched, v))
+        if key not in lines:
+            lines[key] = tail or last_lines(watched, v)
     ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
     found = [_cause(watched, key[0], tasks, lines[key]) for key, tasks in ranked[:MOST_CAUSES]]
     rest = [v for _, tasks in ranked[MOST_CAUSES:] for v in tasks]

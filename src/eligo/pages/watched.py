@@ -124,8 +124,8 @@ class Watched(Looked):
         """Leases lost, tasks handed out again, bytes that did not travel."""
         return {"lost": 0, "repeated": sum(len(tries) - 1 for tries in self.attempts.tries.values()), "saved": 0}
 
-    def may(self, scopes: frozenset[str]) -> dict[str, bool]:
-        """What somebody with these rights may do to it."""
+    def may(self, who: str, scopes: frozenset[str]) -> dict[str, bool]:
+        """What somebody of that name with these rights may do to it."""
         return {"cancel": False, "retry": False, "release": False, "approve": False}
 
     # What takes a moment, once
@@ -209,9 +209,11 @@ class Watched(Looked):
 
         def foresee() -> None:
             begin = time.monotonic()
-            self._forecast.learn(took)
-            rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
-            self._left = at, self._forecast.left({*rest, *running} - futile, running, alive)
-            self._due = at + max(FRESH, SHARE * (time.monotonic() - begin))
+            try:
+                self._forecast.learn(took)
+                rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
+                self._left = at, self._forecast.left({*rest, *running} - futile, running, alive)
+            finally:
+                self._due = at + max(FRESH, SHARE * (time.monotonic() - begin))
 
         return foresee

@@ -40,7 +40,7 @@ class Looked(ABC):
     at: float
 
     def __init__(self) -> None:
-        self._below: tuple[tuple[int, int], frozenset[int]] = ((-1, -1), frozenset())
+        self._below: tuple[tuple[int, frozenset[int]], frozenset[int]] = ((-1, frozenset()), frozenset())
 
     @property
     @abstractmethod
@@ -84,12 +84,12 @@ class Looked(ABC):
     def failed(self) -> list[int]:
         """The tasks that failed, and are not tried again by themselves."""
         again = self.again
-        return [v for v in self.execution.numbers(FAILED) if v not in again]
+        return [v for v in list(self.execution.numbers(FAILED)) if v not in again]
 
     @property
     def futile(self) -> frozenset[int]:
         """The tasks that hang on such as failed for good."""
-        stands = (len(self.execution.journal), len(self.again))
+        stands = (len(self.execution.journal), frozenset(self.again))
         if self._below[0] != stands:
             self._below = (stands, below(self.execution, self.failed))
         return self._below[1]

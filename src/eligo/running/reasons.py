@@ -3,12 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.allocating import ALLOCATORS
 from eligo.errors import InputError, shorten
 from eligo.estimating import estimate, lasting
 from eligo.execution import EXECUTED, HELD
 from eligo.execution import WAITING as NOT_READY
+from eligo.kernels.windows import longest_after
 from eligo.policies import policy
 from eligo.prioritising import ORDERS
 from eligo.rows import Ints, gathered, places
@@ -58,25 +60,17 @@ def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
         place=int(places(len(dag), order)[v]) + 1,
         path=int(dag.height[v]) + 1,
         longest=dag.depth,
-        seconds=_path_seconds(looked, v, known.seconds.tolist()) if known.level != "nothing" else None,
+        seconds=_path_seconds(looked, v, known.seconds) if known.level != "nothing" else None,
         children=len(children),
         releases=sum(looked.execution.missing[w] == 1 for w in children) if looked.state(v) != DONE else 0,
     )
 
 
-def _path_seconds(looked: Looked, v: int, seconds: list[float]) -> float:
+def _path_seconds(looked: Looked, v: int, seconds: NDArray[np.float64]) -> float:
     """The longest path from a task to an end."""
-    dag, found = looked.flow.dag, dict[int, float]()
-    stack = [v]
-    while stack:
-        u = stack[-1]
-        missing = [w for w in dag.children_of(u).tolist() if w not in found]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
-        found[u] = seconds[u] + max((found[w] for w in dag.children_of(u).tolist()), default=0.0)
-    return found[v]
+    dag, after = looked.flow.dag, np.zeros(len(looked.flow))
+    longest_after(dag.child_ptr, dag.child, np.ascontiguousarray(dag.order[::-1]), seconds, after)
+    return float(after[v] + seconds[v])
 
 
 def waits_for(looked: Looked, v: int) -> list[int]:

@@ -45,7 +45,7 @@ class Keeper:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eligo store")
         self._waiters: list[Waiter] = []
-        self._writing = self._planned = False
+        self._writing = self._planned = self._halted = False
         self._stuck: Changes | None = None
         self._retrying: asyncio.TimerHandle | None = None
         #: workflows that were lost while something of them may still be on its way to the store
@@ -78,7 +78,16 @@ class Keeper:
             self._write(self._stuck, [])
             return
         waiters, self._waiters = self._waiters, []
-        changes = self._take()
+        if self._halted:
+            _refuse(waiters, UNWRITTEN)
+            return
+        try:
+            changes = self._take()
+        except Exception as error:  # what was taken of it is gone: nothing may be written behind that hole
+            self._halted, self.trouble = True, str(error)
+            _refuse(waiters, UNWRITTEN)
+            self._broken(error)
+            return
         if changes is None:
             _wake(waiters)
             return

@@ -84,7 +84,9 @@ async def _read(reader: asyncio.StreamReader) -> PassedOn:
     for line in head[1:-2]:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    size = int(headers.get("content-length", "0"))
+    if "content-length" not in headers:
+        raise ValueError("its answer has no length")
+    size = int(headers["content-length"])
     if not 0 <= size <= LARGEST:
         raise ValueError("its answer is too large")
     return PassedOn(int(head[0].split(" ")[1]), headers, await reader.readexactly(size))

@@ -44,15 +44,20 @@ class RunLookout:
         if workflow != RUN:
             raise RefusedError(404, "there is no such workflow")
         async with self._lock:
-            if self._run is None or time.monotonic() - self._read > EVERY:
-                self._run = await asyncio.to_thread(self._renewed)
-                self._read = time.monotonic()
+            if self._run is None:
+                self._run, self._read = await asyncio.to_thread(looked_at, self._folder), time.monotonic()
+            elif time.monotonic() - self._read > EVERY:
+                await self._renew(self._run)
+            self._run.id = RUN
             return self._run
 
-    def _renewed(self) -> WatchedRun:
-        found = looked_at(self._folder, self._run)
-        found.id = RUN
-        return found
+    async def _renew(self, run: WatchedRun) -> None:
+        """Read what is new, here: whoever makes a document of it does so between two moments."""
+        self._run, self._read = run.renew(), time.monotonic()
+        if self._run is not run:
+            await asyncio.to_thread(self._run.prepare)
+        if self._run.forecast_due:
+            await asyncio.to_thread(self._run.foresight())
 
     async def settled(self) -> None:
         """What is read was kept before."""
@@ -73,9 +78,9 @@ class RunLookout:
 
     def app(self) -> Guard:
         """What answers browsers."""
-        views = Views(self)
         listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
         anybody = Caller("anybody", frozenset({"read"}))
+        views = Views(self, lambda headers: anybody)
         return Guard(Application([listed, *views.addresses()], lambda headers: anybody, page_routes()), Bounds())
 
 

@@ -4,21 +4,26 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import wraps
 from typing import Any, Protocol
 
-from eligo.errors import InputError
+from eligo.errors import EligoError, InputError
 from eligo.pages.details import detail, lineage
 from eligo.pages.tables import COLUMNS, MOST_ROWS, Query, stand, states_of, table
 from eligo.pages.timelines import MOST_BARS, gantt
 from eligo.pages.views import view
 from eligo.pages.watched import Watched
-from eligo.server.http import Address, ApiCall
+from eligo.server.http import Address, ApiCall, Caller
 from eligo.server.refusing import RefusedError
+from eligo.server.tokens import demand
 from eligo.server.words import encode
 
-EVERY, QUIET = 1.0, 15.0  # seconds between two looks, and after which something is sent at any rate
+#: seconds between two looks, after which it is told that time goes on, after which something is sent at any rate, and for
+#: which those who look at the same share what they see
+EVERY, SELDOM, QUIET, SHARED = 1.0, 5.0, 15.0, 0.5
 MOST_WATCHERS = 500
-NOW = re.compile(rb'"now":[0-9.e+]+,')
+#: what changes though nothing happens
+CHANGING = re.compile(rb'"(?:now|seconds|rate|busy|paused)":[0-9.e+-]+,|"left":\[[0-9.,e+-]*\],')
 
 
 class Lookout(Protocol):
@@ -41,47 +46,73 @@ class Lookout(Protocol):
 class Views:
     """The addresses of the page."""
 
-    def __init__(self, source: Lookout) -> None:
-        self._source = source
+    def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
+        self._source, self._who = source, who
         self._watchers = 0
+        self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, bytes]] = {}
         #: what answers for a workflow that may be another server's
-        self.answer: Callable[[ApiCall], Awaitable[Any]] = self.view
+        self.answer: Callable[[ApiCall], Awaitable[Any]] = self._kept(self.view)
 
     async def _watched(self, call: ApiCall) -> Watched:
         return await self._source.watched(call.parts["workflow"])
 
+    def _kept(self, answer: Callable[[ApiCall], Awaitable[Any]]) -> Callable[[ApiCall], Awaitable[Any]]:
+        """An answer that comes once what it tells is kept: no kill undoes what somebody saw."""
+
+        @wraps(answer)
+        async def kept(call: ApiCall) -> Any:
+            found = await answer(call)
+            await self._source.settled()
+            return found
+
+        return kept
+
     async def view(self, call: ApiCall) -> bytes:
         """Where a workflow stands: counts, curves, clients, failures, and what runs now."""
-        watched = await self._watched(call)
-        found = encode(view(watched, call.caller.scopes))
-        await self._source.settled()
-        return found
+        return encode(view(await self._watched(call), call.caller.name, call.caller.scopes))
+
+    # As it goes on
 
     async def events(self, call: ApiCall) -> AsyncIterator[bytes]:
         """The same, again whenever something has changed, at most once a second."""
         if self._watchers >= MOST_WATCHERS:
             raise RefusedError(503, "too many are watching", after=5)
-        first = await self.answer(call)
-        return self._flowing(call, first)
+        path = call.scope["path"].removesuffix("/events") + "/view"  # as whoever answers for it is asked
+        call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
+        return self._flowing(call, await self._seen(call))
+
+    async def _seen(self, call: ApiCall) -> bytes:
+        """What somebody sees who may still look; many who look at the same share it."""
+        caller = self._who(call.scope["state"]["headers"])
+        demand(caller.scopes, "read", "submit")
+        place, now = (call.parts["workflow"], caller.name, caller.scopes), time.monotonic()
+        if place not in self._shared or now - self._shared[place][0] > SHARED:
+            self._shared = {key: known for key, known in self._shared.items() if now - known[0] <= SHARED}
+            self._shared[place] = now, await self.answer(call._replace(caller=caller))
+        return self._shared[place][1]
 
     async def _flowing(self, call: ApiCall, found: bytes) -> AsyncIterator[bytes]:
-        said, at = b"", 0.0
+        said, stood, at = b"", b"", 0.0
         self._watchers += 1
         try:
-            while not self._source.closing:
-                standing = NOW.sub(b"", found, count=1)
-                if standing != said:
-                    said, at = standing, time.monotonic()
+            while self._watchers <= MOST_WATCHERS:
+                standing, now = CHANGING.sub(b"", found), time.monotonic()
+                if standing != stood or (found != said and now - at > SELDOM):
+                    said, stood, at = found, standing, now
                     yield b"event: view\ndata: %b\n\n" % found
-                elif time.monotonic() - at > QUIET:
-                    at = time.monotonic()
+                elif now - at > QUIET:
+                    at = now
                     yield b":\n\n"
+                if self._source.closing:
+                    return
                 await asyncio.sleep(EVERY)
-                found = await self.answer(call)
-        except RefusedError:  # whoever listens asks again, and is told why
+                found = await self._seen(call)
+        except EligoError:  # whoever listens asks again, and is told why
             return
         finally:
             self._watchers -= 1
+
+    # Closer
 
     async def table(self, call: ApiCall) -> dict[str, Any]:
         """The tasks of a workflow: searched, sorted, and a part at a time."""
@@ -134,7 +165,8 @@ class Views:
         ]  # fmt: skip
         return [
             Address(
-                method="GET", path=f"{one}/{path}", scope="read|submit", answer=answer, gives=dict, query=query,
+                method="GET", path=f"{one}/{path}", scope="read|submit",
+                answer=answer if path == "events" else self._kept(answer), gives=dict, query=query,
                 says=answer.__doc__ or "", streams=path == "events",
             )
             for path, answer, query in known

@@ -16,12 +16,13 @@ from eligo.server.clients import Client
 from eligo.server.keeping import Keeper
 from eligo.server.recalling import recalled
 from eligo.server.refusing import RefusedError
-from eligo.server.served import BROKEN, ENDED, Served
+from eligo.server.served import BROKEN, ENDED, FINAL, Served
 from eligo.server.service import Service
 from eligo.stores.serving import LeaseEnd, ServiceStore
 from eligo.theory.eligibility import eligible_counts
 
-MOST_WATCHED = 16  # workflows that are followed; of those that nobody has looked at for longest, nothing is remembered
+#: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
+MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
 MOST_LINES = 40
 OUTCOMES = {"accepted": WENT_WELL, "failed": WENT_WRONG, "conflict": WENT_WRONG, "expired": VANISHED}
 
@@ -38,6 +39,7 @@ class WatchedServed(Watched):
         self._trying: dict[int, Trying] = {}
         self._again: dict[int, float] = {}
         self._plan = served.order, served.ceiling
+        self.asked = 0.0  # when somebody looked at it last
         self.renew()
 
     def renew(self) -> None:
@@ -131,9 +133,9 @@ class WatchedServed(Watched):
         served = self.served
         return {"lost": served.lost, "repeated": served.repeated, "saved": served.saved}
 
-    def may(self, scopes: frozenset[str]) -> dict[str, bool]:
+    def may(self, who: str, scopes: frozenset[str]) -> dict[str, bool]:
         """See `Watched`."""
-        owner = bool(scopes & {"submit", "admin"})
+        owner = "admin" in scopes or ("submit" in scopes and who == self.served.wishes.owner)
         state = self.served.state
         return {
             "cancel": owner and state not in ENDED - {BROKEN},
@@ -189,10 +191,7 @@ class Watching:
             if workflow not in self._building:
                 self._building[workflow] = asyncio.create_task(self._build(workflow))
             found = await asyncio.shield(self._building[workflow])
-        self._known[workflow] = found
-        self._known.move_to_end(workflow)
-        if len(self._known) > MOST_WATCHED:
-            self._known.popitem(last=False)
+        self._remember(workflow, found)
         found.renew()
         if found.forecast_due:
             task = asyncio.create_task(asyncio.to_thread(found.foresight()))
@@ -200,9 +199,22 @@ class Watching:
             task.add_done_callback(self._foreseeing.discard)
         return found
 
+    def _remember(self, workflow: str, found: WatchedServed) -> None:
+        """Follow it further, and no longer what nobody looks at, or what is too much together."""
+        now, self._known[workflow] = self._service.books.now, found
+        found.asked = now
+        self._known.move_to_end(workflow)
+        while len(self._known) > 1:
+            oldest = next(iter(self._known.values()))
+            many = sum(len(one.flow) for one in self._known.values()) > MOST_TASKS or len(self._known) > MOST_WATCHED
+            if not many and now - oldest.asked < PATIENCE:
+                return
+            self._known.popitem(last=False)
+
     def _same(self, found: WatchedServed) -> bool:
         current = self._service.served.get(found.id)
-        return current is found.served or (current is None and found.id in self._service.books.ended)
+        ended = current is None and found.id in self._service.books.ended and found.served.state in FINAL
+        return current is found.served or ended
 
     async def _build(self, workflow: str) -> WatchedServed:
         """Everything that has happened to a workflow so far, and what takes a moment to work out."""
@@ -215,6 +227,7 @@ class Watching:
             found.attempts.add(attempted(row) for (id, _), row in service.books.recent.items() if id == workflow)
             await asyncio.to_thread(found.prepare)
             found.attempts.add(map(attempted, self._meanwhile[workflow]))
+            self._known[workflow] = found  # from here on it is told what ends
             return found
         finally:
             del self._meanwhile[workflow], self._building[workflow]

@@ -142,7 +142,7 @@ class Server:
         self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
         self.neighbours = None if learning is None else self._meet(began, learning)
         self.watching = Watching(self.service, store, self.keeper)
-        views = Views(self.watching)
+        views = Views(self.watching, self.entrance.who)
         addresses = [*self.api.addresses(), *views.addresses()]
         if self.neighbours is not None:
             addresses = self.neighbours.joined(addresses)
@@ -254,7 +254,10 @@ class Server:
                 self._bring(served)
         found = self.service.take_changes()
         if found is not None:
-            self.watching.note(found.outcomes)
+            try:
+                self.watching.note(found.outcomes)
+            except Exception:  # whatever is wrong with what is shown: what was taken must be kept
+                logging.getLogger("eligo.server").exception("what has ended cannot be shown")
         return found
 
     def _bring(self, served: Served) -> None:

@@ -111,7 +111,7 @@ class ResultWords(Struct):
     lease: Short
     outcome: Annotated[str, Meta(pattern="^(done|failed|returned)$")]
     seconds: Amount = 0.0
-    code: Annotated[int, Meta(ge=-(2**31), le=2**31)] | None = None
+    code: Annotated[int, Meta(ge=1 - 2**31, le=2**31 - 1)] | None = None
     memory: Count | None = None
     failure: Text | None = None
     outputs: dict[FileName, FileWords] = {}

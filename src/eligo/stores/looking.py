@@ -62,18 +62,23 @@ class News(NamedTuple):
 def read_news(path: str | Path, moves: int, attempt: int) -> News | None:
     """What is new behind so many moves and the attempt of that number; None where what was known is no longer true."""
     with closing(_reading(path)) as database:
-        database.execute("BEGIN")
-        facts = dict(database.execute("SELECT name, value FROM fact"))
-        sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
-        last = database.execute("SELECT max(first) FROM journal WHERE first <= ?", (moves,)).fetchone()[0] or 0
-        rows = [
-            row for (row,) in database.execute("SELECT moves FROM journal WHERE first >= ? ORDER BY first", (last,))
-        ]
-        found = unpacked_numbers(b"".join(rows))
-        if last + len(found) < moves:
-            return None
-        tried = database.execute("SELECT * FROM attempt WHERE number > ? ORDER BY number", (attempt,))
-        return News(facts, sessions, found[moves - last :], [Attempt._make(row) for row in tried])
+        try:
+            return _news(database, moves, attempt)
+        except sqlite3.Error as error:
+            raise InputError(f"{path}: this run cannot be read: {error}") from None
+
+
+def _news(database: sqlite3.Connection, moves: int, attempt: int) -> News | None:
+    database.execute("BEGIN")
+    facts = dict(database.execute("SELECT name, value FROM fact"))
+    sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
+    last = database.execute("SELECT max(first) FROM journal WHERE first <= ?", (moves,)).fetchone()[0] or 0
+    rows = [row for (row,) in database.execute("SELECT moves FROM journal WHERE first >= ? ORDER BY first", (last,))]
+    found = unpacked_numbers(b"".join(rows))
+    if last + len(found) < moves:
+        return None
+    tried = database.execute("SELECT * FROM attempt WHERE number > ? ORDER BY number", (attempt,))
+    return News(facts, sessions, found[moves - last :], [Attempt._make(row) for row in tried])
 
 
 def _all(database: sqlite3.Connection) -> Kept:
