@@ -146,3 +146,25 @@ test("a hundred thousand tasks", options, async () => {
     await place.end();
   }
 });
+
+test("a run of this machine is shown while it goes on", options, async () => {
+  const place = new Place();
+  try {
+    const tasks = Array.from({ length: 40 }, (_, i) => ({ name: `t${i}`, run: "sleep 0.4", after: i < 4 ? [] : [`t${i - 4}`] }));
+    const run = place.begin(["run", place.write(tasks, "here"), "--page", "--workers", "4"]);
+    const [, url] = await place.says(run, /the page is at (\S+)/);
+    const page = await browser.open(url);
+    await page.waitForFunction(() => Number(document.querySelector(".legend strong")?.textContent ?? 0) > 3, null, { timeout: 20000 });
+    await shot(page, "real-run");
+    assert.equal(await page.getByRole("button", { name: "Cancel the run" }).count(), 0);
+    if (run.exitCode === null) await new Promise((resolve) => run.once("exit", resolve));
+    assert.equal(run.exitCode, 0);
+    await assert.rejects(fetch(url)); // it ends with the run
+    const later = place.begin(["page", "here.json.run", "--port", "0"]);
+    const [, again] = await place.says(later, /the page is at (\S+)/);
+    assert.equal((await got(`${again}v1/workflows/run/view`)).counts.done, 40);
+    assert.deepEqual(page.elsewhere, []);
+  } finally {
+    await place.end();
+  }
+});
