@@ -1,8 +1,10 @@
 """Two real servers on one real PostgreSQL: who holds what, what is passed on, and what becomes of it where one dies."""
 
+import json
 import signal
 import threading
 import time
+import urllib.request
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,29 @@ def test_real_clients_and_owners_may_come_to_any_server(where: str, tmp_path: Pa
         (told,) = other.call("GET", "/v1/workflows")["workflows"]
         assert (told["state"], told["counts"]["done"]) == ("done", 2)
     assert (tmp_path / "c").read_text().strip() == "2"
+
+
+def test_a_workflow_is_watched_at_any_server(where: str, tmp_path: Path) -> None:
+    with two_servers(where, tmp_path) as (one, other):
+        workflow = submit(one, 40)
+        with urllib.request.urlopen(f"{other.url}/v1/workflows/{workflow}/events", timeout=20) as stream:
+            assert _view(stream)["counts"]["ready"] > 0
+            clients = LightClients([one, other], 2)
+            wait_for([one, other], [workflow], 60)
+            while (shown := _view(stream))["state"] != "done":
+                pass
+            clients.stop()
+        assert shown["counts"]["done"] == 40
+        for server in (one, other):
+            place = f"/v1/workflows/{workflow}"
+            assert server.call("GET", f"{place}/view")["counts"]["done"] == 40
+            assert server.call("GET", f"{place}/table?limit=5")["total"] == 40
+            assert server.call("GET", f"{place}/gantt")["attempts"] == 40
+
+
+def _view(stream: Any) -> dict[str, Any]:
+    line = next(line for line in stream if line.startswith(b"data: "))
+    return dict(json.loads(line[6:]))
 
 
 def test_a_request_that_waits_gets_what_comes_elsewhere(where: str, tmp_path: Path) -> None:
