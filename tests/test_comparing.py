@@ -366,7 +366,7 @@ def test_an_empty_workflow_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_ctrl_c_leaves_what_is_finished(tmp_path: Path) -> None:
     """The command is interrupted in the middle; its table can be read, and the same command goes on from there."""
     file, table = tmp_path / "e.yaml", tmp_path / "e.csv"
-    file.write_text(EXPERIMENT.replace("[4, 6]", "[40, 60]").replace("runs: 3", "runs: 200000"))
+    file.write_text(EXPERIMENT.replace("[4, 6]", "[40, 60]").replace("runs: 3", "runs: 60000"))
     command = [sys.executable, "-c", "from eligo.cli import main; main()", "compare", str(file)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     patience = time.monotonic() + 60
