@@ -3,7 +3,7 @@
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,26 +44,10 @@ class Played(Watched):
     def __init__(self, flow: Workflow, names: Sequence[str] = ("ann", "bob")) -> None:
         super().__init__(flow)
         self.execution, self.at, self.names = Execution(flow), BEGAN, names
-        self.out: dict[int, Trying] = {}
-        self.later: dict[int, float] = {}
+        self.trying = self.out = dict[int, Trying]()
+        self.again = self.later = dict[int, float]()
         self.number = 0
-        self.under = True
-
-    @property
-    def under_way(self) -> bool:
-        return self.under
-
-    @property
-    def policy(self) -> str:
-        return "finish"
-
-    @property
-    def trying(self) -> Mapping[int, Trying]:
-        return self.out
-
-    @property
-    def again(self) -> Mapping[int, float]:
-        return self.later
+        self.under_way, self.policy = True, "finish"
 
     @property
     def spans(self) -> Sequence[tuple[float, float]]:
@@ -153,7 +137,7 @@ def test_the_curve_is_what_could_run_after_each_task(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_states_are_counted_as_each_task_is_told(seed: int) -> None:
     watched, _ = played(seed)
-    watched.under = seed % 3 > 0
+    watched.under_way = seed % 3 > 0
     each = [watched.state(v) for v in range(len(watched.flow))]
     assert watched.counts == {state: each.count(state) for state in STATES}
     assert [STATES[code] for code in states_of(watched)] == each

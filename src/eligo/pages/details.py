@@ -9,7 +9,8 @@ from eligo.errors import InputError, shorten
 from eligo.kernels.windows import longest_after
 from eligo.pages.attempted import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched
-from eligo.rows import Ints, gathered
+from eligo.rows import Ints
+from eligo.running.looked import reached
 from eligo.running.reasons import place_of, why_told
 
 MOST_NAMED, MOST_PATH = 50, 100
@@ -41,7 +42,7 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
         "place": None if place is None else place.place, "why": why_told(watched, v, place),
         **_neighbours(watched, "parents", dag.parents_of(v).tolist()),
         **_neighbours(watched, "children", dag.children_of(v).tolist()),
-        "above": len(reached(dag, v, up=True)), "below": len(reached(dag, v, up=False)),
+        "above": len(reached(dag, [v], up=True)), "below": len(reached(dag, [v])),
         "path": {
             "tasks": [watched.labels[u] for u in path[:MOST_PATH].tolist()], "total": len(path),
             "seconds": None if known.level == "nothing" else float(known.seconds[path].sum()),
@@ -66,17 +67,6 @@ def _attempt(watched: Watched, place: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def reached(dag: Dag, v: int, up: bool) -> Ints:
-    """All tasks above, or below, a task."""
-    ptr, near = (dag.parent_ptr, dag.parent) if up else (dag.child_ptr, dag.child)
-    found, level = np.zeros(len(dag), np.bool_), np.array([v], np.int32)
-    while len(level):
-        level = np.unique(gathered(ptr, near, level)[0])
-        level = level[~found[level]]
-        found[level] = True
-    return np.flatnonzero(found).astype(np.int32)
-
-
 def longest_path(watched: Watched, v: int) -> Ints:
     """The longest path through a task, from a source to a sink: in seconds where they are known, else in tasks."""
     dag, known = watched.flow.dag, watched.expected
@@ -88,7 +78,7 @@ def longest_path(watched: Watched, v: int) -> Ints:
 def lineage(watched: Watched, name: str) -> dict[str, Any]:
     """Where in the drawing those stand that a task hangs on, those that hang on it, and its longest path."""
     v, dag = number_of(watched, name), watched.flow.dag
-    return watched.drawing.lineage(reached(dag, v, up=True), reached(dag, v, up=False), longest_path(watched, v), v)
+    return watched.drawing.lineage(reached(dag, [v], up=True), reached(dag, [v]), longest_path(watched, v), v)
 
 
 def _chain(dag: Dag, v: int, seconds: "np.ndarray[Any, Any]", up: bool) -> list[int]:

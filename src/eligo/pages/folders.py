@@ -1,20 +1,16 @@
 """The run in a folder while somebody looks at it: what is new is read from its store now and then."""
 
-import json
 import time
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from eligo.errors import InputError
-from eligo.execution import ALLOCATED, HELD, Execution
+from eligo.execution import Execution
 from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted
 from eligo.pages.watched import Watched, Worker
 from eligo.running.folder import STATE
-from eligo.running.looked import Curve, Trying
-from eligo.running.seen import Seen
+from eligo.running.looked import Curve
+from eligo.running.seen import Seen, policy_of, present, spans_of
 from eligo.stores import Attempt, read_news, under_way
 
 DONE, FAILED, RUNNING, STOPPED = "done", "failed", "running", "stopped"
@@ -31,7 +27,7 @@ class WatchedRun(Watched):
         self.id = self.title = seen.title
         self.folder, self.at = seen.folder, seen.at
         self._path = self.folder / STATE
-        self._under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
+        self.under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
         self._last = 0
         self.execution = Execution(seen.flow)
         self.execution.follow(seen.moves)
@@ -43,7 +39,7 @@ class WatchedRun(Watched):
         news = read_news(self._path, len(self.execution.journal), self._last)
         if news is None or len(news.sessions) != len(self._sessions):
             return WatchedRun(self.folder)
-        self.at, self._under_way = time.time(), under_way(self._path)
+        self.at, self.under_way = time.time(), under_way(self._path)
         self._facts, self._sessions = news.facts, news.sessions
         try:
             self.execution.follow(news.moves)
@@ -81,48 +77,20 @@ class WatchedRun(Watched):
 
     def _learn(self) -> None:
         """What runs now, and what is tried again."""
-        told = json.loads(self._facts.get("present", "{}")) if self._under_way else {}
-        codes = self.execution.codes
-        running = (Trying(*row) for row in told.get("running", ()))
-        self._trying = {one.task: one for one in running if codes[one.task] in {ALLOCATED, HELD}}
-        self._again = {int(task): float(due) for task, due in told.get("again", ())}
+        self.policy = policy_of(self._sessions)
+        self.trying, self.again = present(self._facts, self.execution) if self.under_way else ({}, {})
+        self._seen.trying = self.trying  # what runs prints elsewhere
 
     # See `Watched` for these
-
-    @property
-    def under_way(self) -> bool:
-        """Whether some process is at it."""
-        return self._under_way
-
-    @property
-    def policy(self) -> str:
-        """Which ready task goes next."""
-        return self._sessions[-1].policy if self._sessions else "finish"
-
-    @property
-    def trying(self) -> Mapping[int, Trying]:
-        """What runs just now."""
-        return self._trying
-
-    @property
-    def again(self) -> Mapping[int, float]:
-        """What is tried again, and when."""
-        return self._again
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
         return self._seen.curve(name)
 
-    @cached_property
-    def planned(self) -> tuple[Curve | None, Curve | None]:
-        """See `Watched`."""
-        plan, bound = self.curve("plan"), self.curve("bound")
-        return (None, None) if plan is None else (np.asarray(plan), bound)
-
     @property
     def status(self) -> str:
         """See `Watched`."""
-        if self._under_way:
+        if self.under_way:
             return RUNNING
         if self.execution.finished:
             return DONE
@@ -131,24 +99,14 @@ class WatchedRun(Watched):
     @property
     def spans(self) -> Sequence[tuple[float, float]]:
         """See `Watched`."""
-        found = []
-        ends = self.attempts.rows["ended"]
-        for place, session in enumerate(self._sessions):
-            later = [following.began for following in self._sessions[place + 1 :]]
-            until = session.ended
-            if until is None:
-                limit = min(later, default=self.at)
-                known = ends[(ends >= session.began) & (ends <= limit)]
-                until = self.at if self._under_way and not later else float(known.max(initial=session.began))
-            found.append((session.began, max(until, session.began)))
-        return found
+        return spans_of(self._sessions, self.attempts.rows["ended"], self.at, self.under_way)
 
     @property
     def workers(self) -> Sequence[Worker]:
         """See `Watched`: all who did anything, and those of whom nothing was seen yet."""
         last, attempts = self._sessions[-1] if self._sessions else None, self.attempts
         began = last.began if last is not None else 0.0
-        busy = {one.client for one in self._trying.values()}
+        busy = {one.client for one in self.trying.values()}
         known = {*attempts.clients, *busy}
         latest = dict(zip(attempts.clients, attempts.latest, strict=True))
         return [
@@ -156,7 +114,7 @@ class WatchedRun(Watched):
                 client,
                 client,
                 self.at if client in busy else latest.get(client, began),
-                self._under_way and (client in busy or latest.get(client, 0.0) >= began),
+                self.under_way and (client in busy or latest.get(client, 0.0) >= began),
             )
             for client in sorted(known, key=lambda client: (len(client), client))
         ]

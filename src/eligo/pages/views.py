@@ -1,6 +1,5 @@
 """Where a workflow stands, as one document: what the live page, the report and the terminal show."""
 
-import re
 from collections import Counter
 from itertools import groupby
 from typing import Any
@@ -13,6 +12,7 @@ from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.sampling import Sampled
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
+from eligo.running.findings import without_numbers
 from eligo.running.looked import FUTILE, Trying
 
 MOST_COLUMNS = 480  # of a curve
@@ -20,7 +20,6 @@ MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10,
 MOST_READ = 200  # failed tasks whose last lines are looked at
 SLOW = 1 / 3  # of the usual speed
 SOME = 3  # failures, or losses, that say something of a worker
-_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -228,7 +227,7 @@ def failures(watched: Watched) -> list[dict[str, Any]]:
     lines: dict[tuple[str, str], list[str]] = {}
     for v in failed:
         tail = last_lines(watched, v) if len(failed) <= MOST_READ else []
-        key = (watched.failure(v), _NUMBER.sub("#", tail[-1]) if tail else "")
+        key = (watched.failure(v), without_numbers(tail[-1]) if tail else "")
         groups.setdefault(key, []).append(v)
         if key not in lines:
             lines[key] = tail or last_lines(watched, v)

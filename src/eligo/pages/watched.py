@@ -2,7 +2,6 @@
 
 import time
 from abc import abstractmethod
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -10,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.estimating import Estimate, estimate
-from eligo.execution import COMPLETE, ELIGIBLE, FAIL, RELEASE, WAITING, unpacked
+from eligo.execution import ELIGIBLE, WAITING
 from eligo.pages.attempted import WENT_WELL, Attempts
 from eligo.pages.drawing import Drawn
 from eligo.rows import Ints, places
+from eligo.running.curves import ReadyCurve
 from eligo.running.forecasting import Forecast, Left
 from eligo.running.looked import Curve, Looked
 from eligo.running.reasons import order_of
@@ -38,40 +38,6 @@ class Worker(NamedTuple):
     paused: float = 0.0
 
 
-class ReadyCurve:
-    """After each task that is done, how many could run then: those that ran, and those that waited to."""
-
-    def __init__(self, looked: Looked) -> None:
-        self._looked, dag = looked, looked.flow.dag
-        self._read = 0
-        self._failed: set[int] = set()
-        self._missing: list[int] = dag.indegree.tolist()
-        self._ready = int((dag.indegree == 0).sum())
-        #: the tasks that are done, in order; one entry more: how many could run, before the first and after each, without and
-        #: with those that had failed and were not to be tried just then
-        self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
-
-    def follow(self) -> bool:
-        """Take in what has happened since; whether anything has."""
-        game, missing = self._looked.execution, self._missing
-        moves = game.since(self._read)
-        self._read += len(moves)
-        for kind, v in unpacked(moves):
-            if kind == COMPLETE:
-                self.order.append(v)
-                self._ready -= 1
-                for w in game.dag.children_of(v).tolist():
-                    missing[w] -= 1
-                    self._ready += not missing[w]
-                self.eligible.append(self._ready)
-                self.counts.append(self._ready - len(self._failed))
-            elif kind == FAIL:
-                self._failed.add(v)
-            elif kind == RELEASE:
-                self._failed.discard(v)
-        return bool(moves)
-
-
 class Watched(Looked):
     """A workflow that somebody looks at while it is carried out, and after."""
 
@@ -92,7 +58,7 @@ class Watched(Looked):
     @cached_property
     def ready(self) -> ReadyCurve:
         """How many tasks could run after each that is done."""
-        return ReadyCurve(self)
+        return ReadyCurve(self.execution)
 
     # What others know
 
@@ -132,8 +98,8 @@ class Watched(Looked):
 
     def prepare(self) -> None:
         """Work out what a view needs, once, before it is asked for; it may be called in another thread."""
-        for what in (self.labels, self.fifo, self.planned, self.ready.follow()):
-            del what
+        self.ready.follow()
+        _ = self.labels, self.fifo, self.planned
 
     @cached_property
     def drawing(self) -> Drawn:

@@ -17,7 +17,7 @@ from eligo.dag import Dag
 from eligo.engines.naming import absent
 from eligo.errors import InputError
 from eligo.interop.dask import from_dask
-from eligo.plugins.ranking import quick_order
+from eligo.plugins.numbering import quick_order
 from eligo.prioritising import check_order
 from eligo.workflow import Task, Workflow, priority_numbers
 

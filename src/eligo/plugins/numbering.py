@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from eligo.border import dag_of, with_history
+from eligo.border import as_workflow, dag_of, with_history
+from eligo.names import Name
 from eligo.planning import plan
-from eligo.prioritising import priorities
-from eligo.workflow import Task, Workflow
+from eligo.prioritising import order_to_follow
+from eligo.workflow import Task, Workflow, priority_numbers
 
 
 class Wished(NamedTuple):
@@ -26,14 +27,24 @@ def timed(parents: Mapping[str, Collection[str]], kinds: Mapping[str, str], hist
     return with_history(Workflow(dag_of(parents), tasks), history)
 
 
+def quick_order(flow: object, order: str) -> tuple[Name, ...]:
+    """The order of that name, with no more than a quick search for the best plan.
+
+    >>> quick_order({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "finish")
+    ('b', 'a', 'c', 'd')
+    """
+    known = as_workflow(flow)
+    return order_to_follow(known, order, plan(known, "quick"))
+
+
 def numbers(flow: object, order: str = "finish") -> dict[str, int]:
     """The priority of every task, soon and always the same: an engine waits, and its schedulers may be several.
 
     >>> numbers({"a": [], "b": [], "c": ["b"]})
     {'b': 3, 'a': 2, 'c': 1}
     """
-    known = None if order == "ready" else plan(flow, effort="quick")
-    return {str(task): number for task, number in priorities(flow, order, known).items()}
+    found = order_to_follow(flow, order) if order == "ready" else quick_order(flow, order)
+    return {str(task): number for task, number in priority_numbers(found).items()}
 
 
 def standings(flow: object, wishes: Mapping[str, float], order: str = "finish") -> dict[str, Wished]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from eligo.engines.naming import absent
 from eligo.errors import InputError
-from eligo.plugins.ranking import quick_order
+from eligo.plugins.numbering import quick_order
 from eligo.prioritising import check_order
 
 #: a task as Parsl knows it

@@ -130,9 +130,8 @@ def _numbers(graph: Any, jobs: list[Ready], policy: str, history: str | PathLike
     """eligo's priority of every job; what it is made with is imported here, for Snakemake loads plug-ins for every job."""
     from eligo.border import with_history
     from eligo.dag import Dag
-    from eligo.planning import plan
-    from eligo.prioritising import priorities
-    from eligo.workflow import Task, Workflow
+    from eligo.plugins.numbering import quick_order
+    from eligo.workflow import Task, Workflow, priority_numbers
 
     # named by number and rule: histories know rules, and no job of one by such a name
     name = {job: (number, job.name) for number, job in enumerate(jobs)}
@@ -141,7 +140,7 @@ def _numbers(graph: Any, jobs: list[Ready], policy: str, history: str | PathLike
     flow = Workflow(Dag.from_parents(needed), details)
     if history is not None:
         flow = with_history(flow, history)
-    found = priorities(flow, policy, plan(flow, "quick"))
+    found = priority_numbers(quick_order(flow, policy))
     return [found[name[job]] for job in jobs]
 
 

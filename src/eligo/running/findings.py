@@ -29,12 +29,17 @@ def causes(seen: Seen, tasks: list[int] | None = None, most: int = 10) -> list[C
         if attempt is None:
             continue
         lines = seen.last_lines(v, number, most)
-        key = (attempt.failure or "", seen.kinds[v] if not lines else "", _NUMBER.sub("#", lines[-1]) if lines else "")
+        key = (attempt.failure or "", seen.kinds[v] if not lines else "", without_numbers(lines[-1]) if lines else "")
         if key not in found:
             err, out = (seen.log(v, number, err) for err in (True, False))
             found[key] = Cause(attempt.failure or "", lines, err if lines or not out else out)
         found[key].tasks.append(v)
     return sorted(found.values(), key=lambda cause: -len(cause.tasks))
+
+
+def without_numbers(line: str) -> str:
+    """A line by which failures are told apart: those that differ in numbers only are of one cause."""
+    return _NUMBER.sub("#", line)
 
 
 def _last_failure(seen: Seen, v: int) -> tuple[int, Attempt | None]:

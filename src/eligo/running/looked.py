@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.dag import Dag
 from eligo.estimating import all_kinds
 from eligo.execution import FAILED, Execution
+from eligo.rows import Ints, gathered
 from eligo.workflow import Workflow
 
 Curve = NDArray[np.int64]
@@ -36,31 +38,17 @@ class Looked(ABC):
 
     flow: Workflow
     execution: Execution
-    #: when this is, by the clock on the wall
+    #: when this is, by the clock on the wall, and whether somebody is at it then
     at: float
+    under_way: bool
+    #: which ready task goes next
+    policy: str
+    #: what runs just now, by task; the tasks that failed and are tried again, with the time when
+    trying: Mapping[int, Trying]
+    again: Mapping[int, float]
 
     def __init__(self) -> None:
         self._below: tuple[tuple[int, frozenset[int]], frozenset[int]] = ((-1, frozenset()), frozenset())
-
-    @property
-    @abstractmethod
-    def under_way(self) -> bool:
-        """Whether somebody is at it."""
-
-    @property
-    @abstractmethod
-    def policy(self) -> str:
-        """Which ready task goes next."""
-
-    @property
-    @abstractmethod
-    def trying(self) -> Mapping[int, Trying]:
-        """What runs just now, by task."""
-
-    @property
-    @abstractmethod
-    def again(self) -> Mapping[int, float]:
-        """The tasks that failed and are tried again, with the time when."""
 
     @abstractmethod
     def curve(self, name: str) -> Curve | None:
@@ -118,10 +106,19 @@ class Looked(ABC):
 
 def below(game: Execution, tasks: Iterable[int]) -> frozenset[int]:
     """All tasks that hang on these, however far down."""
-    found: set[int] = set()
-    waiting = list(tasks)
-    while waiting:
-        fresh = [w for w in game.dag.children_of(waiting.pop()).tolist() if w not in found]
-        found.update(fresh)
-        waiting += fresh
-    return frozenset(found)
+    return frozenset(reached(game.dag, tasks).tolist())
+
+
+def reached(dag: Dag, tasks: Iterable[int], up: bool = False) -> Ints:
+    """All tasks below these, or above them, in the order of their numbers.
+
+    >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
+    [1, 2]
+    """
+    ptr, near = (dag.parent_ptr, dag.parent) if up else (dag.child_ptr, dag.child)
+    found, level = np.zeros(len(dag), np.bool_), np.array(list(tasks), np.int32)
+    while len(level):
+        level = np.unique(gathered(ptr, near, level)[0])
+        level = level[~found[level]]
+        found[level] = True
+    return np.flatnonzero(found).astype(np.int32)

@@ -7,21 +7,20 @@ import json
 import os
 import time
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.errors import InputError
-from eligo.execution import ALLOCATED, COMPLETE, EXECUTED, FAIL, HELD, RELEASE, Execution, unpacked
+from eligo.execution import ALLOCATED, HELD, Execution
 from eligo.running.commands import Commands
+from eligo.running.curves import ReadyCurve
 from eligo.running.folder import KEPT, LOGS, STATE
 from eligo.running.looked import Curve, Looked, Trying
 from eligo.stores import Attempt, Session, read_run, under_way
-from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
 TAIL = 64 * 1024  # bytes of a log that are looked at for its last lines
@@ -36,12 +35,14 @@ class Seen(Looked):
         if not (self.folder / STATE).is_file():
             raise InputError(f"{self.folder}: there is no run in this folder")
         self.at = time.time()
-        self._under_way = under_way(self.folder / STATE)
+        self.under_way = under_way(self.folder / STATE)
         self._kept = read_run(self.folder / STATE)
         self.flow = _workflow(self.folder)
         if self.flow.dag.labels != self._kept.tasks:
             raise InputError(f"{self.folder}: this run is only beginning: look again in a moment")
         self.execution = Execution.replay(self.flow, self._kept.moves)
+        self.policy = policy_of(self.sessions)
+        self.trying, self.again = present(self.facts, self.execution) if self.under_way else ({}, {})
 
     @property
     def facts(self) -> dict[str, str]:
@@ -57,16 +58,6 @@ class Seen(Looked):
     def sessions(self) -> list[Session]:
         """Every time that it was begun or gone on with."""
         return self._kept.sessions
-
-    @property
-    def under_way(self) -> bool:
-        """Whether some process is at it."""
-        return self._under_way
-
-    @property
-    def policy(self) -> str:
-        """Which ready task goes next: the last time that it was gone on with."""
-        return self.sessions[-1].policy if self.sessions else "finish"
 
     @cached_property
     def title(self) -> str:
@@ -86,22 +77,6 @@ class Seen(Looked):
             found.setdefault(attempt.task, []).append(attempt)
         return found
 
-    @cached_property
-    def _present(self) -> dict[str, list[list[Any]]]:
-        told: dict[str, list[list[Any]]] = json.loads(self.facts.get("present", "{}")) if self.under_way else {}
-        return told
-
-    @cached_property
-    def trying(self) -> dict[int, Trying]:
-        """What runs just now, by task; nothing where nobody is at the run. A second may pass before it is seen here."""
-        told = (Trying(*row) for row in self._present.get("running", ()))
-        return {trying.task: trying for trying in told if self.execution.codes[trying.task] in {ALLOCATED, HELD}}
-
-    @cached_property
-    def again(self) -> dict[int, float]:
-        """The tasks that failed and are tried again, with the time when."""
-        return {int(task): float(due) for task, due in self._present.get("again", ())}
-
     def failure(self, v: int) -> str:
         """See `Looked`."""
         tried = self.tried.get(v, [])
@@ -112,17 +87,8 @@ class Seen(Looked):
     @cached_property
     def spans(self) -> list[tuple[float, float]]:
         """From when to when somebody was at the run, a pair a session."""
-        ends = [attempt.ended for attempt in self.attempts]
-        found = []
-        for place, session in enumerate(self.sessions):
-            later = [following.began for following in self.sessions[place + 1 :]]
-            until = session.ended
-            if until is None:  # it goes on, or was killed: then what ended last tells until when it lived
-                limit = min(later, default=self.at)
-                known = max((end for end in ends if session.began <= end <= limit), default=session.began)
-                until = self.at if self.under_way and not later else known
-            found.append((session.began, max(until, session.began)))
-        return found
+        ends = np.array([attempt.ended for attempt in self.attempts], np.float64)
+        return spans_of(self.sessions, ends, self.at, self.under_way)
 
     @cached_property
     def seconds(self) -> float:
@@ -142,24 +108,9 @@ class Seen(Looked):
     @cached_property
     def ready(self) -> Curve:
         """After each task that is done so far, how many could run then: those that ran, and those that waited to."""
-        dag, done = self.flow.dag, list(self.execution.numbers(EXECUTED))
-        rest = np.setdiff1d(np.arange(len(dag)), done)
-        rank = np.empty(len(dag), np.int64)
-        rank[dag.order] = np.arange(len(dag))
-        order = np.concatenate([np.array(done, np.int64), rest[np.argsort(rank[rest])]]).astype(np.int32)
-        return eligible_counts(dag, order)[: len(done) + 1] - self._set_aside()
-
-    def _set_aside(self) -> Curve:
-        """Just after each task that was done, how many had failed and were not to be tried just then."""
-        found, failed = [0], set[int]()
-        for kind, v in unpacked(self._kept.moves):
-            if kind == COMPLETE:
-                found.append(len(failed))
-            elif kind == FAIL:
-                failed.add(v)
-            elif kind == RELEASE:
-                failed.discard(v)
-        return np.array(found, np.int64)
+        found = ReadyCurve(self.execution)
+        found.follow()
+        return np.array(found.counts, np.int64)
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
@@ -184,6 +135,34 @@ class Seen(Looked):
             if lines:
                 return lines
         return []
+
+
+def policy_of(sessions: Sequence[Session]) -> str:
+    """Which ready task goes next: as it was the last time that a run was gone on with."""
+    return sessions[-1].policy if sessions else "finish"
+
+
+def present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, Trying], dict[int, float]]:
+    """What runs just now, and what is tried again when, as a run told last: a second may pass before it is seen here."""
+    told = json.loads(facts.get("present", "{}"))
+    running = (Trying(*row) for row in told.get("running", ()))
+    trying = {one.task: one for one in running if execution.codes[one.task] in {ALLOCATED, HELD}}
+    return trying, {int(task): float(due) for task, due in told.get("again", ())}
+
+
+def spans_of(
+    sessions: Sequence[Session], ends: NDArray[np.float64], at: float, going: bool
+) -> list[tuple[float, float]]:
+    """From when to when somebody was at a run whose attempts ended then: a pair a session."""
+    found = []
+    for place, session in enumerate(sessions):
+        later = [following.began for following in sessions[place + 1 :]]
+        until = session.ended
+        if until is None:  # it goes on, or was killed: then what ended last tells until when it lived
+            known = ends[(ends >= session.began) & (ends <= min(later, default=at))]
+            until = at if going and not later else float(known.max(initial=session.began))
+        found.append((session.began, max(until, session.began)))
+    return found
 
 
 def tail(path: str, most: int) -> list[str]:

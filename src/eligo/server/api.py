@@ -251,8 +251,8 @@ class Api:
     async def tasks(self, call: ApiCall) -> StatesWords:
         """The tasks of a workflow that is served, and where they stand."""
         served = self._served(call)
-        state, limit = call.query.get("state"), _number(call, "limit", MOST_LISTED, MOST_LISTED)
-        begin = _number(call, "after", 0)
+        state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED)
+        begin = call.number("after", 0)
         found, codes = [], served.execution.codes
         for v in range(begin, len(codes)):
             if state is None or STATES[codes[v]] == state:
@@ -267,7 +267,7 @@ class Api:
         workflow = call.parts["workflow"]
         if workflow not in self._service.served and workflow not in self._service.books.ended:
             raise RefusedError(404, "there is no such workflow")
-        begin, limit = _number(call, "after", 0), _number(call, "limit", MOST_LISTED, MOST_LISTED)
+        begin, limit = call.number("after", 0), call.number("limit", MOST_LISTED, MOST_LISTED)
         return await asyncio.to_thread(self._attempts, workflow, begin, limit)
 
     def _attempts(self, workflow: str, begin: int, limit: int) -> AttemptsWords:
@@ -409,15 +409,6 @@ def _wishes(call: ApiCall) -> Wishes:
     for name in {"files", "rules", "signed"} & found.keys():
         found[name] = found[name] != "false"
     return Wishes(owner=call.caller.name, **found)
-
-
-def _number(call: ApiCall, name: str, usual: int, most: int = 2**53) -> int:
-    text = call.query.get(name, "")
-    if not text:
-        return usual
-    if not (text.isascii() and text.isdecimal() and len(text) < 17):
-        raise RefusedError(400, f"{name} is a whole number")
-    return min(int(text), most)
 
 
 def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:

@@ -62,6 +62,15 @@ class ApiCall(NamedTuple):
             raise RefusedError(403, "this is for clients, and the caller is none: POST /v1/clients makes one")
         return self.caller.client
 
+    def number(self, name: str, usual: int, most: int = 2**53) -> int:
+        """A whole number behind the question mark, or the usual one; at most so large."""
+        text = self.query.get(name, "")
+        if not text:
+            return usual
+        if not (text.isascii() and text.isdecimal() and len(text) < 17):
+            raise RefusedError(400, f"{name} is a whole number")
+        return min(int(text), most)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Address:

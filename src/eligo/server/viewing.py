@@ -145,9 +145,7 @@ class Views:
         """Who did what when."""
         watched = await self._watched(call)
         begin, end = (_float(call, name) for name in ("begin", "end"))
-        return await asyncio.to_thread(
-            gantt, watched, begin, end, min(_whole(call, "limit", MOST_BARS), 10 * MOST_BARS)
-        )
+        return await asyncio.to_thread(gantt, watched, begin, end, call.number("limit", MOST_BARS, 10 * MOST_BARS))
 
     def addresses(self) -> Sequence[Address]:
         """Every address of the page."""
@@ -175,16 +173,9 @@ class Views:
 
 def _query(call: ApiCall) -> Query:
     given = call.query
-    limit = max(1, min(_whole(call, "limit", 100), MOST_ROWS))
+    limit = max(1, call.number("limit", 100, MOST_ROWS))
     texts = (given.get("search", ""), given.get("state", ""), given.get("kind", ""), given.get("sort") or COLUMNS[0])
-    return Query(*texts, given.get("descending") == "true", _whole(call, "offset", 0), limit)
-
-
-def _whole(call: ApiCall, name: str, usual: int) -> int:
-    text = call.query.get(name, "")
-    if text and not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise RefusedError(400, f"{name} is a whole number")
-    return int(text) if text else usual
+    return Query(*texts, given.get("descending") == "true", call.number("offset", 0), limit)
 
 
 def _float(call: ApiCall, name: str) -> float | None:

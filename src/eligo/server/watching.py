@@ -36,8 +36,7 @@ class WatchedServed(Watched):
         super().__init__(served.flow)
         self.served, self.execution, self._books = served, served.execution, books
         self.id, self.title = served.id, served.row.name
-        self._trying: dict[int, Trying] = {}
-        self._again: dict[int, float] = {}
+        self.policy = served.wishes.policy
         self._plan = served.order, served.ceiling
         self.asked = 0.0  # when somebody looked at it last
         self.renew()
@@ -45,34 +44,14 @@ class WatchedServed(Watched):
     def renew(self) -> None:
         """Look at how things stand."""
         served, codes, ahead = self.served, self.execution.codes, self._books.ahead
-        self.at = self._books.wall
+        self.at, self.under_way = self._books.wall, served.state not in ENDED
         leases = (served.leases[number] for numbers in served.holding.values() for number in sorted(numbers)[:1])
-        self._trying = {
+        self.trying = {
             one.task: Trying(one.task, one.attempt, one.client, one.since)
             for one in leases
             if codes[one.task] == ALLOCATED
         }
-        self._again = {v: due + ahead for due, v in served.later if codes[v] == FAILED}
-
-    @property
-    def under_way(self) -> bool:
-        """Whether its tasks are handed out, or will be."""
-        return self.served.state not in ENDED
-
-    @property
-    def policy(self) -> str:
-        """Which ready task goes next."""
-        return self.served.wishes.policy
-
-    @property
-    def trying(self) -> Mapping[int, Trying]:
-        """What clients have."""
-        return self._trying
-
-    @property
-    def again(self) -> Mapping[int, float]:
-        """What is tried again, and when."""
-        return self._again
+        self.again = {v: due + ahead for due, v in served.later if codes[v] == FAILED}
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
@@ -100,7 +79,7 @@ class WatchedServed(Watched):
     @property
     def workers(self) -> Sequence[Worker]:
         """See `Watched`: who has done anything of it, and who may yet."""
-        books, known = self._books, {*self.attempts.clients, *(one.client for one in self._trying.values())}
+        books, known = self._books, {*self.attempts.clients, *(one.client for one in self.trying.values())}
         there = [one for one in books.clients.values() if one.id in known or (self.under_way and self._alive(one))]
         gone = [Worker(id, id, 0.0, False) for id in known if id not in books.clients]
         return [*map(self._worker, there), *gone]
@@ -140,7 +119,7 @@ class WatchedServed(Watched):
         return {
             "cancel": owner and state not in ENDED - {BROKEN},
             "retry": owner and state not in ENDED - {BROKEN} and bool(len(self.execution.failed)),
-            "release": owner and bool(self._trying),
+            "release": owner and bool(self.trying),
             "approve": "admin" in scopes,
         }
 

@@ -1,0 +1,38 @@
+"""How many tasks could run, as an execution goes on: followed move by move in its journal."""
+
+from array import array
+
+from eligo.execution import COMPLETE, FAIL, RELEASE, Execution, unpacked
+
+
+class ReadyCurve:
+    """After each task that is done, how many could run then: those that ran, and those that waited to."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._game, dag = execution, execution.dag
+        self._read = 0
+        self._failed: set[int] = set()
+        self._missing: list[int] = dag.indegree.tolist()
+        self._ready = int((dag.indegree == 0).sum())
+        #: the tasks that are done, in order; one entry more: how many could run, before the first and after each, without and
+        #: with those that had failed and were not to be tried just then
+        self.order, self.counts, self.eligible = array("i"), array("q", [self._ready]), array("q", [self._ready])
+
+    def follow(self) -> None:
+        """Take in what has happened since."""
+        game, missing = self._game, self._missing
+        moves = game.since(self._read)
+        self._read += len(moves)
+        for kind, v in unpacked(moves):
+            if kind == COMPLETE:
+                self.order.append(v)
+                self._ready -= 1
+                for w in game.dag.children_of(v).tolist():
+                    missing[w] -= 1
+                    self._ready += not missing[w]
+                self.eligible.append(self._ready)
+                self.counts.append(self._ready - len(self._failed))
+            elif kind == FAIL:
+                self._failed.add(v)
+            elif kind == RELEASE:
+                self._failed.discard(v)
