@@ -28,6 +28,7 @@ TROUBLE = {
 }  # fmt: skip
 _NUMBER = re.compile(r"\beligo job ([0-9]+)\b")
 _WELL = "(1) Normal termination (return value 0)"
+_ENDED = "Couldn't find/remove all jobs"
 _MARK = re.compile(r"[0-9A-Za-z_-]+")
 
 
@@ -93,7 +94,7 @@ class CondorQueue:
     def remove(self, keys: Collection[str]) -> None:
         """See `Queue`."""
         if keys:
-            asked(["condor_rm", *keys], UNANSWERED)
+            take_out(keys)
 
     def end_strays(self, mark: str) -> None:
         """See `Queue`."""
@@ -103,8 +104,17 @@ class CondorQueue:
             return asked(["condor_q", *chosen, "-af", "ClusterId"], UNANSWERED).strip()
 
         if left():
-            asked(["condor_rm", *chosen], UNANSWERED)
+            take_out(chosen)
             wait_until_gone(left)
+
+
+def take_out(chosen: Collection[str]) -> None:
+    """Remove jobs, as condor_rm's words choose them; those that ended since they were seen are not missed."""
+    try:
+        asked(["condor_rm", *chosen], UNANSWERED)
+    except InputError as error:
+        if _ENDED not in str(error):
+            raise
 
 
 def description(words: Sequence[str], mark: str, cores: float | str, memory: int | str) -> list[str]:

@@ -23,7 +23,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eligo.engines import worker
-from eligo.engines.htcondor import ABORTED, EVICTED, TERMINATED, UNANSWERED, CondorQueue, EventLog, description
+from eligo.engines.htcondor import (
+    ABORTED,
+    EVICTED,
+    TERMINATED,
+    UNANSWERED,
+    CondorQueue,
+    EventLog,
+    description,
+    take_out,
+)
 from eligo.engines.queued import UnansweredError, as_told, asked, performed_in
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -188,7 +197,7 @@ def _follow(whole: DagmanJob, key: str, watch: Callable[[Mapping[str, int]], boo
         if of_dagman[EVICTED] >= MOST_STARTS:
             return "begins anew"
         if watch is not None and watch(of_nodes) and not stopping:
-            asked(["condor_rm", key], UNANSWERED)
+            take_out([key])
             stopping = True
         if time.monotonic() > asks_at:
             asks_at = time.monotonic() + DAWDLES
@@ -202,7 +211,7 @@ def _check(whole: DagmanJob, key: str, ending: str) -> None:
     """Where DAGMan comes to nothing, stop it and say what it complained of."""
     again = ending == "begins anew"
     if again:
-        asked(["condor_rm", key], UNANSWERED)
+        take_out([key])
     if again or not any((whole.place / worker.DONE).iterdir()):
         said = [line for line in _text(whole.place / f"{DAG}.dagman.out").splitlines() if _COMPLAINT.search(line)]
         if said:
