@@ -8,9 +8,9 @@ import eligo
 from eligo import families
 from eligo.dag import Dag
 from eligo.deciding import conflicts
-from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, find_conflict
-from eligo.deciding.limits import BEST_SET_SECONDS
+from eligo.deciding.limits import BEST_SET_WORK
+from eligo.deciding.work import Work
 from eligo.families import random_dag, random_layered
 from eligo.planning import plan
 from eligo.rows import Ints
@@ -106,7 +106,7 @@ def test_a_conflict_inside_a_module_names_its_corners() -> None:
 def test_the_search_finds_a_conflict_where_sets_are_not_enumerated(dag: Dag, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = skeleton(dag)
     monkeypatch.setattr(Subsets, "of", lambda *_: None)
-    found = find_conflict(bare, Clock(60.0))
+    found = find_conflict(bare, Work())
     assert found is not None
     assert not found.alone
     best = max_profile(bare)
@@ -119,9 +119,9 @@ def test_the_second_set_is_not_looked_for_long(monkeypatch: pytest.MonkeyPatch) 
     """Explanations wait for it, and what is found at all is found soon."""
     given: list[float] = []
     monkeypatch.setattr(Subsets, "of", lambda *_: None)
-    monkeypatch.setattr(conflicts, "best_set", lambda dag, maxima, step, clock: given.append(clock.seconds))
-    assert find_conflict(skeleton(IMPOSSIBLE[0]), Clock(60.0)) is not None
-    assert given == [BEST_SET_SECONDS]
+    monkeypatch.setattr(conflicts, "best_set", lambda dag, maxima, step, work: given.append(work.units))
+    assert find_conflict(skeleton(IMPOSSIBLE[0]), Work()) is not None
+    assert given == [BEST_SET_WORK]
 
 
 def test_an_optimal_plan_has_no_conflict() -> None:

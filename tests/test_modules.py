@@ -16,6 +16,7 @@ from eligo.deciding.modules import module_dag
 from eligo.deciding.moves import frontier, guided, largest_area
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable, is_automorphism
+from eligo.deciding.work import Work
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact
@@ -73,7 +74,9 @@ def test_wide_dags_are_given_up() -> None:
     stopped = Clock()
     stopped.stop()
     with pytest.raises(TooWideError):
-        exact_maxima(families.out_mesh(6), stopped)
+        exact_maxima(families.out_mesh(6), Work(clock=stopped))
+    with pytest.raises(TooWideError):
+        exact_maxima(families.out_mesh(6), Work(100))
 
 
 # Symmetry

@@ -5,9 +5,9 @@ import pytest
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import best_shares
-from eligo.deciding.clock import Clock
 from eligo.deciding.elimination import exact_maxima
 from eligo.deciding.probing import probe_task, probed
+from eligo.deciding.work import Work
 from eligo.families import random_dag, random_layered
 from eligo.theory.skeleton import skeleton
 
@@ -48,10 +48,10 @@ def test_the_useful_probes_give_the_whole_bound() -> None:
         assert np.array_equal(again, bound)
 
 
-def test_time_that_is_up_changes_nothing() -> None:
+def test_work_that_is_over_changes_nothing() -> None:
     dag = DAGS[0]
     rough = best_shares(dag).bound
-    bound, probes = probed(dag, rough, Clock(0.0))
+    bound, probes = probed(dag, rough, Work(0))
     assert np.array_equal(bound, rough)
     assert not probes
 

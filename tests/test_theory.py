@@ -14,6 +14,7 @@ from eligo.deciding.bounds import best_shares, block_bound
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.orders import candidate_orders
 from eligo.deciding.outcomes import cumulative
+from eligo.deciding.work import Work
 from eligo.families import (
     bipartite_tree,
     butterfly,
@@ -288,7 +289,7 @@ def test_the_bounds_are_never_below_the_truth() -> None:
         if dag.arc_count:
             truth = np.array(maxima(dag))
             assert (best_shares(dag).bound >= truth).all()
-            assert (best_shares(dag, seconds=0).bound >= truth).all()
+            assert (best_shares(dag, Work(0)).bound >= truth).all()
             assert (block_bound(solve_blocks(decompose(dag))) >= truth).all()
 
 

@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
@@ -16,6 +17,7 @@ from conftest import GOLDEN, golden_dag, random_small_dag
 from eligo import families as f
 from eligo import verifying
 from eligo.dag import Dag, sum_of
+from eligo.deciding.effort import EFFORTS
 from eligo.errors import DuplicateTaskError, InputError, UnknownTaskError
 from eligo.planning import plan
 from eligo.theory import exact
@@ -719,7 +721,7 @@ def test_modules_that_are_not_closed_are_refused() -> None:
     assert found.reason == "a module needs what comes after it"
 
 
-def test_a_bound_that_ran_out_of_time_still_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.deciding.solving.SHARES_SECONDS", 0.0)
+def test_a_bound_that_ran_out_of_work_still_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EFFORTS, "normal", replace(EFFORTS["normal"], cuts=0))
     for seed in range(4):
         assert_holds(f.random_layered(8, 12, seed=seed))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -12,7 +13,7 @@ from conftest import random_small_dag
 from eligo import families as f
 from eligo.dag import Dag, sum_of
 from eligo.deciding import bounds, elimination, limits
-from eligo.deciding.clock import FOREVER
+from eligo.deciding.effort import EFFORTS
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable
 from eligo.planning import plan
@@ -244,7 +245,7 @@ def test_maxima_of_dags_with_equal_parts_kept_sorted() -> None:
                 arcs += [(f"{which}.{i}.{sink}", "end") for sink in part.sinks]
         dag = skeleton(Dag.from_arcs(arcs))
         subsets = Subsets.of(dag, 20)
-        found = interchangeable(dag, list(range(len(dag))), FOREVER)
+        found = interchangeable(dag, list(range(len(dag))))
         alike = [
             {"tasks": dag.named(one.members), "swaps": [moved(dag, image) for image in one.swaps]} for one in found
         ]
@@ -325,7 +326,7 @@ def random_blocks(count: int, seed: int) -> Dag:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No time for shares: only then can the bound by hulls be lower than theirs."""
-    monkeypatch.setattr("eligo.deciding.solving.SHARES_SECONDS", 0.0)
+    monkeypatch.setitem(EFFORTS, "quick", replace(EFFORTS["quick"], cuts=0))
     return monkeypatch
 
 

@@ -21,6 +21,7 @@ from eligo.deciding.effort import EFFORTS, Effort, Stuck, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import solve
+from eligo.deciding.work import Work
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
@@ -202,8 +203,8 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
     check_effort(effort)
-    clock = Clock(EFFORTS[effort].total) if clock is None else clock
-    spent = replace(EFFORTS[effort], clock=clock, stuck={})
+    work = Work(EFFORTS[effort].total, clock or Clock())
+    spent = replace(EFFORTS[effort], work=work, stuck={})
     outcome, blocks = _solve_numbered(bare, spent)
     sinks = np.flatnonzero(dag.outdegree == 0)
     nonsinks = preferred(bare, outcome.order, prefer)

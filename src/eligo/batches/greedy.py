@@ -14,6 +14,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.clock import Clock
 from eligo.deciding.orders import RELEASES, nonsinks_of, release_order
+from eligo.deciding.work import Work
 from eligo.kernels import graph
 from eligo.rows import Ints, places
 from eligo.theory.profiles import Profile
@@ -49,7 +50,7 @@ class Guess:
 
     def with_modules(self, seconds: float) -> "Guess":
         """Also module by module, with the bound that belongs to them: as exact as minimum cuts make it in the time."""
-        shares = best_shares(self.residual, seconds)
+        shares = best_shares(self.residual, Work(clock=Clock(seconds)))
         order = nonsinks_of(self.residual, release_order(self.residual, shares.modules))
         bound = np.minimum(self.bound, shares.bound[: self.size + 1])
         return replace(self._with(order[: self.size]), bound=bound)

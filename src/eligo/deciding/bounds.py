@@ -10,7 +10,6 @@ the max-plus convolution of their maxima, which ▷-linear compositions and swee
 """
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +18,13 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.limits import LARGEST_CONVOLUTION
+from eligo.deciding.work import Work
 from eligo.rows import Ints, places
 from eligo.theory.priority import precedes
 from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
 from eligo.theory.solutions import Solutions
+
+CUT = 500  # units of work for each arc of a network whose minimum cut is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +59,16 @@ class Shares:
         return np.concatenate(pieces)
 
 
-def best_shares(dag: Dag, seconds: float = math.inf) -> Shares:
+def best_shares(dag: Dag, work: Work | None = None) -> Shares:
     """The shares that give the least bound, by one minimum cut for each module and each split.
 
     >>> shares = best_shares(Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("b", "z")]))
     >>> [(m.tasks.tolist(), m.p, m.q) for m in shares.modules], shares.bound.tolist()
     ([([2], 2, 1), ([0], 1, 1)], [0, 2, 3])
 
-    After *seconds* what is not yet split is left as it is, and the bound is valid but not least.
+    Once the work is over what is not yet split is left as it is, and the bound is valid but not least.
     """
-    deadline = time.monotonic() + seconds
+    work = work or Work()
     flow = np.zeros(dag.arc_count, np.int64)
     modules: list[Module] = []
     nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
@@ -76,10 +78,11 @@ def best_shares(dag: Dag, seconds: float = math.inf) -> Shares:
         if not len(tasks):
             continue
         network = _Network(dag, tasks, renders)
+        work.spend(CUT * len(network.tails))
         cut = network.solve()
         if cut is None:
             modules.append(network.module(flow))
-        elif time.monotonic() > deadline:
+        elif work.over():
             _close(dag, modules, [*parts, (tasks, renders)], flow)
             break
         else:

@@ -13,11 +13,11 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
-from eligo.deciding.clock import Clock
 from eligo.deciding.effort import EFFORTS, Stuck
-from eligo.deciding.limits import BEST_SET_SECONDS, CONFLICT_BEAMS, CONFLICT_SECONDS, CONFLICT_WIDTHS
+from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WIDTHS, CONFLICT_WORK
 from eligo.deciding.modules import maxima_within, module_dag
-from eligo.deciding.moves import Position, frontier, members, minimal_moves
+from eligo.deciding.moves import POSITION, Position, frontier, members, minimal_moves
+from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 from eligo.theory.series import segment_dag
@@ -64,16 +64,16 @@ def conflict_of(
 def _in_part(
     segment: Dag, part: Mapping[str, Any], before: int, stuck: Mapping[tuple[str, ...], Stuck]
 ) -> Conflict | None:
-    clock = Clock(CONFLICT_SECONDS)
+    work = Work(CONFLICT_WORK)
     for begin, entry in _doubtful_modules(part):
         tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
         inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))
-        found = find_conflict(inner, clock, before + begin, stuck.get(inner.tasks))
+        found = find_conflict(inner, work, before + begin, stuck.get(inner.tasks))
         if found is not None:
             ends = {begin, begin + len(tasks)} - {0, int((segment.outdegree > 0).sum())}
             return replace(found, corners=tuple(sorted(before + end for end in ends)))
     return (
-        None if part["rule"] in ("units", "bound") else find_conflict(segment, clock, before, stuck.get(segment.tasks))
+        None if part["rule"] in ("units", "bound") else find_conflict(segment, work, before, stuck.get(segment.tasks))
     )
 
 
@@ -88,18 +88,18 @@ def _doubtful_modules(part: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[st
         begin += len(entry["tasks"])
 
 
-def find_conflict(dag: Dag, clock: Clock, before: int = 0, stuck: Stuck | None = None) -> Conflict | None:
-    """Two steps of a dag without shortcuts that no schedule makes the best of together, where that can be seen in time.
+def find_conflict(dag: Dag, work: Work, before: int = 0, stuck: Stuck | None = None) -> Conflict | None:
+    """Two steps of a dag without shortcuts that no schedule makes the best of together, where work finds them.
 
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
-    >>> found = find_conflict(g3, Clock())
+    >>> found = find_conflict(g3, Work())
     >>> found.steps, [chosen.tolist() for chosen in found.sets]
     ((2, 3), [[0, 1], [0, 2, 3]])
     """
     subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
     if subsets is None:
-        known = stuck or _searched(dag, clock)
-        return None if known is None else _where_stuck(dag, known, clock, before)
+        known = stuck or _searched(dag, work)
+        return None if known is None else _where_stuck(dag, known, work, before)
     steps = subsets.conflict()
     if not steps:
         return None
@@ -108,13 +108,13 @@ def find_conflict(dag: Dag, clock: Clock, before: int = 0, stuck: Stuck | None =
     return Conflict(dag, before, (before + first, before + last), (one, two), len(steps) == 2)
 
 
-def _searched(dag: Dag, clock: Clock) -> Stuck | None:
-    """Where the search for an order gets stuck, if it does in time."""
-    maxima, _ = maxima_within(dag, EFFORTS["normal"])
+def _searched(dag: Dag, work: Work) -> Stuck | None:
+    """Where the search for an order gets stuck, if it does."""
+    maxima, _ = maxima_within(dag, replace(EFFORTS["normal"], work=work))
     if maxima is None:
         return None
     for width in CONFLICT_WIDTHS:
-        search = frontier(dag, maxima, width, clock)
+        search = frontier(dag, maxima, width, work)
         if search.refuted and search.stuck is not None:
             return Stuck(maxima, search.stuck.executed, search.stuck.rendered)
         if search.order is not None:
@@ -122,11 +122,11 @@ def _searched(dag: Dag, clock: Clock) -> Stuck | None:
     return None
 
 
-def _where_stuck(dag: Dag, stuck: Stuck, clock: Clock, before: int) -> Conflict:
+def _where_stuck(dag: Dag, stuck: Stuck, work: Work, before: int) -> Conflict:
     """The step that was reached, and the first one after it that needs more."""
     maxima, reached = stuck.maxima, stuck.executed.bit_count()
     rise = next(t for t in range(reached, len(maxima)) if maxima[t] > stuck.rendered)
-    wanted = best_set(dag, maxima, rise, clock.part(BEST_SET_SECONDS))
+    wanted = best_set(dag, maxima, rise, work.part(BEST_SET_WORK))
     one, two = _tasks(stuck.executed), _tasks(wanted or 0)
     return Conflict(dag, before, (before + reached, before + rise), (one, two), False)
 
@@ -135,7 +135,7 @@ def _tasks(mask: int) -> Ints:
     return np.array(list(members(mask)), np.int32)
 
 
-def best_set(dag: Dag, maxima: Profile, step: int, clock: Clock) -> int | None:
+def best_set(dag: Dag, maxima: Profile, step: int, work: Work) -> int | None:
     """Some tasks, at most *step*, that render maxima[step], as a bit mask; None where play does not find them."""
     for width in CONFLICT_BEAMS:
         layers: list[dict[int, Position]] = [{} for _ in range(step + 1)]
@@ -144,7 +144,8 @@ def best_set(dag: Dag, maxima: Profile, step: int, clock: Clock) -> int | None:
             for position in sorted(layer.values(), key=lambda p: -p.rendered)[:width]:
                 if position.rendered == maxima[step]:
                     return position.executed
-                if clock.over():
+                work.spend(POSITION * len(dag))
+                if work.over():
                     return None
                 for move, _ in minimal_moves(position):
                     end = t + move.bit_count()

@@ -1,9 +1,9 @@
-"""How long the search may look, by the name of the effort."""
+"""How much the search may look at, by the name of the effort."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.work import Work
 from eligo.errors import check_choice
 from eligo.theory.profiles import Profile
 
@@ -18,16 +18,17 @@ class Stuck(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """Seconds to look: in all, and for one dynamic program, one search for an order, one for an area, one round of probes."""
+    """Units of work: in all; for a dynamic program, a search for an order, one for an area, a round of probes, and cuts."""
 
     total: float
     maxima: float
     search: float
     area: float
     probes: float
+    cuts: float
     widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
-    clock: Clock = FOREVER
+    work: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
 
@@ -37,8 +38,19 @@ def check_effort(name: str) -> None:
     check_choice("effort", name, EFFORTS)
 
 
+SECOND = 1_000_000_000  # units: what a machine of today does in about a second
+
 EFFORTS = {
-    "quick": Effort(0.0, 0.0, 0.0, 0.0, 0.0),
-    "normal": Effort(8.0, 5.0, 5.0, 4.0, 2.0),
-    "thorough": Effort(600.0, 200.0, 200.0, 200.0, 100.0, (30, 3_000, 300_000), (30, 3_000, 1_000_000)),
+    "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND),
+    "normal": Effort(4 * SECOND, 2 * SECOND, 2 * SECOND, 2 * SECOND, SECOND, 2 * SECOND),
+    "thorough": Effort(
+        600 * SECOND,
+        200 * SECOND,
+        200 * SECOND,
+        200 * SECOND,
+        100 * SECOND,
+        20 * SECOND,
+        (30, 3_000, 300_000),
+        (30, 3_000, 1_000_000),
+    ),
 }

@@ -23,18 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.clock import FOREVER, Clock
 from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_ENTRIES, MOST_STATES
 from eligo.deciding.symmetry import Alike, interchangeable
+from eligo.deciding.work import Work
 from eligo.kernels import tables
 from eligo.theory.profiles import Profile
 
 NEVER = -(1 << 20)  # no assignment has these states and this T
+# what a neighbour of a task to be eliminated, a row of a join and a cell of it cost, in units of work
+NEIGHBOUR, ROW, CELL = 100, 100, 1
 WIDEST_SCOPE = 39  # tasks in a table: three states each fit one 64-bit number
 
 
 class TooWideError(Exception):
-    """The tables would be too large, or time is up."""
+    """The tables would be too large, or the work is over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,21 +67,22 @@ class Elimination(NamedTuple):
         return combinations * math.prod(float(len(kinds[v])) for v in self.bag if v not in seen)
 
 
-def eliminate(dag: Dag, clock: Clock = FOREVER) -> Elimination:
+def eliminate(dag: Dag, work: Work | None = None) -> Elimination:
     """A good order, by the greedy rule; where its largest bag is large, with what is interchangeable in it.
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")])
     >>> eliminate(chain).order, eliminate(chain).states(chain)
     ([0, 3, 1, 2], 9.0)
     """
-    order, bag = _greedy_order(dag, clock)
+    work = work or Work()
+    order, bag = _greedy_order(dag, work)
     found = Elimination(order, bag, [])
     if found.states(dag) <= FEW_STATES:
         return found
-    return found._replace(alike=interchangeable(dag, bag, clock))
+    return found._replace(alike=interchangeable(dag, bag, work))
 
 
-def _greedy_order(dag: Dag, clock: Clock) -> tuple[list[int], list[int]]:
+def _greedy_order(dag: Dag, work: Work) -> tuple[list[int], list[int]]:
     """Again and again the task whose bag has the fewest combinations of states, and the largest bag met."""
     near: list[set[int]] = [set() for _ in range(len(dag))]
     for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True):
@@ -99,7 +102,8 @@ def _greedy_order(dag: Dag, clock: Clock) -> tuple[list[int], list[int]]:
         if known < cost[v] - 1e-9:
             heappush(heap, (cost[v], v))
             continue
-        if len(near[v]) > LARGEST_BAG or clock.over():
+        work.spend(NEIGHBOUR * len(near[v]) ** 2)
+        if len(near[v]) > LARGEST_BAG or work.over():
             raise TooWideError(f"a bag has {len(near[v]) + 1} tasks")
         done[v] = True
         order.append(v)
@@ -129,21 +133,22 @@ def _all_states(dag: Dag) -> list[tuple[int, ...]]:
     return [kinds[source, sink] for source, sink in zip(sources, sinks, strict=True)]
 
 
-def exact_maxima(dag: Dag, clock: Clock = FOREVER, plan: Elimination | None = None) -> Profile:
-    """M(0..k), exactly; raises `TooWideError` where the tables grow too large or time is up. Needs a skeleton.
+def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = None) -> Profile:
+    """M(0..k), exactly; raises `TooWideError` where the tables grow too large or the work is over. Needs a skeleton.
 
     >>> exact_maxima(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).tolist()
     [0, 3, 4, 5, 6]
     """
-    plan = eliminate(dag, clock) if plan is None else plan
+    work = work or Work()
+    plan = eliminate(dag, work) if plan is None else plan
     if plan.states(dag) > MOST_STATES:
         raise TooWideError(f"the largest bag has {plan.states(dag):.3g} combinations of states")
-    return _Elimination(dag, plan, clock).maxima()
+    return _Elimination(dag, plan, work).maxima()
 
 
 class _Elimination:
-    def __init__(self, dag: Dag, plan: Elimination, clock: Clock) -> None:
-        self.dag, self.order, self.clock = dag, plan.order, clock
+    def __init__(self, dag: Dag, plan: Elimination, work: Work) -> None:
+        self.dag, self.order, self.work = dag, plan.order, work
         self.place = [0] * len(dag)
         for i, v in enumerate(plan.order):
             self.place[v] = i
@@ -195,8 +200,6 @@ class _Elimination:
 
     def _joined(self, one: Entries, two: Entries) -> Entries:
         """All pairs of rows that agree on the tasks both mention, values added along T."""
-        if self.clock.over():
-            raise TooWideError("time is up")
         left, right = _matches(one, two)
         scope = tuple(sorted({*one.scope, *two.scope}, key=self.place.__getitem__))
         columns = [
@@ -212,6 +215,9 @@ class _Elimination:
             raise TooWideError(f"{len(scope)} tasks are in one table")
         if len(left) * length > MOST_ENTRIES:
             raise TooWideError(f"a table would have {len(left) * length:,} cells")
+        self.work.spend(ROW * len(left) + CELL * len(left) * one.values.shape[1] * two.values.shape[1])
+        if self.work.over():
+            raise TooWideError("the work is over")
         return Entries(scope, states, _joined_values(one.values, two.values, left, right))
 
     def _sorted_rows(self, scope: tuple[int, ...], states: NDArray[np.int8]) -> NDArray[np.bool_] | None:

@@ -5,7 +5,6 @@ They bound work, never what is claimed: what is not decided within them is calle
 """
 
 # Bounds
-SHARES_SECONDS = 5.0  # for the minimum cuts of one bound
 LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
 LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
 MOST_SUMMANDS = 200  # components that are solved one by one and swept together
@@ -26,7 +25,7 @@ MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
 MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
 # Why no order is best
-CONFLICT_SECONDS = 10.0
-BEST_SET_SECONDS = 0.5  # what is found at all is found soon
+CONFLICT_WORK = 10_000_000_000
+BEST_SET_WORK = 500_000_000  # what is found at all is found soon
 CONFLICT_WIDTHS = (30, 3_000, 30_000)
 CONFLICT_BEAMS = (30, 300, 3_000)

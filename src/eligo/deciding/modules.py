@@ -57,7 +57,7 @@ class Solved:
 
 def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     """Decide a module: by enumeration where it is small, else by elimination and the search for moves."""
-    hurried = effort.clock.over()
+    hurried = effort.work.over()
     greedy = nonsinks_of(dag, release_order(dag))
     if np.array_equal(cumulative(dag, greedy), ceiling):
         return Solved(greedy, ceiling, True, OPTIMAL, int(ceiling.sum()), {"rule": "bound"})
@@ -72,10 +72,10 @@ def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
 
 def _unsolved(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     """A module whose maxima are out of reach: probes lower the ceiling, and series-parallel ones have a largest area."""
-    bound, probes = probed(dag, ceiling, effort.clock.part(effort.probes))
+    bound, probes = probed(dag, ceiling, effort.work.part(effort.probes))
     proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
     largest = largest_area_order(dag)
-    order = best_heuristic(dag, effort.clock.over()) if largest is None else largest
+    order = best_heuristic(dag, effort.work.over()) if largest is None else largest
     area = int(cumulative(dag, order).sum())
     proof |= {} if largest is None else {"area": area}
     area_bound = int(bound.sum()) if largest is None else area
@@ -83,13 +83,13 @@ def _unsolved(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
 
 
 def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, Any]]:
-    """M(t) where it can be had in time, and how: the order of elimination and the interchangeable tasks."""
-    clock = effort.clock.part(effort.maxima)
-    if clock.over():
+    """M(t) where not too much work is in it, and how: the order of elimination and the interchangeable tasks."""
+    work = effort.work.part(effort.maxima)
+    if work.over():
         return None, {}
     try:
-        plan = eliminate(dag, clock)
-        return exact_maxima(dag, clock, plan), _how(dag, plan)
+        plan = eliminate(dag, work)
+        return exact_maxima(dag, work, plan), _how(dag, plan)
     except TooWideError:
         return None, {}
 
@@ -120,9 +120,9 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
     found = guided(dag, maxima)
     if found is not None:
         return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
-    verdict, clock = BOUNDED, effort.clock.part(effort.search)
+    verdict, work = BOUNDED, effort.work.part(effort.search)
     for width in effort.widths:
-        search = frontier(dag, maxima, width, clock)
+        search = frontier(dag, maxima, width, work)
         if search.order is not None:
             return Solved(np.array(search.order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
         if search.refuted:
@@ -130,20 +130,20 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
             if search.stuck is not None:
                 effort.stuck[dag.tasks] = Stuck(maxima, search.stuck.executed, search.stuck.rendered)
             break
-    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.clock.over()), effort)
+    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.work.over()), effort)
     area = int(cumulative(dag, order).sum())
     bound = area if proved else int(maxima.sum())
     return Solved(order, maxima, True, verdict, bound, proof | ({"area": area} if proved else {}))
 
 
 def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort) -> tuple[Ints, bool]:
-    """Improve an order by wider and wider searches until nothing better is left or time is up."""
+    """Improve an order by wider and wider searches until nothing better is left or the work is over."""
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True
-    clock = effort.clock.part(effort.area)
+    work = effort.work.part(effort.area)
     for width in effort.area_widths if len(maxima) <= MOST_FOR_AREA else ():
-        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, clock)
+        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work)
         order = order if found.order is None else np.array(found.order, np.int32)
         if found.proved:
             return order, True

@@ -14,12 +14,14 @@ from itertools import pairwise
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.work import Work
 from eligo.theory.profiles import Profile
 
 Waiting = dict[
     int, tuple[int, int]
 ]  # what is missed, as a bit mask -> how many miss just that, and which tasks those are
+
+POSITION = 10  # units of work for each task where a position is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,7 @@ class _DeepGroups(_Groups):
             heappush(heap, (*rank, self.entered, key))
 
 
-def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> Search:
+def frontier(dag: Dag, target: Profile, width: int, work: Work | None = None) -> Search:
     """All positions that attain the target, rise by rise, at most *width* of them: finds an order or, untruncated, refutes.
 
     >>> import numpy as np
@@ -279,6 +281,7 @@ def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> S
     >>> frontier(g3, np.array([0, 3, 4, 5, 6]), 10).refuted
     True
     """
+    work = work or Work()
     layer = {0: Position.start(dag)}
     whole = True
     for size, gain in forced_steps(target):
@@ -286,7 +289,8 @@ def frontier(dag: Dag, target: Profile, width: int, clock: Clock = FOREVER) -> S
         for position in layer.values():
             for move, _ in position.playable(size, gain):
                 if position.executed | move not in following:
-                    if len(following) == width or clock.over():
+                    work.spend(POSITION * len(dag))
+                    if len(following) == width or work.over():
                         whole = False
                         break
                     following[position.executed | move] = position.after(move)
@@ -305,7 +309,7 @@ class AreaSearch:
     proved: bool
 
 
-def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, clock: Clock = FOREVER) -> AreaSearch:
+def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, work: Work | None = None) -> AreaSearch:
     """The largest area, step by step over positions, of which the *width* best after each step are kept.
 
     A position that cannot beat *incumbent*, even if the profile were the target from there on, is dropped; where nothing
@@ -316,6 +320,7 @@ def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, clock: C
     >>> largest_area(g3, np.array([0, 3, 4, 5, 6]), 0, 10).area
     17
     """
+    work = work or Work()
     rest = (int(target.sum()) - target.cumsum()).tolist()  # what the target still adds after each step
     layers: list[dict[int, _Entry]] = [{} for _ in target]
     layers[0] = {0: (0, 0, Position.start(dag), 0)}
@@ -325,7 +330,8 @@ def largest_area(dag: Dag, target: Profile, incumbent: int, width: int, clock: C
         whole &= len(best) <= width
         layer.clear()
         for area, _, before, last in best[:width]:
-            if clock.over():
+            work.spend(POSITION * len(dag))
+            if work.over():
                 return AreaSearch(None, incumbent, False)
             position = before.after(last) if last else before
             for move, gain in minimal_moves(position):

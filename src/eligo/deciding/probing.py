@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Shares, best_shares, shares_proof
-from eligo.deciding.clock import FOREVER, Clock
 from eligo.deciding.limits import MOST_PROBED
+from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
@@ -31,19 +31,20 @@ class Probe:
     waiting: tuple[Dag, Shares]
 
 
-def probed(dag: Dag, bound: Profile, clock: Clock = FOREVER) -> tuple[Profile, list[Probe]]:
-    """A bound of M(0..k) that is nowhere above *bound*, and the probes that lower it, as far as time allows.
+def probed(dag: Dag, bound: Profile, work: Work | None = None) -> tuple[Profile, list[Probe]]:
+    """A bound of M(0..k) that is nowhere above *bound*, and the probes that lower it, as far as the work may go.
 
     >>> seven = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
     >>> rough = best_shares(seven).bound
     >>> rough.tolist(), probed(seven, rough)[0].tolist()
     ([0, 3, 4, 5, 6], [0, 3, 4, 5, 6])
     """
+    work = work or Work()
     rough, probes = bound, list[Probe]()
     for v in np.flatnonzero(dag.outdegree > 0).tolist() if len(dag) <= MOST_PROBED else ():
-        if clock.over():
+        if work.over():
             break
-        probe = probe_task(dag, v, len(bound) - 1)
+        probe = probe_task(dag, v, len(bound) - 1, work)
         if (probe.bound < bound).any():
             probes.append(probe)
             bound = np.minimum(bound, probe.bound)
@@ -73,14 +74,14 @@ def probes_proof(dag: Dag, probes: list[Probe]) -> list[dict[str, Any]]:
     ]
 
 
-def probe_task(dag: Dag, v: int, k: int) -> Probe:
+def probe_task(dag: Dag, v: int, k: int, work: Work | None = None) -> Probe:
     """Ask about nonsink v of a dag with k nonsinks."""
     needed, lost = _reached(v, dag.parent_ptr, dag.parent), _reached(v, dag.child_ptr, dag.child)
     missing = np.bincount(dag.child, ~needed[dag.tails], minlength=len(dag))
     rendered = int(((missing == 0) & (dag.indegree > 0)).sum())
     possible = k - int((lost & (dag.outdegree > 0)).sum())
     lost[v] = False  # it can be rendered still
-    executed, waiting = (_shared(dag.induced(np.flatnonzero(~gone).astype(np.int32))) for gone in (needed, lost))
+    executed, waiting = (_shared(dag.induced(np.flatnonzero(~gone).astype(np.int32)), work) for gone in (needed, lost))
     with_it, without_it = np.full(k + 1, NEVER), np.full(k + 1, NEVER)
     done = int(needed.sum())
     with_it[done:] = rendered + executed[1].bound[: k + 1 - done]
@@ -89,8 +90,8 @@ def probe_task(dag: Dag, v: int, k: int) -> Probe:
     return Probe(v, np.maximum(with_it, without_it), executed, waiting)
 
 
-def _shared(dag: Dag) -> tuple[Dag, Shares]:
-    return dag, best_shares(dag)
+def _shared(dag: Dag, work: Work | None) -> tuple[Dag, Shares]:
+    return dag, best_shares(dag, work)
 
 
 def _reached(v: int, ptr: Ints, rows: Ints) -> NDArray[np.bool_]:

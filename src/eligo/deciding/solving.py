@@ -14,12 +14,13 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS, SHARES_SECONDS
+from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
 from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_module
 from eligo.deciding.orders import candidate_orders, nonsinks_of
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
+from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.blocks import decompose
 from eligo.theory.composition import concatenated_order, linearise
@@ -135,16 +136,16 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     some t: impossible. The area is at most the sum of what the modules can have.
     """
     tree = series_parallel(dag)
-    shares = best_shares(dag, SHARES_SECONDS) if tree is None else tree.shares
+    shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
     solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
     maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    name, order = _largest_area(dag, shares, own, effort.clock.over())
+    name, order = _largest_area(dag, shares, own, effort)
     refuted = any(s.verdict == IMPOSSIBLE for s in solved)
     exceeded = not refuted and _exceeds(maxima, shares, solved)
     rough = np.minimum(shares.bound, blocks)
     exact = maxima is not None and (exceeded or bool((maxima < rough).any()))
-    bound, probes = (maxima, []) if maxima is not None else probed(dag, rough, effort.clock.part(effort.probes))
+    bound, probes = (maxima, []) if maxima is not None else probed(dag, rough, effort.work.part(effort.probes))
     verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     proof = {
         "rule": "modules",
@@ -168,12 +169,13 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
     return proofs
 
 
-def _largest_area(dag: Dag, shares: Shares, own: Ints, hurried: bool) -> tuple[str, Ints]:
+def _largest_area(dag: Dag, shares: Shares, own: Ints, effort: Effort) -> tuple[str, Ints]:
     """The modules' own orders, or a heuristic where that has a larger area."""
-    dual = best_shares(dag.dual(), SHARES_SECONDS).modules if len(dag) <= LARGEST_DUAL else []
+    dual = best_shares(dag.dual(), Work(effort.cuts)).modules if len(dag) <= LARGEST_DUAL else []
     candidates = [("module by module", own)]
     candidates += [
-        (name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, shares.modules, dual, hurried)
+        (name, nonsinks_of(dag, order))
+        for name, order in candidate_orders(dag, shares.modules, dual, effort.work.over())
     ]
     return max(candidates, key=lambda candidate: int(cumulative(dag, candidate[1]).sum()))
 

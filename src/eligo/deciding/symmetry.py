@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.canonical import colours
-from eligo.deciding.clock import FOREVER, Clock
 from eligo.deciding.limits import LEAST_ALIKE
+from eligo.deciding.work import Work
 from eligo.rows import Ints
+
+SWAP = 3_000  # units of work for each task and arc where a swap is looked for: colours refined, many times over
 
 
 class Alike(NamedTuple):
@@ -32,10 +34,10 @@ class Alike(NamedTuple):
     swaps: list[Ints]
 
 
-def interchangeable(dag: Dag, among: Sequence[int], clock: Clock = FOREVER) -> list[Alike]:
+def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) -> list[Alike]:
     """Disjoint sets of interchangeable tasks, found among the given ones: equal colours, every swap verified.
 
-    Once time is up no more are looked for.
+    Once the work is over no more are looked for.
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bcd"] + [(x, "e") for x in "bcd"])
     >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
@@ -45,7 +47,7 @@ def interchangeable(dag: Dag, among: Sequence[int], clock: Clock = FOREVER) -> l
     classes: dict[int, list[int]] = defaultdict(list)
     for v in sorted(among):
         classes[int(colour[v])].append(v)
-    twins = _Twins(dag, colour, clock)
+    twins = _Twins(dag, colour, work or Work())
     fixed: list[int] = []
     found: list[Alike] = []
     for members in sorted(classes.values(), key=len, reverse=True):
@@ -63,7 +65,7 @@ class _Twins:
 
     dag: Dag
     colour: NDArray[np.int64]
-    clock: Clock
+    work: Work
 
     @cached_property
     def twice(self) -> Dag:
@@ -77,7 +79,7 @@ class _Twins:
         for v in members[1:]:
             last = alike.members[-1]
             others = [m for m in members if m not in (last, v)]
-            image = None if self.clock.over() else swap(self, last, v, [*fixed, *others])
+            image = None if self.work.over() else swap(self, last, v, [*fixed, *others])
             if image is not None:
                 alike.members.append(v)
                 alike.swaps.append(image)
@@ -92,6 +94,7 @@ def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
     """
     dag, twice, colour = twins.dag, twins.twice, twins.colour
     n = len(dag)
+    twins.work.spend(SWAP * (n + dag.arc_count))
     top = int(colour.max(initial=0)) + 1
     start = np.concatenate([colour, colour])
     for k, v in enumerate(fixed):

@@ -1,0 +1,64 @@
+"""Work, counted: so much may be done, the same on every machine, however fast it is and whatever else it does.
+
+A unit is about what compiled code does in a nanosecond: a cell of a table, a word of a mask, an arc pushed. A clock can end
+work before it is done, where a user asks for that; it is then known to have been cut short.
+"""
+
+import math
+from dataclasses import dataclass
+
+from eligo.deciding.clock import FOREVER, Clock
+
+
+@dataclass(eq=False)
+class Work:
+    """How much work may be done, and how much of it was.
+
+    >>> whole = Work(100)
+    >>> part = whole.part(70)
+    >>> part.spend(60)
+    >>> part.left, whole.left, part.over()
+    (10, 40, False)
+    >>> whole.spend(50)
+    >>> part.over(), whole.cut
+    (True, False)
+    """
+
+    units: float = math.inf
+    clock: Clock = FOREVER
+    whole: "Work | None" = None
+    spent: float = 0
+    #: whether the clock ended something that would have gone on
+    cut: bool = False
+
+    @property
+    def left(self) -> float:
+        """How much may still be done here."""
+        own = max(0, self.units - self.spent)
+        return own if self.whole is None else min(own, self.whole.left)
+
+    def spend(self, units: float) -> None:
+        """Count work that was done, or is about to be."""
+        self.spent += units
+        if self.whole is not None:
+            self.whole.spend(units)
+
+    def over(self) -> bool:
+        """Whether no more is to be done."""
+        return not self.left or self.stopped()
+
+    def stopped(self) -> bool:
+        """Whether the clock ended it; only to be asked where there is more to do."""
+        if not self.clock.over():
+            return False
+        self._cut_short()
+        return True
+
+    def _cut_short(self) -> None:
+        self.cut = True
+        if self.whole is not None:
+            self.whole._cut_short()
+
+    def part(self, units: float) -> "Work":
+        """A part of the work, of at most so much."""
+        return Work(units, self.clock, self)
