@@ -12,8 +12,9 @@ from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.clock import Clock
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.deciding.guided import guided
 from eligo.deciding.modules import module_dag
-from eligo.deciding.moves import frontier, guided, largest_area
+from eligo.deciding.moves import frontier, largest_area
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable, is_automorphism
 from eligo.deciding.work import Work

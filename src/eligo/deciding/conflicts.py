@@ -14,9 +14,11 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.effort import EFFORTS, Stuck
-from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WIDTHS, CONFLICT_WORK
+from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK
 from eligo.deciding.modules import maxima_within, module_dag
-from eligo.deciding.moves import POSITION, Position, frontier, members, minimal_moves
+from eligo.deciding.moves import frontier, widening
+from eligo.deciding.positions import Play
+from eligo.deciding.symmetry import swaps
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -113,10 +115,11 @@ def _searched(dag: Dag, work: Work) -> Stuck | None:
     maxima, _ = maxima_within(dag, replace(EFFORTS["normal"], work=work))
     if maxima is None:
         return None
-    for width in CONFLICT_WIDTHS:
-        search = frontier(dag, maxima, width, work)
+    alike = swaps(dag, work)
+    for width in widening(work):
+        search = frontier(dag, maxima, width, work, alike)
         if search.refuted and search.stuck is not None:
-            return Stuck(maxima, search.stuck.executed, search.stuck.rendered)
+            return Stuck(maxima, search.stuck)
         if search.order is not None:
             return None
     return None
@@ -124,32 +127,20 @@ def _searched(dag: Dag, work: Work) -> Stuck | None:
 
 def _where_stuck(dag: Dag, stuck: Stuck, work: Work, before: int) -> Conflict:
     """The step that was reached, and the first one after it that needs more."""
-    maxima, reached = stuck.maxima, stuck.executed.bit_count()
-    rise = next(t for t in range(reached, len(maxima)) if maxima[t] > stuck.rendered)
+    maxima, reached = stuck.maxima, len(stuck.executed)
+    rise = next(t for t in range(reached, len(maxima)) if maxima[t] > maxima[reached])
     wanted = best_set(dag, maxima, rise, work.part(BEST_SET_WORK))
-    one, two = _tasks(stuck.executed), _tasks(wanted or 0)
-    return Conflict(dag, before, (before + reached, before + rise), (one, two), False)
+    return Conflict(dag, before, (before + reached, before + rise), (stuck.executed, wanted), False)
 
 
-def _tasks(mask: int) -> Ints:
-    return np.array(list(members(mask)), np.int32)
-
-
-def best_set(dag: Dag, maxima: Profile, step: int, work: Work) -> int | None:
-    """Some tasks, at most *step*, that render maxima[step], as a bit mask; None where play does not find them."""
+def best_set(dag: Dag, maxima: Profile, step: int, work: Work) -> Ints:
+    """Some tasks, at most *step*, that render maxima[step]; none where play that keeps those who render most finds none."""
     for width in CONFLICT_BEAMS:
-        layers: list[dict[int, Position]] = [{} for _ in range(step + 1)]
-        layers[0] = {0: Position.start(dag)}
-        for t, layer in enumerate(layers):
-            for position in sorted(layer.values(), key=lambda p: -p.rendered)[:width]:
-                if position.rendered == maxima[step]:
-                    return position.executed
-                work.spend(POSITION * len(dag))
-                if work.over():
-                    return None
-                for move, _ in minimal_moves(position):
-                    end = t + move.bit_count()
-                    if end <= step and position.executed | move not in layers[end]:
-                        layers[end][position.executed | move] = position.after(move)
-            layer.clear()
-    return None
+        play = Play(dag)
+        for t in range(step + 1):
+            layer = sorted(play.after(t).tolist(), key=lambda at: -play.rendered(at))[:width]
+            if layer and play.rendered(layer[0]) == maxima[step]:
+                return play.executed(layer[0])
+            if not play.expand(np.array(layer, np.int32), work):
+                break
+    return np.zeros(0, np.int32)

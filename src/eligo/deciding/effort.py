@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 from eligo.deciding.work import Work
 from eligo.errors import check_choice
+from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
 
 class Stuck(NamedTuple):
-    """The most that can be rendered after each step of a part, and what was executed and rendered where no move went on."""
+    """The most that can be rendered after each step of a part, and what was executed where no move went on."""
 
     maxima: Profile
-    executed: int
-    rendered: int
+    executed: Ints
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,6 @@ class Effort:
     area: float
     probes: float
     cuts: float
-    widths: tuple[int, ...] = (30, 3_000)
-    area_widths: tuple[int, ...] = (30, 30_000)
     work: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
@@ -50,7 +48,5 @@ EFFORTS = {
         200 * SECOND,
         100 * SECOND,
         20 * SECOND,
-        (30, 3_000, 300_000),
-        (30, 3_000, 1_000_000),
     ),
 }

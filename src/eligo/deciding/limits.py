@@ -20,12 +20,13 @@ MOST_ROUNDS = 60  # of refining colours until a canonical order
 
 # Orders
 ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up
-MOST_FOR_AREA = 150  # tasks: the search for a largest area closes no larger module in reasonable time
+MOST_FOR_AREA = 400  # tasks: the search for a largest area closes no larger module in reasonable time
+FIRST_WIDTH, WIDER = 30, 10  # positions kept by the first search, and how many times more by the next
+MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute for the checker
 MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
 MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
 # Why no order is best
 CONFLICT_WORK = 10_000_000_000
 BEST_SET_WORK = 500_000_000  # what is found at all is found soon
-CONFLICT_WIDTHS = (30, 3_000, 30_000)
 CONFLICT_BEAMS = (30, 300, 3_000)

@@ -9,6 +9,7 @@ the maximum over sets that agree with the corners, found for each module by itse
 * no schedule has a larger area than the sum of Mmod.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,15 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.deciding.guided import guided
 from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA
-from eligo.deciding.moves import frontier, guided, largest_area
+from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import best_heuristic, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
+from eligo.deciding.positions import Pairs
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
+from eligo.deciding.symmetry import swaps
 from eligo.rows import Ints, gathered, places
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
@@ -120,31 +124,40 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
     found = guided(dag, maxima)
     if found is not None:
         return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
-    verdict, work = BOUNDED, effort.work.part(effort.search)
-    for width in effort.widths:
-        search = frontier(dag, maxima, width, work)
-        if search.order is not None:
-            return Solved(np.array(search.order, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
-        if search.refuted:
-            verdict, proof = IMPOSSIBLE, proof | {"refuted": True}
-            if search.stuck is not None:
-                effort.stuck[dag.tasks] = Stuck(maxima, search.stuck.executed, search.stuck.rendered)
-            break
-    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.work.over()), effort)
+    alike = swaps(dag, effort.work)
+    search = _attaining(dag, maxima, effort, alike)
+    if search.order is not None:
+        return Solved(search.order, maxima, True, OPTIMAL, int(maxima.sum()), proof)
+    if search.refuted and search.stuck is not None:
+        effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
+    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.work.over()), effort, alike)
     area = int(cumulative(dag, order).sum())
-    bound = area if proved else int(maxima.sum())
-    return Solved(order, maxima, True, verdict, bound, proof | ({"area": area} if proved else {}))
+    proof |= {"refuted": True} if search.refuted else {}
+    proof |= {"area": area} if proved else {}
+    proof |= {"swaps": [[dag.named(pair) for pair in pairs] for pairs in alike]} if search.refuted or proved else {}
+    verdict = IMPOSSIBLE if search.refuted else BOUNDED
+    return Solved(order, maxima, True, verdict, area if proved else int(maxima.sum()), proof)
 
 
-def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort) -> tuple[Ints, bool]:
+def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]) -> Search:
+    """An order that attains the maxima, or that there is none, by wider and wider searches."""
+    work, search = effort.work.part(effort.search), Search(None)
+    for width in widening(work):
+        search = frontier(dag, maxima, width, work, alike)
+        if search.order is not None or search.refuted:
+            break
+    return search
+
+
+def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort, alike: Sequence[Pairs]) -> tuple[Ints, bool]:
     """Improve an order by wider and wider searches until nothing better is left or the work is over."""
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True
     work = effort.work.part(effort.area)
-    for width in effort.area_widths if len(maxima) <= MOST_FOR_AREA else ():
-        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work)
-        order = order if found.order is None else np.array(found.order, np.int32)
+    for width in widening(work) if len(maxima) <= MOST_FOR_AREA else ():
+        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike)
+        order = order if found.order is None else found.order
         if found.proved:
             return order, True
     return order, False

@@ -9,7 +9,7 @@ Candidates come from colours, and each swap is written out as a map of tasks and
 on the colours being right.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +24,7 @@ from eligo.deciding.limits import LEAST_ALIKE
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 
+EXCHANGE = 100  # units of work for each task and arc where one branch is exchanged for another
 SWAP = 3_000  # units of work for each task and arc where a swap is looked for: colours refined, many times over
 
 
@@ -132,3 +133,69 @@ def is_automorphism(dag: Dag, image: Ints) -> bool:
     codes = dag.tails.astype(np.int64) * len(dag) + dag.child
     moved = image[dag.tails].astype(np.int64) * len(dag) + image[dag.child]
     return np.array_equal(codes, np.sort(moved))
+
+
+def swaps(dag: Dag, work: Work | None = None) -> list[list[tuple[int, int]]]:
+    """Automorphisms that exchange one branch for another, as pairs of tasks: those of inner branches first.
+
+    What is left without the tasks that are like no other falls apart into components; two that look alike are exchanged,
+    and so on inside them. Each exchange is checked on every arc.
+
+    >>> fork = Dag.from_arcs([("a", x) for x in "bc"] + [("b", "d"), ("c", "e")])
+    >>> [[fork.named(pair) for pair in pairs] for pairs in swaps(fork)]
+    [[('b', 'c'), ('d', 'e')]]
+    """
+    return _Branches(dag, work or Work()).found()
+
+
+class _Branches:
+    def __init__(self, dag: Dag, work: Work) -> None:
+        self.dag, self.work = dag, work
+        self.colour = colours(dag).tolist()
+        self.near = [[*dag.parents_of(v).tolist(), *dag.children_of(v).tolist()] for v in range(len(dag))]
+        self.exchanges: list[list[tuple[int, int]]] = []
+
+    def found(self) -> list[list[tuple[int, int]]]:
+        self._listed(list(range(len(self.dag))), whole=True)
+        return self.exchanges
+
+    def _listed(self, tasks: list[int], whole: bool = False) -> list[int]:
+        """The tasks of a branch in an order in which those of another like it correspond to them."""
+        counts = Counter(self.colour[v] for v in tasks)
+        own = sorted((v for v in tasks if counts[self.colour[v]] == 1), key=self.colour.__getitem__)
+        rest = [v for v in tasks if counts[self.colour[v]] > 1]
+        if not own and not whole:
+            return sorted(tasks, key=lambda v: (self.colour[v], v))
+        alike: dict[tuple[int, ...], list[list[int]]] = defaultdict(list)
+        for part in self._components(rest):
+            alike[tuple(sorted(self.colour[v] for v in part))].append(part)
+        for _, parts in sorted(alike.items()):
+            branches = [self._listed(part) for part in parts]
+            self._exchange(branches)
+            own += [v for branch in branches for v in branch]
+        return own
+
+    def _exchange(self, branches: list[list[int]]) -> None:
+        """Note the exchanges of neighbours among branches that are automorphisms."""
+        last = branches[0]
+        for branch in branches[1:]:
+            self.work.spend(EXCHANGE * (len(self.dag) + self.dag.arc_count))
+            pairs = list(zip(last, branch, strict=True))
+            image = np.arange(len(self.dag), dtype=np.int32)
+            image[last], image[branch] = branch, last
+            if is_automorphism(self.dag, image):
+                self.exchanges.append(pairs)
+                last = branch
+
+    def _components(self, tasks: list[int]) -> list[list[int]]:
+        left, parts = set(tasks), list[list[int]]()
+        for first in tasks:
+            if first in left:
+                left.discard(first)
+                part = [first]
+                for v in part:
+                    fresh = [w for w in self.near[v] if w in left]
+                    left.difference_update(fresh)
+                    part += dict.fromkeys(fresh)
+                parts.append(part)
+        return parts

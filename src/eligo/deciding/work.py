@@ -12,7 +12,7 @@ from eligo.deciding.clock import FOREVER, Clock
 
 @dataclass(eq=False)
 class Work:
-    """How much work may be done, and how much of it was.
+    """How much work may be done, in how much memory, and how much of it was.
 
     >>> whole = Work(100)
     >>> part = whole.part(70)
@@ -27,6 +27,8 @@ class Work:
     units: float = math.inf
     clock: Clock = FOREVER
     whole: "Work | None" = None
+    #: bytes that tables may take at a time
+    memory: float = math.inf
     spent: float = 0
     #: whether the clock ended something that would have gone on
     cut: bool = False
@@ -61,4 +63,4 @@ class Work:
 
     def part(self, units: float) -> "Work":
         """A part of the work, of at most so much."""
-        return Work(units, self.clock, self)
+        return Work(units, self.clock, self, self.memory)

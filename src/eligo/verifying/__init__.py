@@ -369,7 +369,7 @@ class _Part:
         """The sum of the order's profile, the largest there is: that of a series-parallel dag, or found by search."""
         own, best = int(self.cumulative.sum()), strings.largest_area(self.dag)
         if best is None and maxima is not None:
-            best = positions.largest_area(self.dag, maxima, own)
+            best = positions.largest_area(self.dag, maxima, own, proof.get("swaps", ()))
         require(best == own == proof["area"], "the order does not have the largest area")
         return own
 
@@ -379,11 +379,14 @@ class _Part:
     def _elimination(self, proof: Proof) -> Certified:
         """A module of small width; where it says so, no order attains its maxima, or none has a larger area."""
         bound, slack = self._eliminated(proof["elimination"]), 0
-        refuted, closed = bool(proof.get("refuted")), "area" in proof
+        refuted, closed, swaps = bool(proof.get("refuted")), "area" in proof, proof.get("swaps", ())
+        require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "what is said to be alike is not")
         if closed:
             slack = int(bound.sum()) - self._largest(proof, bound)
         if refuted:
-            require(slack > 0 if closed else not positions.attained(self.dag, bound), "an order attains the maxima")
+            require(
+                slack > 0 if closed else not positions.attained(self.dag, bound, swaps), "an order attains the maxima"
+            )
         return Certified(bound, slack, refuted)
 
 

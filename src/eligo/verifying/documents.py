@@ -27,7 +27,7 @@ RULES: dict[str, dict[str, Any]] = {
     "units": {"units": [int]}, "exact": {"conflict?": [int]},
     "sum": {"parts": [{"rule": str, "order": [str]}], "modules?": {"rule": str}},
     "bound": {"probes?": [PROBE], "area?": int},
-    "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int},
+    "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int, "swaps?": [[[str, str]]]},
     "modules": {
         "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,
         "probes?": [PROBE],

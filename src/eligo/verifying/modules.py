@@ -43,6 +43,17 @@ def swaps_hold(dag: Dag, alike: Sequence[Mapping[str, Any]]) -> bool:
     return True
 
 
+def exchange_holds(dag: Dag, pairs: Sequence[Sequence[str]]) -> bool:
+    """Whether the dag stays the same when the tasks of each pair change places."""
+    index, image = dag.index, np.arange(len(dag))
+    if any(name not in index for pair in pairs for name in pair) or len({v for p in pairs for v in p}) < 2 * len(pairs):
+        return False
+    one, other = (np.array([index[pair[side]] for pair in pairs], np.int64) for side in (0, 1))
+    image[one], image[other] = other, one
+    codes = dag.tails.astype(np.int64) * len(dag) + dag.child
+    return np.array_equal(np.sort(codes), np.sort(image[dag.tails] * len(dag) + image[dag.child]))
+
+
 class _Table:
     """Rows of states (0 not eligible, 1 eligible, 2 executed) of some tasks, and each row's best values for T = 0, 1, ..."""
 

@@ -5,11 +5,12 @@ order is a sequence of moves: between two rises of the profile nothing becomes e
 of the next rise can come first. Only moves with no smaller one inside are needed; others may be tried, as what they lead to
 is reached by smaller ones too, with no smaller profile.
 
-A position is the set of executed tasks, a row of truth values; many are looked at together. A search that would be too long
+A position is the set of executed tasks, a row of truth values; many are looked at together. Where tasks can change places in
+pairs, with the dag the same, one of two positions that differ by that stands for both. A search that would be too long
 raises `OverflowError`: nothing is ever concluded from a part of the positions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -48,9 +49,11 @@ class _Sight(NamedTuple):
 class _Game:
     """A dag's nonsources in groups of equal parents, and which groups each nonsink is needed by."""
 
-    def __init__(self, dag: Dag) -> None:
+    def __init__(self, dag: Dag, swaps: Sequence[Sequence[Sequence[str]]]) -> None:
         working = np.flatnonzero(dag.outdegree)
         place = places(len(dag), working)
+        pairs = [place[[[dag.index[a], dag.index[b]] for a, b in swap]] for swap in swaps]
+        self.swaps = [pair[pair[:, 0] >= 0] for pair in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
         for v in np.flatnonzero(dag.indegree).tolist():
             parents = place[dag.parents_of(v)].tolist()
@@ -98,7 +101,20 @@ class _Game:
         origin, after = origin[first], after[first]
         kept = ~alone
         kept[_first_alike(np.flatnonzero(alone), origin, size, gain)] = True
-        return _Positions(origin[kept], after[kept], size[kept], gain[kept])
+        return _Positions(origin[kept], self._sorted(after[kept]), size[kept], gain[kept])
+
+    def _sorted(self, positions: Bits) -> Bits:
+        """Each position, or one that swaps make of it: of two tasks that differ first in a swap, the first is executed."""
+        rows, changed = np.unpackbits(positions, axis=1, count=self.k), len(positions) > 0
+        while changed:
+            changed = False
+            for one, other in (swap.T for swap in self.swaps if len(swap)):
+                ahead = rows[:, one].astype(np.int8) - rows[:, other]
+                first = ahead[np.arange(len(rows)), (ahead != 0).argmax(axis=1)]
+                behind = np.flatnonzero(first < 0)
+                changed = changed or len(behind) > 0
+                rows[np.ix_(behind, np.append(one, other))] = rows[np.ix_(behind, np.append(other, one))]
+        return np.packbits(rows, axis=1)
 
     def spend(self, positions: int) -> None:
         """Account for positions that are to be looked at."""
@@ -129,13 +145,13 @@ def _first_alike(among: Numbers, *keys: Numbers) -> Numbers:
     return among[np.unique(np.stack([key[among] for key in keys]), axis=1, return_index=True)[1]]
 
 
-def attained(dag: Dag, maxima: Profile) -> bool:
+def attained(dag: Dag, maxima: Profile, swaps: Sequence[Sequence[Sequence[str]]] = ()) -> bool:
     """Whether some order's cumulative profile is the maxima: from rise to rise all positions that have them.
 
     The next move is as long as it is to the next rise, and renders as much as that is high: were there a smaller one inside,
     or did it render more, the maxima would not be the largest.
     """
-    game = _Game(dag)
+    game = _Game(dag, swaps)
     layer, rises = game.start(), np.flatnonzero(np.diff(maxima)) + 1
     for before, t in pairwise([0, *rises.tolist()]):
         found = [layer[:0]]
@@ -148,12 +164,12 @@ def attained(dag: Dag, maxima: Profile) -> bool:
     return len(layer) > 0
 
 
-def largest_area(dag: Dag, maxima: Profile, incumbent: int) -> int:
+def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Sequence[Sequence[Sequence[str]]] = ()) -> int:
     """The largest sum of a cumulative profile above the incumbent, else the incumbent.
 
     A position is dropped where not even the maxima from there on would lead above the incumbent.
     """
-    game = _Game(dag)
+    game = _Game(dag, swaps)
     most = int(maxima.sum()) - np.cumsum(maxima)  # after each step
     layers: list[list[tuple[Bits, Numbers]]] = [[] for _ in maxima]
     layers[0].append((game.start(), np.zeros(1, np.int64)))

@@ -1,0 +1,177 @@
+"""Positions of play, in tables: what is executed, by which move from where, and with which area.
+
+Positions that some automorphism makes equal count as one: whatever can be swapped is kept sorted.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.deciding.work import Work
+from eligo.kernels import positions
+from eligo.rows import Ints, places
+from eligo.theory.profiles import Profile
+
+WORD = 63  # bits of a word that are used
+AT_ONCE = 10_000  # positions between looks at the clock
+UNBEATEN, ANY = -1, (0, 0)
+ENTRY = 60  # bytes of a position beside its words: columns, its place in the table, and what is copied when these grow
+
+Wide = NDArray[np.int64]
+Pairs = Sequence[tuple[int, int]]
+
+
+class Play:
+    """All positions that were reached, the first of them with nothing executed.
+
+    *swaps* are automorphisms that exchange the tasks of each pair; *target* is a profile that no order surpasses.
+
+    >>> play = Play(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")]))
+    >>> play.expand(play.after(0), Work()), len(play)
+    (True, 3)
+    """
+
+    def __init__(self, dag: Dag, swaps: Sequence[Pairs] = (), target: Profile | None = None) -> None:
+        self.tasks = np.flatnonzero(dag.outdegree > 0).astype(np.int32)
+        self._words = -(-len(self.tasks) // WORD)
+        self._place = places(len(dag), self.tasks)
+        self._gather_groups(dag)
+        self._gather_swaps(swaps)
+        steps = len(self.tasks) + 1
+        self._rest = np.zeros(steps, np.int64) if target is None else target.sum() - target.cumsum()
+        self._state = np.array([1, 0, UNBEATEN, 0, 0, 0, 0], np.int64)
+        self._masks = np.zeros(0, np.int64)
+        self._area = np.zeros(0, np.int64)
+        #: of each position: what is rendered, its step, the position before it, and the group that it was reached by
+        self._columns = np.zeros((0, 4), np.int32)
+        self._grow(math.inf)
+
+    def __len__(self) -> int:
+        return int(self._state[0])
+
+    def after(self, step: int) -> Ints:
+        """The positions after so many steps, the largest area first, then those where most is rendered."""
+        rendered, steps = self._columns[: len(self), :2].T
+        found = np.flatnonzero(steps == step)
+        return found[np.lexsort((-rendered[found], -self._area[found]))].astype(np.int32)
+
+    def area(self, at: int) -> int:
+        """The sum of the cumulative profile so far."""
+        return int(self._area[at])
+
+    def rendered(self, at: int) -> int:
+        """How many tasks are rendered."""
+        return int(self._columns[at, 0])
+
+    def executed(self, at: int) -> Ints:
+        """The tasks that are executed."""
+        return self.tasks[self._bits(self._masks[at * self._words : (at + 1) * self._words])]
+
+    def order(self, at: int) -> Ints:
+        """The tasks in an order that leads to a position, or to one that is equal to it but for swaps."""
+        path = [at]
+        while path[-1]:
+            path.append(int(self._columns[path[-1], 2]))
+        order, image = [self.tasks[:0]], np.arange(len(self.tasks))
+        for position in path[-2::-1]:
+            before, group = self._columns[position, 2:].tolist()
+            made = self._need[group * self._words : (group + 1) * self._words] & ~self._row(before)
+            order.append(self.tasks[np.sort(image[self._bits(made)])])
+            image = image[self._sorted(made | self._row(before))]
+        return np.concatenate(order)
+
+    def expand(
+        self, chosen: Ints, work: Work, beat: int = UNBEATEN, width: int = 1 << 31, forced: tuple[int, int] = ANY
+    ) -> bool:
+        """Play all moves from the chosen positions; whether nothing was left out.
+
+        Positions that cannot have an area above *beat* are dropped; moves must have the *forced* size and gain; at
+        most *width* positions are made.
+        """
+        self._state[2:] = beat, *forced, width, 0
+        done = 0
+        while done < len(chosen):
+            if work.over() or not self._grow(work.memory):
+                return False
+            self._state[1] = left = int(min(work.left, 1 << 60))
+            done = self._expand(chosen, done, min(len(chosen), done + AT_ONCE))
+            work.spend(left - int(self._state[1]))
+        return not self._state[6]
+
+    def _expand(self, chosen: Ints, first: int, last: int) -> int:
+        return positions.expand(
+            chosen, first, last, self._words, self._need, self._opens, self._sources, self._opening, self._count,
+            self._pair_ptr, self._pair_a, self._pair_b, self._rest, self._masks, self._area, self._columns, self._table,
+            self._missed, self._seen, self._state,
+        )  # fmt: skip
+
+    def _grow(self, memory: float) -> bool:
+        """Have room for the moves of one more position at least; whether that is allowed."""
+        if len(self) + len(self._count) + 1 <= len(self._area):
+            return True
+        room = max(4 * len(self._count) + 64, 2 * len(self._area))
+        if len(self._area) and room * (8 * self._words + ENTRY) > memory:
+            return False
+        more = room - len(self._area)
+        self._masks = np.concatenate([self._masks, np.zeros(more * self._words, np.int64)])
+        self._area = np.concatenate([self._area, np.zeros(more, np.int64)])
+        self._columns = np.concatenate([self._columns, np.zeros((more, 4), np.int32)])
+        self._table = np.full(1 << (2 * room).bit_length(), -1, np.int32)
+        positions.enter_all(self._words, len(self), self._masks, self._table)
+        return True
+
+    def _gather_groups(self, dag: Dag) -> None:
+        """Nonsources by equal parents: what they need, which of them open something, and how many there are."""
+        groups: dict[bytes, list[int]] = {}
+        for v in np.flatnonzero(dag.indegree > 0).tolist():
+            groups.setdefault(dag.parents_of(v).tobytes(), []).append(v)
+        members = list(groups.values())
+        self._need = self._rows([self._place[dag.parents_of(one[0])].tolist() for one in members])
+        opened = [[int(p) for p in self._place[one] if p >= 0] for one in members]
+        self._opens = self._rows(opened)
+        self._opening = np.array([len(one) > 0 for one in opened], np.int32)
+        self._count = np.array([len(one) for one in members], np.int32)
+        self._sources = self._rows([np.flatnonzero(dag.indegree[self.tasks] == 0).tolist()])
+        self._missed = np.zeros((len(members) + 1) * self._words, np.int64)
+        self._seen = np.zeros((4, len(members)), np.int32)
+
+    def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:
+        inner = [[(int(self._place[a]), int(self._place[b])) for a, b in pairs] for pairs in swaps]
+        inner = [[(a, b) for a, b in pairs if a >= 0] for pairs in inner]
+        inner = [pairs for pairs in inner if pairs]
+        self._pair_ptr = np.cumsum([0, *map(len, inner)]).astype(np.int32)
+        flat = np.array([pair for pairs in inner for pair in pairs], np.int32).reshape(-1, 2)
+        self._pair_a, self._pair_b = (np.ascontiguousarray(flat[:, side]) for side in (0, 1))
+
+    def _rows(self, sets: Sequence[Sequence[int]]) -> Wide:
+        rows = np.zeros((len(sets), self._words), np.int64)
+        for row, one in zip(rows, sets, strict=True):
+            for v in one:
+                row[v // WORD] |= np.int64(1 << v % WORD)
+        return rows.ravel()
+
+    def _row(self, at: int) -> Wide:
+        return self._masks[at * self._words : (at + 1) * self._words]
+
+    def _bits(self, row: Wide) -> NDArray[np.intp]:
+        words, shifts = np.divmod(np.arange(len(self.tasks)), WORD)
+        return np.flatnonzero(row[words] >> shifts & 1)
+
+    def _sorted(self, row: Wide) -> NDArray[np.intp]:
+        """Which task each place of a sorted row comes from: what `settle` does, told by tasks."""
+        state = np.zeros(len(self.tasks), np.int64)
+        state[self._bits(row)] = 1
+        origin, changed = np.arange(len(state)), True
+        while changed:
+            changed = False
+            for begin, end in zip(self._pair_ptr[:-1], self._pair_ptr[1:], strict=True):
+                a, b = self._pair_a[begin:end], self._pair_b[begin:end]
+                differs = np.flatnonzero(state[a] != state[b])
+                if len(differs) and state[a[differs[0]]] < state[b[differs[0]]]:
+                    changed = True
+                    for column in (state, origin):
+                        column[a], column[b] = column[b], column[a]
+        return origin

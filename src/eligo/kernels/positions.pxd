@@ -1,0 +1,52 @@
+cimport cython
+
+cpdef long long bits(long long x)
+
+@cython.locals(w=Py_ssize_t, g=Py_ssize_t, m=cython.longlong)
+cpdef void look(
+    Py_ssize_t at, Py_ssize_t words, Py_ssize_t groups, const long long[::1] need, const long long[::1] opens,
+    const long long[::1] sources, const long long[::1] masks, long long[::1] missed, int[:, ::1] seen)
+
+@cython.locals(w=Py_ssize_t)
+cpdef int inside(Py_ssize_t words, const long long[::1] missed, Py_ssize_t a, Py_ssize_t b)
+
+@cython.locals(h=Py_ssize_t, w=Py_ssize_t, common=cython.longlong)
+cpdef int untouched(Py_ssize_t words, Py_ssize_t groups, const long long[::1] missed, const int[:, ::1] seen, Py_ssize_t g)
+
+@cython.locals(total=Py_ssize_t, g=Py_ssize_t, i=Py_ssize_t)
+cpdef Py_ssize_t playable(Py_ssize_t words, Py_ssize_t groups, const long long[::1] missed, int[:, ::1] seen)
+
+@cython.locals(kept=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, fresh=cython.int)
+cpdef Py_ssize_t minimal(
+    Py_ssize_t words, Py_ssize_t total, const int[::1] opening, const int[::1] count, const long long[::1] missed,
+    int[:, ::1] seen)
+
+@cython.locals(left=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, fresh=cython.int, alone=cython.int)
+cpdef Py_ssize_t different(
+    Py_ssize_t words, Py_ssize_t groups, Py_ssize_t total, const long long[::1] missed, int[:, ::1] seen)
+
+@cython.locals(
+    compared=Py_ssize_t, changed=cython.int, base=Py_ssize_t, s=Py_ssize_t, i=Py_ssize_t, end=Py_ssize_t,
+    one=cython.longlong, other=cython.longlong, a=cython.int, b=cython.int,
+)
+cpdef Py_ssize_t settle(
+    Py_ssize_t words, Py_ssize_t at, long long[::1] masks, const int[::1] pair_ptr, const int[::1] pair_a, const int[::1] pair_b)
+
+@cython.locals(unit=cython.longlong)
+cpdef void flip(long long[::1] masks, Py_ssize_t base, int v)
+
+@cython.locals(h=cython.longlong, w=Py_ssize_t, slot=Py_ssize_t, places=Py_ssize_t, same=cython.int)
+cpdef Py_ssize_t slot_of(Py_ssize_t words, Py_ssize_t at, const long long[::1] masks, const int[::1] table)
+
+@cython.locals(at=Py_ssize_t)
+cpdef void enter_all(Py_ssize_t words, Py_ssize_t used, const long long[::1] masks, int[::1] table)
+
+@cython.locals(
+    groups=Py_ssize_t, c=Py_ssize_t, used=Py_ssize_t, at=Py_ssize_t, total=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t,
+    end=Py_ssize_t, w=Py_ssize_t, slot=Py_ssize_t, entry=Py_ssize_t, reached=cython.longlong,
+)
+cpdef Py_ssize_t expand(
+    const int[::1] chosen, Py_ssize_t first, Py_ssize_t last, Py_ssize_t words, const long long[::1] need,
+    const long long[::1] opens, const long long[::1] sources, const int[::1] opening, const int[::1] count,
+    const int[::1] pair_ptr, const int[::1] pair_a, const int[::1] pair_b, const long long[::1] rest, long long[::1] masks,
+    long long[::1] area, int[:, ::1] columns, int[::1] table, long long[::1] missed, int[:, ::1] seen, long long[::1] state)

@@ -1,0 +1,263 @@
+"""Positions of play: which tasks are executed, as bits, 63 to a word; the moves from each, and where they lead.
+
+Waiting tasks are in groups of equal parents. A *move* executes exactly what some group still misses, where all of that is
+eligible; only moves with no smaller one inside are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int32]
+    Grid = NDArray[np.int32]
+    Wide = NDArray[np.int64]
+
+
+def bits(x: int) -> int:
+    """How many bits of a word are set."""
+    x = x - ((x >> 1) & 0x5555555555555555)
+    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
+    x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
+    x = x + (x >> 8)
+    x = x + (x >> 16)
+    x = x + (x >> 32)
+    return x & 0x7F
+
+
+def look(
+    at: int, words: int, groups: int, need: Wide, opens: Wide, sources: Wide, masks: Wide, missed: Wide, seen: Grid
+) -> None:
+    """See a position: what each group misses, and in the last row what can be executed; how much it misses goes to *seen*."""
+    for w in range(words):
+        missed[groups * words + w] = sources[w] & ~masks[at * words + w]
+    for g in range(groups):
+        seen[0, g] = 0
+        for w in range(words):
+            m = need[g * words + w] & ~masks[at * words + w]
+            missed[g * words + w] = m
+            if m != 0:
+                seen[0, g] += bits(m)
+        if seen[0, g] == 0:
+            for w in range(words):
+                missed[groups * words + w] |= opens[g * words + w] & ~masks[at * words + w]
+
+
+def inside(words: int, missed: Wide, a: int, b: int) -> int:
+    """Whether row a lies inside row b."""
+    for w in range(words):
+        if missed[a * words + w] & ~missed[b * words + w] != 0:
+            return 0
+    return 1
+
+
+def untouched(words: int, groups: int, missed: Wide, seen: Grid, g: int) -> int:
+    """Whether no group misses something of what group g misses, but for those that miss the same."""
+    for h in range(groups):
+        if seen[0, h] > 0:
+            common = 0
+            for w in range(words):
+                common |= missed[g * words + w] & missed[h * words + w]
+            if common != 0 and (seen[0, h] != seen[0, g] or inside(words, missed, g, h) == 0):
+                return 0
+    return 1
+
+
+def playable(words: int, groups: int, missed: Wide, seen: Grid) -> int:
+    """The groups that miss nothing but what can be executed, by how much they miss, later groups first; how many they are."""
+    total = 0
+    for g in range(groups - 1, -1, -1):
+        if seen[0, g] > 0 and inside(words, missed, g, groups) == 1:
+            i = total
+            while i > 0 and seen[0, seen[1, i - 1]] > seen[0, g]:
+                seen[1, i] = seen[1, i - 1]
+                i -= 1
+            seen[1, i] = g
+            total += 1
+    return total
+
+
+def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, seen: Grid) -> int:
+    """Of the playable groups those with no smaller one inside, equal ones together: with what they render and open."""
+    kept = 0
+    for i in range(total):
+        g = seen[1, i]
+        fresh = 1
+        for j in range(kept):
+            if inside(words, missed, seen[1, j], g) == 1:
+                fresh = 0
+                if seen[0, seen[1, j]] == seen[0, g]:
+                    seen[2, j] += count[g]
+                    seen[3, j] |= opening[g]
+                break
+        if fresh == 1:
+            seen[1, kept] = g
+            seen[2, kept] = count[g]
+            seen[3, kept] = opening[g]
+            kept += 1
+    return kept
+
+
+def different(words: int, groups: int, total: int, missed: Wide, seen: Grid) -> int:
+    """Of moves that open nothing, touch nothing else and are equal in size and gain, the first stands for all."""
+    left = 0
+    for j in range(total):
+        g = seen[1, j]
+        alone = 0
+        if seen[3, j] == 0:
+            alone = untouched(words, groups, missed, seen, g)
+        fresh = 1
+        if alone == 1:
+            for i in range(left):
+                if seen[3, i] == 1 and seen[0, seen[1, i]] == seen[0, g] and seen[2, i] == seen[2, j]:
+                    fresh = 0
+                    break
+        if fresh == 1:
+            seen[1, left] = g
+            seen[2, left] = seen[2, j]
+            seen[3, left] = alone
+            left += 1
+    return left
+
+
+def settle(words: int, at: int, masks: Wide, pair_ptr: Ints, pair_a: Ints, pair_b: Ints) -> int:
+    """Swap what is alike until, of each two that can be swapped, the first is ahead; returns how many pairs were compared."""
+    compared = 0
+    changed = 1
+    base = at * words
+    while changed == 1:
+        changed = 0
+        for s in range(pair_ptr.shape[0] - 1):
+            i = pair_ptr[s]
+            end = pair_ptr[s + 1]
+            one = 0
+            other = 0
+            while i < end:
+                one = (masks[base + pair_a[i] // 63] >> (pair_a[i] % 63)) & 1
+                other = (masks[base + pair_b[i] // 63] >> (pair_b[i] % 63)) & 1
+                compared += 1
+                if one != other:
+                    break
+                i += 1
+            if one < other:
+                changed = 1
+                while i < end:
+                    a = pair_a[i]
+                    b = pair_b[i]
+                    one = (masks[base + a // 63] >> (a % 63)) & 1
+                    other = (masks[base + b // 63] >> (b % 63)) & 1
+                    if one != other:
+                        flip(masks, base, a)
+                        flip(masks, base, b)
+                    compared += 1
+                    i += 1
+    return compared
+
+
+def flip(masks: Wide, base: int, v: int) -> None:
+    """Turn the bit of a task over."""
+    unit = 1
+    unit <<= v % 63
+    masks[base + v // 63] ^= unit
+
+
+def slot_of(words: int, at: int, masks: Wide, table: Ints) -> int:
+    """Where a position is in the table, or where it would be."""
+    places = table.shape[0]
+    h = 0
+    for w in range(words):
+        h = (h * 1000003 + masks[at * words + w] % 2147483647) & 0x7FFFFFFF
+    h = (h * 40503) & 0x7FFFFFFF
+    slot: int = (h ^ (h >> 15)) & (places - 1)
+    while table[slot] >= 0:
+        same = 1
+        for w in range(words):
+            if masks[table[slot] * words + w] != masks[at * words + w]:
+                same = 0
+                break
+        if same == 1:
+            break
+        slot = (slot + 1) & (places - 1)
+    return slot
+
+
+def enter_all(words: int, used: int, masks: Wide, table: Ints) -> None:
+    """Put all positions into a table that is empty."""
+    for at in range(used):
+        table[slot_of(words, at, masks, table)] = at
+
+
+def expand(
+    chosen: Ints,
+    first: int,
+    last: int,
+    words: int,
+    need: Wide,
+    opens: Wide,
+    sources: Wide,
+    opening: Ints,
+    count: Ints,
+    pair_ptr: Ints,
+    pair_a: Ints,
+    pair_b: Ints,
+    rest: Wide,
+    masks: Wide,
+    area: Wide,
+    columns: Grid,
+    table: Ints,
+    missed: Wide,
+    seen: Grid,
+    state: Wide,
+) -> int:
+    """Play all moves from the chosen positions, the first of them on; returns how many were played from, in all.
+
+    A position has its words in *masks*, its area, and in *columns* what is rendered, its step, the position before it and the
+    group by which it was reached. *state*: positions there are, units of work left, the area to beat, the size and the gain
+    that moves must have (0: any), how many more positions may be made, and whether that kept some out. Ends early where
+    there is no more room or work.
+    """
+    groups = count.shape[0]
+    for c in range(first, last):
+        used = state[0]
+        if used + groups + 1 > area.shape[0] or state[1] <= 0:
+            return c
+        at = chosen[c]
+        look(at, words, groups, need, opens, sources, masks, missed, seen)
+        total = playable(words, groups, missed, seen)
+        total = minimal(words, total, opening, count, missed, seen)
+        total = different(words, groups, total, missed, seen)
+        state[1] -= 300 + 40 * words * groups
+        for j in range(total):
+            g = seen[1, j]
+            if state[3] > 0 and (seen[0, g] != state[3] or seen[2, j] != state[4]):
+                continue
+            end = columns[at, 1] + seen[0, g]
+            reached = area[at] + columns[at, 0] * seen[0, g] + seen[2, j]
+            if reached + rest[end] <= state[2]:
+                continue
+            for w in range(words):
+                masks[used * words + w] = masks[at * words + w] | missed[g * words + w]
+            state[1] -= 300 + 15 * settle(words, used, masks, pair_ptr, pair_a, pair_b)
+            slot = slot_of(words, used, masks, table)
+            entry = table[slot]
+            if entry < 0:
+                if state[5] <= 0:
+                    state[0] = used
+                    state[6] = 1
+                    return last
+                state[5] -= 1
+                entry = used
+                table[slot] = used
+                used += 1
+                area[entry] = -1
+            if area[entry] < reached:
+                area[entry] = reached
+                columns[entry, 0] = columns[at, 0] + seen[2, j]
+                columns[entry, 1] = end
+                columns[entry, 2] = at
+                columns[entry, 3] = g
+        state[0] = used
+    return last
