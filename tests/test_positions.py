@@ -29,7 +29,7 @@ def dags(seed: int, count: int, most: int = 11) -> list[Dag]:
 
 def alike_dags(seed: int, count: int) -> list[Dag]:
     """Copies of small dags, two or three of a kind, between one task that all need and one that needs all."""
-    rng, found = np.random.default_rng(seed), []
+    rng, found = np.random.default_rng(seed), list[Dag]()
     while len(found) < count:
         parts = [random_small_dag(rng, 5) for _ in range(2)]
         arcs = []

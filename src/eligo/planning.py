@@ -203,7 +203,7 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
     check_effort(effort)
-    work = Work(EFFORTS[effort].total, clock or Clock())
+    work = Work(EFFORTS[effort].total, clock or Clock(), memory=EFFORTS[effort].memory)
     spent = replace(EFFORTS[effort], work=work, stuck={})
     outcome, blocks = _solve_numbered(bare, spent)
     sinks = np.flatnonzero(dag.outdegree == 0)

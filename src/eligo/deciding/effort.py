@@ -26,6 +26,8 @@ class Effort:
     area: float
     probes: float
     cuts: float
+    #: bytes that tables may take at a time
+    memory: float
     work: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
@@ -36,11 +38,12 @@ def check_effort(name: str) -> None:
     check_choice("effort", name, EFFORTS)
 
 
+MEGABYTE = 1_000_000
 SECOND = 1_000_000_000  # units: what a machine of today does in about a second
 
 EFFORTS = {
-    "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND),
-    "normal": Effort(4 * SECOND, 2 * SECOND, 2 * SECOND, 2 * SECOND, SECOND, 2 * SECOND),
+    "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0),
+    "normal": Effort(2 * SECOND, SECOND, SECOND, SECOND, SECOND / 2, 2 * SECOND, 200 * MEGABYTE),
     "thorough": Effort(
         600 * SECOND,
         200 * SECOND,
@@ -48,5 +51,6 @@ EFFORTS = {
         200 * SECOND,
         100 * SECOND,
         20 * SECOND,
+        2_000 * MEGABYTE,
     ),
 }

@@ -10,7 +10,7 @@ the maximum over sets that agree with the corners, found for each module by itse
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,27 +59,49 @@ class Solved:
     proof: dict[str, Any]
 
 
-def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
-    """Decide a module: by enumeration where it is small, else by elimination and the search for moves."""
+def solve_modules(dags: Sequence[Dag], ceilings: Sequence[Profile], effort: Effort) -> list[Solved]:
+    """Decide modules: what takes little work first, then those that can change most, each with its share of the work.
+
+    Once one is known to have no best order, the others are searched for orders of large area only.
+    """
     hurried = effort.work.over()
+    solved = {i: at_once for i, dag in enumerate(dags) if (at_once := _at_once(dag, ceilings[i], hurried)) is not None}
+    rough = {i: best_heuristic(dag, hurried) for i, dag in enumerate(dags) if i not in solved}
+    worth = {i: int((ceilings[i] - cumulative(dags[i], order)).sum()) for i, order in rough.items()}
+    decided = any(s.verdict == IMPOSSIBLE for s in solved.values())
+    for i in sorted(worth, key=lambda i: (-worth[i], i)):
+        mean = sum(worth.values()) / len(worth)
+        part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
+        own = replace(effort, work=part, search=0 if decided else effort.search)
+        solved[i] = _solve_one(dags[i], ceilings[i], rough[i], own)
+        decided = decided or solved[i].verdict == IMPOSSIBLE
+        del worth[i]
+    return [solved[i] for i in range(len(dags))]
+
+
+def _at_once(dag: Dag, ceiling: Profile, hurried: bool) -> Solved | None:
+    """A module that the simplest order is best for, or one that is small enough for enumeration."""
     greedy = nonsinks_of(dag, release_order(dag))
     if np.array_equal(cumulative(dag, greedy), ceiling):
         return Solved(greedy, ceiling, True, OPTIMAL, int(ceiling.sum()), {"rule": "bound"})
     subsets = Subsets.of(dag, min(ITEMS_IN_A_HURRY, MOST_ITEMS_FOR_AREA) if hurried else MOST_ITEMS_FOR_AREA)
-    if subsets is not None:
-        return _enumerated(dag, subsets)
+    return None if subsets is None else _enumerated(dag, subsets)
+
+
+def _solve_one(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved:
+    """Decide a module by elimination and the search for moves, where it is not too wide for that."""
     maxima, how = maxima_within(dag, effort)
     if maxima is None:
-        return _unsolved(dag, ceiling, effort)
-    return _searched(dag, maxima, effort, {"rule": "elimination", **how})
+        return _unsolved(dag, ceiling, order, effort)
+    return _searched(dag, maxima, order, effort, {"rule": "elimination", **how})
 
 
-def _unsolved(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
+def _unsolved(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved:
     """A module whose maxima are out of reach: probes lower the ceiling, and series-parallel ones have a largest area."""
     bound, probes = probed(dag, ceiling, effort.work.part(effort.probes))
     proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
     largest = largest_area_order(dag)
-    order = best_heuristic(dag, effort.work.over()) if largest is None else largest
+    order = order if largest is None else largest
     area = int(cumulative(dag, order).sum())
     proof |= {} if largest is None else {"area": area}
     area_bound = int(bound.sum()) if largest is None else area
@@ -119,7 +141,7 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
     return OPTIMAL if np.array_equal(cumulative(dag, order), bound) else BOUNDED
 
 
-def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) -> Solved:
+def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dict[str, Any]) -> Solved:
     """Look for an order that attains the maxima; where there is none, for one of largest area."""
     found = guided(dag, maxima)
     if found is not None:
@@ -130,13 +152,14 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
         return Solved(search.order, maxima, True, OPTIMAL, int(maxima.sum()), proof)
     if search.refuted and search.stuck is not None:
         effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
-    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.work.over()), effort, alike)
-    area = int(cumulative(dag, order).sum())
-    proof |= {"refuted": True} if search.refuted else {}
-    proof |= {"area": area} if proved else {}
-    proof |= {"swaps": [[dag.named(pair) for pair in pairs] for pairs in alike]} if search.refuted or proved else {}
-    verdict = IMPOSSIBLE if search.refuted else BOUNDED
-    return Solved(order, maxima, True, verdict, area if proved else int(maxima.sum()), proof)
+    order, proved = _largest(dag, maxima, order, effort, alike)
+    area, most = int(cumulative(dag, order).sum()), int(maxima.sum())
+    if area == most:
+        return Solved(order, maxima, True, OPTIMAL, most, proof)
+    refuted = search.refuted or proved
+    proof |= ({"refuted": True} if refuted else {}) | ({"area": area} if proved else {})
+    proof |= {"swaps": [[dag.named(pair) for pair in pairs] for pairs in alike]} if refuted and alike else {}
+    return Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else most, proof)
 
 
 def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]) -> Search:

@@ -110,11 +110,9 @@ def widening(work: Work) -> Iterator[int]:
     >>> [(width, work.spend(width))[0] for width in widening(work)]
     [30, 300, 600]
     """
-    width = FIRST_WIDTH
-    while True:
+    width, more = FIRST_WIDTH, WIDER
+    while more > 1 and not work.over():
         spent = work.spent
         yield width
         more = int(min(WIDER, work.left // max(1, work.spent - spent)))
-        if more < 2 or work.over():
-            return
         width *= more

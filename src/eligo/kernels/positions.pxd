@@ -42,7 +42,7 @@ cpdef Py_ssize_t slot_of(Py_ssize_t words, Py_ssize_t at, const long long[::1] m
 cpdef void enter_all(Py_ssize_t words, Py_ssize_t used, const long long[::1] masks, int[::1] table)
 
 @cython.locals(
-    groups=Py_ssize_t, c=Py_ssize_t, used=Py_ssize_t, at=Py_ssize_t, total=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t,
+    groups=Py_ssize_t, c=Py_ssize_t, used=Py_ssize_t, at=Py_ssize_t, total=Py_ssize_t, kept=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t,
     end=Py_ssize_t, w=Py_ssize_t, slot=Py_ssize_t, entry=Py_ssize_t, reached=cython.longlong,
 )
 cpdef Py_ssize_t expand(

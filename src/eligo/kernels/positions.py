@@ -227,9 +227,9 @@ def expand(
         at = chosen[c]
         look(at, words, groups, need, opens, sources, masks, missed, seen)
         total = playable(words, groups, missed, seen)
-        total = minimal(words, total, opening, count, missed, seen)
-        total = different(words, groups, total, missed, seen)
-        state[1] -= 300 + 40 * words * groups
+        kept = minimal(words, total, opening, count, missed, seen)
+        state[1] -= 300 + words * (10 * groups + 5 * kept * (total + groups))
+        total = different(words, groups, kept, missed, seen)
         for j in range(total):
             g = seen[1, j]
             if state[3] > 0 and (seen[0, g] != state[3] or seen[2, j] != state[4]):
