@@ -6,7 +6,7 @@ extended regimen, enumeration, sums, and last the heuristics judged by the bound
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from eligo.deciding.effort import EFFORTS, Effort, Stuck, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import solve
-from eligo.deciding.work import Work
+from eligo.deciding.work import Outlook, Work
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
@@ -55,6 +55,8 @@ class Plan:
     shortcuts: int
     blocks: int
     seconds: float
+    #: whether the clock ended the search
+    cut: bool = False
     #: where the search got stuck in parts that have no best order, for `conflict`
     stuck: Mapping[tuple[str, ...], Stuck] = field(default_factory=dict)
 
@@ -130,6 +132,7 @@ class Plan:
             "area": self.area,
             "area_bound": self.area_bound,
             "seconds": self.seconds,
+            "cut_short": self.cut,
             "fingerprint": self.dag.fingerprint(),
             "proof": self.proof,
         }
@@ -185,13 +188,20 @@ def percent(part: int, whole: int) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
-def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Clock | None = None) -> Plan:
+def plan(
+    flow: object,
+    effort: str = "normal",
+    prefer: str = "path",
+    clock: Clock | None = None,
+    watch: Callable[[Outlook], None] | None = None,
+) -> Plan:
     """An order in which to hand out the tasks of a workflow, how good it is, and why.
 
     *flow* is anything that `as_workflow` takes: a Workflow, a Dag, a file's path, a graph of networkx, rustworkx or Dask.
-    *effort* is "quick", "normal" (at most about 8 seconds) or "thorough". Among orders of the same profile, *prefer*
-    chooses: "path", the longest remaining path first, or "finish", branches that were begun first. Stopping *clock* from
-    elsewhere ends the search with the best found so far.
+    *effort* is "quick", "normal" (seconds) or "thorough" (minutes): work that is counted, so that the same workflow gets the
+    same plan on every machine. Among orders of the same profile, *prefer* chooses: "path", the longest remaining path first,
+    or "finish", branches that were begun first. A *clock* ends the search with the best found so far, when its time is up or
+    somebody stops it; *watch* is told how it goes on.
 
     >>> mesh = Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f")])
     >>> best = plan(mesh)
@@ -203,7 +213,7 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
     check_effort(effort)
-    work = Work(EFFORTS[effort].total, clock or Clock(), memory=EFFORTS[effort].memory)
+    work = Work(EFFORTS[effort].total, clock or Clock(), memory=EFFORTS[effort].memory, watch=watch)
     spent = replace(EFFORTS[effort], work=work, stuck={})
     outcome, blocks = _solve_numbered(bare, spent)
     sinks = np.flatnonzero(dag.outdegree == 0)
@@ -226,6 +236,7 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
         shortcuts=dag.arc_count - bare.arc_count,
         blocks=blocks,
         seconds=time.perf_counter() - begin,
+        cut=work.cut,
         stuck=spent.stuck,
     )
 

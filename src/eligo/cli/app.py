@@ -23,6 +23,7 @@ from eligo.cli.options import (
     Prefer,
     PriorityBase,
     Reverse,
+    SearchSeconds,
     TextTo,
     To,
     Trace,
@@ -99,6 +100,7 @@ def plan(
     cores: Cores = None,
     history: Histories = None,
     effort: EffortOption = "normal",
+    seconds: SearchSeconds = None,
     prefer: Prefer = "path",
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what the verdict rests on.")] = False,
     from_: From = None,
@@ -130,6 +132,7 @@ def plan(
         cores=cores,
         histories=history or [],
         effort=effort,
+        seconds=seconds,
         prefer=prefer,
         verbose=verbose,
         json=json,
@@ -142,6 +145,7 @@ def explain(
     file: File,
     output: Picture = None,
     effort: EffortOption = "normal",
+    seconds: SearchSeconds = None,
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
@@ -152,14 +156,15 @@ def explain(
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
-    from eligo.cli.plans import plan_document, print_explanation, read_told, stoppable, tell, working
+    from eligo.cli.plans import plan_document, print_explanation, read_told, searching, tell, tell_cut, working
     from eligo.explaining import explain as put_in_words
     from eligo.planning import plan as make_plan
 
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
-    with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
-        found = make_plan(flow, effort, clock=clock)
+    with searching(len(flow), seconds) as (clock, watch):
+        found = make_plan(flow, effort, clock=clock, watch=watch)
         words = put_in_words(flow, found)
+    tell_cut(found)
     remarks: list[str] = []
     if output is not None:
         from eligo.cli.pictures import save_plan

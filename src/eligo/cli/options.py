@@ -32,6 +32,9 @@ EffortOption = Annotated[
         "--effort", autocompletion=offered("effort"), help="How long to look: quick, normal (seconds) or thorough."
     ),
 ]
+SearchSeconds = Annotated[
+    float | None, typer.Option("--seconds", help="Look no longer than this, whatever the effort.")
+]
 From = Annotated[
     str | None,
     typer.Option(

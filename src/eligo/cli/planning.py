@@ -12,7 +12,7 @@ from eligo.cli.exporting import export, next_steps, text_to_write
 from eligo.cli.finishes import asked_pool, finish_told, print_finish, print_unpromised, sooner
 from eligo.cli.orders import USED, Candidate, Candidates, candidates, number, table, told_name
 from eligo.cli.places import check_place
-from eligo.cli.plans import first_tasks, headline, plan_document, print_details, stoppable, tell, working
+from eligo.cli.plans import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
 from eligo.cli.printing import json_text, print_json, print_lines
 from eligo.cli.recalling import Knowledge
 from eligo.errors import InputError
@@ -46,6 +46,7 @@ class PlanRequest:
     cores: int | None
     histories: Sequence[str]
     effort: str
+    seconds: float | None
     prefer: str
     verbose: bool
     json: bool
@@ -77,10 +78,11 @@ def answer(flow: Workflow, known: Knowledge, asked: PlanRequest) -> None:
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
     for place in (asked.place, asked.save):
         check_place(flow, place, asked.force)
-    with working(f"planning {len(flow):,} tasks"), stoppable() as clock:
-        plan = make_plan(flow, asked.effort, asked.prefer, clock)
+    with searching(len(flow), asked.seconds) as (clock, watch):
+        plan = make_plan(flow, asked.effort, asked.prefer, clock, watch)
         whole = asked.writing or asked.json or (asked.save, pool) != (None, None)
         found = candidates(flow, plan, asked.order, pool if pool and known.whole else None, whole)
+    tell_cut(plan)
     told = []
     if asked.writing:
         told = export(flow, found.order, asked.place, text, asked.override, to, asked.priority_base)

@@ -1,8 +1,10 @@
 """Plans and explanations as people see them."""
 
+import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
@@ -12,7 +14,9 @@ from typing import Any
 from eligo.cli.charts import chart
 from eligo.cli.printing import print_facts, print_lines, width
 from eligo.deciding.clock import Clock
+from eligo.deciding.work import Outlook
 from eligo.errors import InputError, UnknownTaskError
+from eligo.estimating import lasting
 from eligo.formats.shared.drawing import ALL_DONE
 from eligo.planning import VERDICTS, Plan, percent
 from eligo.plotting.labels import without_shared_path
@@ -23,15 +27,39 @@ FIRST_LINES = 2
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that work is going on, where somebody watches."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Show that work is going on, where somebody watches; gives what says more about it."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda more: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as status:
+        yield lambda more: status.update(f"{what}{more}")
+
+
+@contextmanager
+def searching(tasks: int, seconds: float | None = None) -> Iterator[tuple[Clock, Callable[[Outlook], None]]]:
+    """A clock that Ctrl-C stops, and seconds, where they are given; and who tells how the search goes on."""
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"--seconds takes how long to look, and {seconds:g} is no time")
+    begin = time.monotonic()
+    with working(f"planning {tasks:,} tasks") as say, stoppable(seconds) as clock:
+        yield clock, lambda outlook: say(outlook_told(outlook, time.monotonic() - begin))
+
+
+def outlook_told(outlook: Outlook, elapsed: float) -> str:
+    """How a search goes on, for whoever waits for it.
+
+    >>> print(outlook_told(Outlook("a part of 74 tasks", 5.2, 0.9941), 3.1))
+    , 3 s: 99.4 % of the bound so far
+      trying a part of 74 tasks; at most about 6 s more, Ctrl-C keeps the best
+    """
+    best = f": {math.floor(1000 * outlook.best) / 10:g} % of the bound so far" if outlook.best else ""
+    most = (
+        f"at most about {lasting(math.ceil(outlook.seconds))} more" if outlook.seconds < math.inf else "takes a while"
+    )
+    return f", {lasting(round(elapsed))}{best}\n  trying {outlook.trying}; {most}, Ctrl-C keeps the best"
 
 
 #: what --args, --env, --columns and --trace say
@@ -104,6 +132,12 @@ def tell(lines: Sequence[str]) -> None:
         sys.stderr.write(f"eligo: {line}\n")
 
 
+def tell_cut(plan: Plan) -> None:
+    """Say that a plan was cut short, where it was."""
+    if plan.cut:
+        tell(["the search was cut short: this is the best so far, and with more time the plan may be another"])
+
+
 def tell_renamed(old: Mapping[str, str], format: str) -> None:
     """Say how many tasks have another name in what was written, with an example; *old* has the names that they had."""
     for new, name in list(old.items())[:1]:
@@ -112,13 +146,14 @@ def tell_renamed(old: Mapping[str, str], format: str) -> None:
 
 
 @contextmanager
-def stoppable() -> Iterator[Clock]:
+def stoppable(seconds: float | None = None) -> Iterator[Clock]:
     """A clock that the first Ctrl-C stops, so that the best found so far is given; a second one ends the program."""
-    clock = Clock()
+    clock, pressed = Clock(math.inf if seconds is None else seconds), list[int]()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if clock.over():
+        if pressed:
             raise KeyboardInterrupt
+        pressed.append(number)
         sys.stderr.write("eligo: stopping with the best so far; press again to end at once\n")
         clock.stop()
 

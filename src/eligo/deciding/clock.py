@@ -28,6 +28,12 @@ class Clock:
         """Whether time is up."""
         return time.monotonic() >= self.end or (self.whole is not None and self.whole.over())
 
+    @property
+    def left(self) -> float:
+        """The seconds until then."""
+        own = max(0.0, self.end - time.monotonic())
+        return own if self.whole is None else min(own, self.whole.left)
+
     def stop(self) -> None:
         """Let time be up now, for this clock and its parts."""
         self.end = -math.inf

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eligo.deciding.work import Work
+from eligo.deciding.work import SECOND, Work
 from eligo.errors import check_choice
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -39,7 +39,6 @@ def check_effort(name: str) -> None:
 
 
 MEGABYTE = 1_000_000
-SECOND = 1_000_000_000  # units: what a machine of today does in about a second
 
 EFFORTS = {
     "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0),

@@ -59,10 +59,11 @@ class Solved:
     proof: dict[str, Any]
 
 
-def solve_modules(dags: Sequence[Dag], ceilings: Sequence[Profile], effort: Effort) -> list[Solved]:
+def solve_modules(dags: Sequence[Dag], ceilings: Sequence[Profile], whole: int, effort: Effort) -> list[Solved]:
     """Decide modules: what takes little work first, then those that can change most, each with its share of the work.
 
-    Once one is known to have no best order, the others are searched for orders of large area only.
+    Once one is known to have no best order, the others are searched for orders of large area only. *whole* is the bound of
+    the area that they share.
     """
     hurried = effort.work.over()
     solved = {i: at_once for i, dag in enumerate(dags) if (at_once := _at_once(dag, ceilings[i], hurried)) is not None}
@@ -70,11 +71,13 @@ def solve_modules(dags: Sequence[Dag], ceilings: Sequence[Profile], effort: Effo
     worth = {i: int((ceilings[i] - cumulative(dags[i], order)).sum()) for i, order in rough.items()}
     decided = any(s.verdict == IMPOSSIBLE for s in solved.values())
     for i in sorted(worth, key=lambda i: (-worth[i], i)):
+        effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, whole))
         mean = sum(worth.values()) / len(worth)
         part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
         own = replace(effort, work=part, search=0 if decided else effort.search)
         solved[i] = _solve_one(dags[i], ceilings[i], rough[i], own)
         decided = decided or solved[i].verdict == IMPOSSIBLE
+        whole -= int(ceilings[i].sum()) - solved[i].area_bound
         del worth[i]
     return [solved[i] for i in range(len(dags))]
 
@@ -166,6 +169,7 @@ def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]
     """An order that attains the maxima, or that there is none, by wider and wider searches."""
     work, search = effort.work.part(effort.search), Search(None)
     for width in widening(work):
+        work.tell(f"orders that are best at every step of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
         search = frontier(dag, maxima, width, work, alike)
         if search.order is not None or search.refuted:
             break
@@ -179,6 +183,7 @@ def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort, alike: Sequ
         return largest, True
     work = effort.work.part(effort.area)
     for width in widening(work) if len(maxima) <= MOST_FOR_AREA else ():
+        work.tell(f"orders of largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
         found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike)
         order = order if found.order is None else found.order
         if found.proved:

@@ -135,9 +135,12 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     *blocks* is the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
     some t: impossible. The area is at most the sum of what the modules can have.
     """
+    effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
     shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
-    solved = solve_modules([module_dag(dag, m) for m in shares.modules], [m.ceiling for m in shares.modules], effort)
+    dags, ceilings = [module_dag(dag, m) for m in shares.modules], [m.ceiling for m in shares.modules]
+    solved = solve_modules(dags, ceilings, int(shares.bound.sum()), effort)
+    effort.work.tell(f"the most that {len(dag):,} tasks can have ready")
     maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     name, order = _largest_area(dag, shares, own, effort)

@@ -5,9 +5,21 @@ work before it is done, where a user asks for that; it is then known to have bee
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from eligo.deciding.clock import FOREVER, Clock
+
+SECOND = 1_000_000_000  # units: what a machine of today does in about a second
+
+
+class Outlook(NamedTuple):
+    """How work goes on: what is tried, for how many seconds at the most, and the area so far as a share of its bound."""
+
+    trying: str
+    seconds: float
+    best: float
 
 
 @dataclass(eq=False)
@@ -32,6 +44,10 @@ class Work:
     spent: float = 0
     #: whether the clock ended something that would have gone on
     cut: bool = False
+    #: who is told how it goes on
+    watch: Callable[[Outlook], None] | None = None
+    #: the area that was found so far, as a share of its bound
+    best: float = 0.0
 
     @property
     def left(self) -> float:
@@ -60,6 +76,16 @@ class Work:
         self.cut = True
         if self.whole is not None:
             self.whole._cut_short()
+
+    def tell(self, trying: str, best: float = 0.0) -> None:
+        """Say what is tried next and, where it is known, how good the best is so far."""
+        whole = self
+        while whole.whole is not None:
+            whole = whole.whole
+        whole.best = best or whole.best
+        if whole.watch is not None:
+            left = min(whole.left / SECOND, whole.clock.left)
+            whole.watch(Outlook(trying, left, whole.best))
 
     def part(self, units: float) -> "Work":
         """A part of the work, of at most so much."""

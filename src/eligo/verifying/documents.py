@@ -13,7 +13,7 @@ from eligo.verifying.refuting import require
 PLAN: dict[str, Any] = {
     "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,
     "proof": {"rule": str, "order?": [str]}, "fingerprint": str, "tasks": int, "arcs": int, "shortcuts": int, "blocks": int,
-    "seconds": float, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
+    "seconds": float, "cut_short?": bool, "schema?": int, "average?": float, "average_first_come?": float, "gain?": float,
     "orders?": [{"name": str, "order": [str], "average": float, "share": float, "polls?": [float], "makespan?": float}],
     "used?": str, "workers?": (int, str), "makespan?": (float, NoneType), "bound?": (float, NoneType),
     "certificate?": (dict, NoneType), "seconds_from?": (str, NoneType),
