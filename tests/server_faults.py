@@ -128,11 +128,16 @@ class ServerProcess:
         self.process = None
         return code, time.monotonic() - began
 
-    def memory(self) -> int:
-        """The most bytes of memory it has had."""
+    def memory(self, figure: str = "VmHWM") -> int:
+        """The most bytes of memory it has had; VmRSS: those that it has."""
         assert self.process is not None
-        told = Path(f"/proc/{self.process.pid}/status").read_text().split("VmHWM:")[1].split()
+        told = Path(f"/proc/{self.process.pid}/status").read_text().split(f"{figure}:")[1].split()
         return int(told[0]) * 1024
+
+    def files(self) -> int:
+        """How many files and connections it has open."""
+        assert self.process is not None
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def log(self) -> str:
         return (self.folder / "server.log").read_text("utf-8", "replace")

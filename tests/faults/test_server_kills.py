@@ -87,7 +87,7 @@ def test_clocks(tmp_path: Path) -> None:
 
 
 def test_a_herd(tmp_path: Path) -> None:
-    tell(hard.herd(tmp_path, 2000))
+    tell(hard.herd(tmp_path, 10_000, processes=4))
 
 
 def test_drips(tmp_path: Path) -> None:
