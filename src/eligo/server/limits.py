@@ -9,6 +9,7 @@ inside ends here: as JSON, with the request's id, without a traceback. For what 
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -31,6 +32,8 @@ MEGABYTE = 2**20
 FILES = "/v1/files/"
 ONCE = (b"host", b"content-length", b"content-encoding", b"transfer-encoding", b"content-range", b"origin",
         b"authorization", b"idempotency-key", b"eligo-client")  # fmt: skip
+VERSION = re.compile(r"/v(?!1/)([0-9]{1,9})/")  # in addresses of other APIs than ours
+SAME = "install the same version of eligo at both ends"
 UNEXPECTED = "something went wrong here; it was written down"
 GONE = 499  # as nginx logs a client that did not wait for the answer
 
@@ -392,6 +395,8 @@ def _of_starlette(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {404: "there is nothing at this address", 405: "this address does not take this method"}
     sentence = words.get(status) or str(getattr(error, "detail", "refused"))
+    if status == 404 and (other := VERSION.match(request.scope["path"])):
+        sentence = f"this server speaks version 1 of the API, and not {other[1]}: {SAME}"
     headers = getattr(error, "headers", None) or {}
     body = told(sentence, request.scope["state"].get("request", ""))
     return Response(body, status, dict(headers), "application/json")
