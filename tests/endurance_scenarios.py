@@ -74,10 +74,16 @@ def soak(folder: Path, seconds: float, clients: int = 100) -> Line:
     first, last = _warm(going.samples)
     assert last - first < GROWS, f"it grew from {first / MEGABYTE:.0f} to {last / MEGABYTE:.0f} MiB"
     said = f"{server.kills - 1} kills of the server, {going.died['light']} light and {going.died['real']} real clients died; "
-    said += f"its last {QUIET * seconds:.0f} s {first / MEGABYTE:.0f} MiB when warm, {last / MEGABYTE:.0f} MiB at the end"
+    said += (
+        f"its last {QUIET * seconds:.0f} s {first / MEGABYTE:.0f} MiB when warm, {last / MEGABYTE:.0f} MiB at the end"
+    )
     said += f" (most ever {max(s.memory for s in going.samples) / MEGABYTE:.0f}); at most {most} files open"
     said += f"; store {size / MEGABYTE:.0f} MiB"
-    what = ("32", f"{seconds:g} s of kills", f"{len(found.tasks):,} tasks in {len(going.workflows)} workflows, {clients} clients")
+    what = (
+        "32",
+        f"{seconds:g} s of kills",
+        f"{len(found.tasks):,} tasks in {len(going.workflows)} workflows, {clients} clients",
+    )
     return line(what, began, said, verdict)
 
 

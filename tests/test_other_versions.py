@@ -68,7 +68,9 @@ def test_callers_of_another_api_are_told_so(server: ServerProcess, path: str) ->
         reply = server.call(method, path, b"" if method == "POST" else None)
         assert reply.status == 404
         number = path.split("/")[1].removeprefix("v")
-        told = f"this server speaks version 1 of the API, and not {number}: install the same version of eligo at both ends"
+        told = (
+            f"this server speaks version 1 of the API, and not {number}: install the same version of eligo at both ends"
+        )
         assert reply.words["error"] == told
     assert server.get("/v1/nothing").words["error"] == server.get("/v2x/y").words["error"]
 

@@ -177,7 +177,11 @@ def test_the_page_of_a_run_is_for_its_own_site(tmp_path: Path) -> None:
     async def codes() -> list[int]:
         app = RunLookout(tmp_path / "flow.yaml.run").app()
         here = {"host": "127.0.0.1:8000"}
-        others = [{"origin": "https://evil.example"}, {"origin": "http://127.0.0.1:9"}, {"sec-fetch-site": "cross-site"}]
+        others = [
+            {"origin": "https://evil.example"},
+            {"origin": "http://127.0.0.1:9"},
+            {"sec-fetch-site": "cross-site"},
+        ]
         callers = [here, {**here, "origin": "http://127.0.0.1:8000"}, {"host": "evil.example"}]
         return [await answered(app, headers) for headers in (*callers, *({**here, **one} for one in others))]
 

@@ -16,12 +16,13 @@ from running_cases import completed, started
 from server_faults import Line, ServerProcess, kept, line, worker
 
 PIECES = (
-    "$(touch pwned)", "`touch pwned`", "; touch pwned;", "| touch pwned", "&& touch pwned", "> pwned", "$HOME", "${IFS}",
-    "$((1+1))", "'", '"', "''", '"""', "\\", "\\n", "\n", "\r\n", "\t", " ", "  ", "-", "--", "-rf", "--help", "-c", "*", "?",
-    "[a-z]", "{a,b}", "~", "!", "!!", "#", "%", "%s%n", "%2e%2e", "../", "/", "/etc/passwd", ".", "..", "\x1b[31m", "\x7f", "\x01",
-    "é", "e\u0301", "漢字", "\u202e", "\u200b", "\ufeff", "🙂", "\u2028", "\u0085", "null", "true", "0x0", "1e9", "=", "a=b", ":",
-    ",", "<", ">", "<script>", "&amp;", "]]>", "{{", "}}", "${{", "@file", "&anchor", "*alias", "!!python/object:x", "|", "- a",
-    "PARENT a CHILD b", "$$", "\\$", "a", "b", "x1",
+    "$(touch pwned)", "`touch pwned`", "; touch pwned;", "| touch pwned", "&& touch pwned", "> pwned", "$HOME",
+    "${IFS}", "$((1+1))", "'", '"', "''", '"""', "\\", "\\n", "\n", "\r\n", "\t", " ", "  ", "-", "--", "-rf",
+    "--help", "-c", "*", "?", "[a-z]", "{a,b}", "~", "!", "!!", "#", "%", "%s%n", "%2e%2e", "../", "/", "/etc/passwd",
+    ".", "..", "\x1b[31m", "\x7f", "\x01", "é", "e\u0301", "漢字", "\u202e", "\u200b", "\ufeff", "🙂", "\u2028",
+    "\u0085", "null", "true", "0x0", "1e9", "=", "a=b", ":", ",", "<", ">", "<script>", "&amp;", "]]>", "{{", "}}",
+    "${{", "@file", "&anchor", "*alias", "!!python/object:x", "|", "- a", "PARENT a CHILD b", "$$", "\\$", "a", "b",
+    "x1",
 )  # fmt: skip
 #: what each task does: write its name, and its arguments behind the first, into the file of that number, each behind a NUL
 SCRIPT = 'n="$1"; shift; printf "%s\\0" "$ELIGO_TASK" "$@" > "$0/$n"'
