@@ -5,17 +5,16 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from light_clients import Ledger, LightClient
 from server_faults import Kept, Line, ServerProcess, judged, kept, layered, line, worker
 
-T = TypeVar("T")
 MEGABYTE = 2**20
 TASKS = 500  # of a workflow, of which two are served at a time
 REAL = 4  # of the clients
@@ -48,7 +47,6 @@ class Soak:
     #: workflows that have not ended
     open: int = 0
 
-    @property
     def over(self) -> bool:
         return time.monotonic() > self.until and not self.open
 
@@ -109,8 +107,11 @@ async def _going(going: Soak, folder: Path, quiet: float) -> None:
     jobs = [_serving(going), _serving(going), _killing(going, quiet), _looking(going)]
     jobs += [_light(going) for _ in range(going.clients - REAL)]
     jobs += [_real(going, folder / f"w{number}") for number in range(REAL)]
-    async with asyncio.timeout(going.until - time.monotonic() + 120):
-        await asyncio.gather(*jobs)
+    try:
+        async with asyncio.timeout(going.until - time.monotonic() + 120):
+            await asyncio.gather(*jobs)
+    finally:
+        going.until = going.open = 0  # whatever happens: until Python 3.12, whoever is cancelled may not notice it
 
 
 async def _serving(going: Soak) -> None:
@@ -125,18 +126,20 @@ async def _serving(going: Soak) -> None:
             for task in layered(TASKS, 100, seed=place)
         ]
         asked = "/v1/workflows?format=json&copies=1&files=false&policy=fifo&retries=20"
-        reply = await _insist(lambda: server.call("POST", asked, {"tasks": tasks}, key))  # noqa: B023 - it ends first
-        going.workflows[place] = workflow = str(reply.words["workflow"])
-        while (await _insist(lambda: server.state(workflow)))["state"] == "running":  # noqa: B023
+        workflow = going.workflows[place] = (await _insist(server, "POST", asked, {"tasks": tasks}, key))["workflow"]
+        while (await _insist(server, "GET", f"/v1/workflows/{workflow}"))["state"] == "running":
             await asyncio.sleep(0.3)
         going.open -= 1
 
 
-async def _insist(call: Callable[[], T]) -> T:
-    """Call until there is an answer, in a thread."""
+async def _insist(server: ServerProcess, *words: Any) -> dict[str, Any]:
+    """What is answered, once somebody answers who does not say to come again."""
     while True:
-        with suppress(OSError, HTTPException, KeyError, ValueError):
-            return await asyncio.to_thread(call)
+        with suppress(OSError, HTTPException):
+            reply = await asyncio.to_thread(server.call, *words)
+            if reply.status not in {429, 503}:
+                assert reply.status < 300, reply
+                return dict(reply.words)
         await asyncio.sleep(0.2)
 
 
@@ -150,7 +153,7 @@ async def _killing(going: Soak, quiet: float) -> None:
 
 async def _looking(going: Soak) -> None:
     """What the server has, twice a second."""
-    while not going.over:
+    while not going.over():
         with suppress(OSError, IndexError, AssertionError):  # it is dead just now
             server = going.server
             going.samples.append(Sample(server.kills, time.monotonic(), server.memory("VmRSS"), server.files()))
@@ -159,18 +162,18 @@ async def _looking(going: Soak) -> None:
 
 async def _light(going: Soak) -> None:
     """A light client, and another where it dies."""
-    while not going.over:
+    while not going.over():
         chance = random.Random(going.chance.random())
         client = LightClient(going.server.address, going.ledger, chance, 0.3, does=going.does)
-        await client.work(lambda: going.over)
-        going.died["light"] += not going.over
+        await client.work(going.over)
+        going.died["light"] += not going.over()
 
 
 async def _real(going: Soak, folder: Path) -> None:
     """A real client that is killed at random, and another."""
-    while not going.over:
+    while not going.over():
         with worker(going.server, folder):
             until = time.monotonic() + going.chance.uniform(5.0, 30.0)
-            while not going.over and time.monotonic() < until:
+            while not going.over() and time.monotonic() < until:
                 await asyncio.sleep(0.2)
-        going.died["real"] += not going.over
+        going.died["real"] += not going.over()

@@ -46,4 +46,5 @@ async def _word(said: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(stay(*map(int, sys.argv[1:4]), Path(sys.argv[4])))  # type: ignore[call-arg]
+    port, number, seed = map(int, sys.argv[1:4])
+    asyncio.run(stay(port, number, seed, Path(sys.argv[4])))
