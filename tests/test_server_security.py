@@ -149,6 +149,27 @@ def test_pages_of_the_same_machine_at_another_port(server: ServerProcess, admin:
         assert reply.status == 403, origin
 
 
+def test_the_page_behind_a_proxy_that_speaks_tls(server: ServerProcess, admin: dict[str, str]) -> None:
+    """Its own page is of https, which the server behind does not know; the browser says that it is the same."""
+    here = f"https://127.0.0.1:{server.port}"
+    for site, code in (("same-origin", 200), ("same-site", 403), ("cross-site", 403)):
+        page = {**admin, "Origin": here, "Sec-Fetch-Site": site}
+        assert server.call("POST", "/v1/tokens/revoke", {"name": "nobody"}, page).status == code, site
+    for origin in ("https://evil.example", "null", here + ".evil.example", f"https://x@127.0.0.1:{server.port}"):
+        page = {**admin, "Origin": origin, "Sec-Fetch-Site": "same-origin"}
+        assert server.call("POST", "/v1/tokens/revoke", {"name": "nobody"}, page).status == 403, origin
+
+
+def test_a_link_on_another_site_leads_to_the_page_and_nowhere_else(
+    server: ServerProcess, admin: dict[str, str]
+) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert server.get("/", **link).status == server.get("/").status != 403
+    assert server.get("/v1/workflows", **link, **admin).status == 403
+    assert server.get("/", **{**link, "Sec-Fetch-Mode": "no-cors"}).status == 403
+    assert server.call("POST", "/", b"", {**link, "Origin": "https://evil.example"}).status == 403
+
+
 def test_no_cookie_is_set_or_heeded(server: ServerProcess, admin: dict[str, str]) -> None:
     """A browser sends nothing by itself that lets anybody in: the page puts its token into a header."""
     for path in ("/", "/page/page.js", "/health", "/v1/workflows", "/v1/nothing"):

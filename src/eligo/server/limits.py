@@ -227,7 +227,7 @@ class Guard:
         if host not in self._known and self._hosts:
             self._recognise(host)
         if b"origin" in headers or b"sec-fetch-site" in headers:
-            self._same_site(scope["scheme"].encode(), host, headers)
+            self._same_site(scope, host, headers)
         return headers
 
     def _recognise(self, host: bytes) -> None:
@@ -236,13 +236,16 @@ class Guard:
         if len(self._known) < 1000:  # with its port, it is found at once the next time
             self._known.add(host)
 
-    def _same_site(self, scheme: bytes, host: bytes, headers: dict[bytes, bytes]) -> None:
-        origin = headers.get(b"origin", b"").lower()
+    def _same_site(self, scope: Scope, host: bytes, headers: dict[bytes, bytes]) -> None:
+        """Refuse what pages of other sites ask; a link from there leads to our page, in which there is nothing yet."""
+        origin, site = headers.get(b"origin", b"").lower(), headers.get(b"sec-fetch-site")
         if origin in self._origins and origin:
             return
-        if headers.get(b"sec-fetch-site") == b"cross-site" or (
-            origin and origin != b"%b://%b" % (scheme, host.lower())
-        ):
+        scheme, _, name = origin.partition(b"://")
+        # where a proxy speaks TLS, the browser knows the scheme, and we do not
+        ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())
+        linked = scope["path"] == "/" and headers.get(b"sec-fetch-mode") == b"navigate"
+        if (origin and not ours) or (site == b"cross-site" and not linked):
             raise RefusedError(403, "requests from pages of other sites are not answered")
 
     def _measured(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
