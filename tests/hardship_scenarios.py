@@ -220,7 +220,7 @@ def herd(folder: Path, clients: int, processes: int = 1) -> Line:
         server.start()
         back = time.monotonic()
         _heard(crowds, "served")
-        files, memory = server.files(), server.memory()
+        files, memory, computed = server.files(), server.memory(), server.computed()
         _heard(crowds, "")
         given = sum((_learnt(folder / f"herd{i}", ledger) for i in range(processes)), start=list[float]())
         verdict = ended(server, workflow, ledger)
@@ -228,7 +228,8 @@ def herd(folder: Path, clients: int, processes: int = 1) -> Line:
     took, refused = [max(0.0, at - back) for at in given], ledger.codes[429] + ledger.codes[503]
     assert len(took) == clients
     said = f"all served; half within {percentile(took, 0.5):.2f} s of its return, 99 % within {percentile(took):.2f} s"
-    said += f"; {refused} told to come again, {ledger.cuts:,} tries cut off or refused; {memory / 2**20:.0f} MiB"
+    said += f"; {refused} told to come again, {ledger.cuts:,} tries cut off or refused"
+    said += f"; the server took {memory / 2**20:.0f} MiB and {computed:.1f} s of a processor, its start among it"
     what = ("12", "all clients at once after a restart", f"{clients:,} clients in {processes} processes")
     return line(what, began, said, verdict)
 

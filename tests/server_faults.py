@@ -135,6 +135,12 @@ class ServerProcess:
         told = Path(f"/proc/{self.process.pid}/status").read_text().split(f"{figure}:")[1].split()
         return int(told[0]) * 1024
 
+    def computed(self) -> float:
+        """The seconds of a processor that it has had, however busy the machine is."""
+        assert self.process is not None
+        told = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
     def files(self) -> int:
         """How many files and connections it has open."""
         assert self.process is not None
