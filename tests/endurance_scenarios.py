@@ -8,17 +8,20 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from light_clients import Ledger, LightClient
-from server_faults import Kept, Line, ServerProcess, judged, kept, layered, line, worker
+from fault_scenarios import watched
+from light_clients import Ledger, LightClient, working
+from server_faults import Kept, Line, ServerProcess, judged, kept, layered, light, line, worker
 
 MEGABYTE = 2**20
 TASKS = 500  # of a workflow, of which two are served at a time
 REAL = 4  # of the clients
 GROWS = 32 * MEGABYTE  # that a server may, once it is warm
+STEADY = 4 * MEGABYTE  # that it may between 30,000 tasks and 60,000
 FILES = 64  # that it may have open beside its connections
 QUIET = 1 / 3  # of the time, at the end, in which the server is not killed: how it grows is seen there
 
@@ -177,3 +180,26 @@ async def _real(going: Soak, folder: Path) -> None:
             while not going.over() and time.monotonic() < until:
                 await asyncio.sleep(0.2)
         going.died["real"] += not going.over()
+
+
+def steady(folder: Path, tasks: int, clients: int = 40, each: int = 2000) -> Line:
+    """Workflow after workflow without a fault: once it remembers as many calls as it ever does, it grows no more."""
+    began, ledger, memory = time.monotonic(), Ledger(), list[int]()
+    with ServerProcess(folder, "-q") as server:
+        crowd = light(clients, server.address, ledger)
+        for number in range(tasks // each):
+            workflow = server.submit(layered(each, 200, seed=number))
+            asyncio.run(watched(server, workflow, partial(_worked, crowd)))
+            memory.append(server.memory("VmRSS"))
+        server.kill()
+        assert "Traceback" not in server.log(), server.log()[-3000:]
+    half, end = memory[len(memory) // 2], memory[-1]
+    assert end - half < STEADY, [one // MEGABYTE for one in memory]
+    said = f"{memory[0] / MEGABYTE:.0f} MiB after the first workflow, {half / MEGABYTE:.0f} MiB half way, "
+    said += f"{end / MEGABYTE:.0f} MiB at the end"
+    what = ("32", "workflow after workflow", f"{tasks:,} tasks in {tasks // each} workflows, {clients} clients")
+    return line(what, began, said)
+
+
+async def _worked(crowd: list[LightClient], server: ServerProcess, over: asyncio.Event) -> None:
+    assert await working(crowd, over, 300), "it took too long"
