@@ -168,7 +168,8 @@ def test_clients_and_owners_come_by_tls(tmp_path: Path, flow: Path) -> None:
             assert (code, said.count("\n")) == (2, 1)
             assert "is not trusted" in said
         (tmp_path / "work.token").write_text(told("token", url, "pool", *operator, *proof)[1])
-        assert "4 tasks done" in worked(tmp_path, url, "ann", "--token-file", str(tmp_path / "work.token"), *proof)
+        words = ("--token-file", str(tmp_path / "work.token"), "--idle-exit", "4", *proof)
+        assert "4 tasks done" in worked(tmp_path, url, "ann", *words)
         assert told("submit", url, str(flow), "--wait", *operator, *proof)[0] == 0
         assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
         plain = told("status", url.replace("https", "http"), *operator)
