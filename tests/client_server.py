@@ -11,8 +11,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any, Self
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 MOST_WAIT = 5.0  # seconds that a request is held, whatever the client wishes
 
@@ -304,3 +311,19 @@ def task(name: str, command: str | list[str], **more: Any) -> dict[str, Any]:
     lease = f"w-1.{name}.{digest(name.encode())[:8]}"
     told: dict[str, Any] = {"outputs": [], "inside": [], "signature": None}
     return {"lease": lease, "task": name, "command": command, **usual, **told, **more}
+
+
+def certificate(folder: Path) -> ssl.SSLContext:
+    """What a server of this machine shows; the certificate is in the folder."""
+    now, name = datetime.now(UTC), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "eligo")])
+    key = Ed25519PrivateKey.generate()
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+    form = serialization.Encoding.PEM
+    private = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "key").write_bytes(private)
+    (folder / "ca").write_bytes(made.sign(key, None).public_bytes(form))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "ca", folder / "key")
+    return context

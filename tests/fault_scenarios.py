@@ -68,7 +68,7 @@ def kills(folder: Path, size: Size, between: tuple[float, float], nested: int = 
             real.enter_context(worker(server, folder / f"w{i}"))
         asyncio.run(_killing(server, workflow, (size, between, nested), ledger, rng))
         server.kill()
-        verdict = ended(server, workflow, _with_real(ledger, server, workflow, size.workers))
+        verdict = ended(server, workflow, with_real(ledger, server, workflow, size.workers))
     slow = sorted(server.starts[1:])
     late = sum(one > BACK for one in slow)
     said = f"{server.kills - 1} kills; back in {percentile(slow, 0.5):.2f} s, at most {slow[-1]:.2f} s"
@@ -133,7 +133,7 @@ def kills_of_two(folder: Path, size: Size, between: tuple[float, float], store: 
     return line(("1", "kill -9 of either of two servers on PostgreSQL", str(size)), began, said, verdict)
 
 
-def _with_real(ledger: Ledger, server: ServerProcess, workflow: str, workers: int) -> Ledger:
+def with_real(ledger: Ledger, server: ServerProcess, workflow: str, workers: int) -> Ledger:
     """Real clients count what they do in their own way; here each of their leases is an execution."""
     if workers:
         for lease, (task, _) in kept(server.store, workflow).ends.items():
@@ -238,7 +238,7 @@ def real_deaths(folder: Path, tasks: int, rounds: int) -> Line:
             time.sleep(0.3)
         told = server.finish(workflow, 120)
         server.kill()
-        verdict = ended(server, workflow, _with_real(Ledger(), server, workflow, 1))
+        verdict = ended(server, workflow, with_real(Ledger(), server, workflow, 1))
     assert told["counts"]["done"] == tasks
     ends = Counter(answer for _, answer in kept(server.store, workflow).ends.values())
     said = (

@@ -2,23 +2,26 @@
 
 import asyncio
 import os
+import pickle
 import random
+import select
 import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from eligo.execution import COMPLETE, unpacked
 from fault_scenarios import Size, ended, watched
-from light_clients import Ledger, LightClient, percentile, working
+from light_clients import Ledger, percentile, working
 from running_cases import COMMAND
 from server_faults import Line, ServerProcess, kept, layered, light, line, worker
 
@@ -204,45 +207,64 @@ def clocks(folder: Path, size: Size) -> Line:
 # Many at once
 
 
-def herd(folder: Path, clients: int) -> Line:
-    """All clients come at once after the server was killed."""
+def herd(folder: Path, clients: int, processes: int = 1) -> Line:
+    """All clients, each with a connection that it keeps, come at once after the server was killed."""
     began, ledger = time.monotonic(), Ledger()
-
-    async def play(server: ServerProcess, over: asyncio.Event) -> list[float]:
-        all_of_them = light(clients, server.address, ledger, wait=30.0)
-        for first in range(0, clients, 200):
-            await asyncio.gather(*(one.enrol() for one in all_of_them[first : first + 200]))
-        server.kill()
-        took = list[float]()
-
-        async def ask(client: LightClient) -> None:
-            reply = await client.call("/v1/request", client.asking())
-            took.append(time.monotonic() - begun)
-            tasks = reply["grants"][0]["tasks"]
-            ledger.executed.update(task["task"] for task in tasks)
-            await client.deliver(tasks, {})
-
-        for client in all_of_them:
-            client.hang_up()
-        asking = [asyncio.ensure_future(ask(client)) for client in all_of_them]
-        await asyncio.sleep(0.2)
-        begun = time.monotonic()
-        await asyncio.to_thread(server.start)
-        async with asyncio.timeout(120):
-            await asyncio.gather(*asking)
-        for client in all_of_them:
-            client.hang_up()
-        return [max(0.0, seconds - server.starts[-1]) for seconds in took]
-
-    with ServerProcess(folder, "-q") as server:
+    with ServerProcess(folder, "-q") as server, ExitStack() as herds:
         workflow = server.submit(layered(clients, clients))
-        took = asyncio.run(watched(server, workflow, play))
+        crowds = [herds.enter_context(_crowd(server, clients // processes, i)) for i in range(processes)]
+        _heard(crowds, "enrolled")
+        server.kill()
+        _heard(crowds, "")
+        time.sleep(0.2)
+        server.start()
+        back = time.monotonic()
+        _heard(crowds, "served")
+        files, memory, computed = server.files(), server.memory(), server.computed()
+        _heard(crowds, "")
+        given = sum((_learnt(folder / f"herd{i}", ledger) for i in range(processes)), start=list[float]())
         verdict = ended(server, workflow, ledger)
-    refused = ledger.codes[429] + ledger.codes[503]
+    assert files > clients, f"{files} files are open: not all clients were there together"
+    took, refused = [max(0.0, at - back) for at in given], ledger.codes[429] + ledger.codes[503]
+    assert len(took) == clients
     said = f"all served; half within {percentile(took, 0.5):.2f} s of its return, 99 % within {percentile(took):.2f} s"
-    said += f"; {refused} told to come again"
-    what = ("12", "all clients at once after a restart", f"{clients:,} clients")
+    said += f"; {refused} told to come again, {ledger.cuts:,} tries cut off or refused"
+    said += f"; the server took {memory / 2**20:.0f} MiB and {computed:.1f} s of a processor, its start among it"
+    what = ("12", "all clients at once after a restart", f"{clients:,} clients in {processes} processes")
     return line(what, began, said, verdict)
+
+
+@contextmanager
+def _crowd(server: ServerProcess, number: int, place: int) -> Iterator["subprocess.Popen[str]"]:
+    """A process of many clients."""
+    program, file = Path(__file__).with_name("herd_clients.py"), server.folder / f"herd{place}"
+    words = [sys.executable, str(program), *map(str, (server.port, number, place * 100_003, file))]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crowd:
+        try:
+            yield crowd
+        finally:
+            crowd.kill()
+
+
+def _heard(crowds: "list[subprocess.Popen[str]]", word: str, seconds: float = 180.0) -> None:
+    """Wait until each of them says this; with no word, tell them to go on."""
+    until = time.monotonic() + seconds
+    for crowd in crowds:
+        assert crowd.stdin is not None
+        assert crowd.stdout is not None
+        if word:
+            assert select.select([crowd.stdout], [], [], until - time.monotonic())[0], f"not {word} in {seconds:g} s"
+            assert crowd.stdout.readline().strip() == word
+        else:
+            crowd.stdin.write("\n")
+            crowd.stdin.flush()
+
+
+def _learnt(file: Path, ledger: Ledger) -> list[float]:
+    """Add what a crowd knows to what all know; when its clients were given their tasks."""
+    known, given = pickle.loads(file.read_bytes())
+    ledger.add(known)
+    return list(given)
 
 
 # Ends that are asked for

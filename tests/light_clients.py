@@ -55,6 +55,18 @@ class Ledger:
         if before != answer:
             self.wrong.append(f"{lease}: {before}, then {answer}")
 
+    def add(self, other: "Ledger") -> None:
+        """Add what clients elsewhere know."""
+        for mine, theirs in ((self.executed, other.executed), (self.unsure, other.unsure)):
+            mine.update(theirs)
+        self.codes.update(other.codes)
+        for lease, answer in other.answers.items():
+            self.answered(lease, answer)
+        self.given.update(other.given)
+        self.took += other.took
+        self.wrong += other.wrong
+        self.cuts += other.cuts
+
     @property
     def accepted(self) -> set[str]:
         return {lease for lease, answer in self.answers.items() if answer == "accepted"}

@@ -78,7 +78,7 @@ def truth_shown(folder: Path, size: Size, between: tuple[float, float]) -> Line:
         checked = _checked(server.store, workflow, onlooker.shown)
     onlooker.join(10)
     result = f"{checked:,} views true within 1 s, {onlooker.cuts:,} cuts"
-    return line(("page", "curve shown and store", str(size)), began, result, verdict)
+    return line(("31", "curve shown and store", str(size)), began, result, verdict)
 
 
 def _some_fail(chance: random.Random) -> Any:

@@ -66,6 +66,7 @@ class ServerProcess:
         self.folder, self.options = folder, options
         self.environment = {**os.environ, **(environment or {})}
         self.store: str | Path = folder / "served.db"
+        self.host = "127.0.0.1"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = int(free.getsockname()[1])
         self.before: tuple[str, ...] = ()
@@ -75,11 +76,11 @@ class ServerProcess:
 
     @property
     def address(self) -> tuple[str, int]:
-        return ("127.0.0.1", self.port)
+        return (self.host, self.port)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def __enter__(self) -> Self:
         self.start()
@@ -128,11 +129,22 @@ class ServerProcess:
         self.process = None
         return code, time.monotonic() - began
 
-    def memory(self) -> int:
-        """The most bytes of memory it has had."""
+    def memory(self, figure: str = "VmHWM") -> int:
+        """The most bytes of memory it has had; VmRSS: those that it has."""
         assert self.process is not None
-        told = Path(f"/proc/{self.process.pid}/status").read_text().split("VmHWM:")[1].split()
+        told = Path(f"/proc/{self.process.pid}/status").read_text().split(f"{figure}:")[1].split()
         return int(told[0]) * 1024
+
+    def computed(self) -> float:
+        """The seconds of a processor that it has had, however busy the machine is."""
+        assert self.process is not None
+        told = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+    def files(self) -> int:
+        """How many files and connections it has open."""
+        assert self.process is not None
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def log(self) -> str:
         return (self.folder / "server.log").read_text("utf-8", "replace")
@@ -143,7 +155,7 @@ class ServerProcess:
         """One call; *words* go as JSON, bytes as they are."""
         body = words if isinstance(words, bytes | None) else json.dumps(words).encode()
         given = {"Idempotency-Key": secrets.token_hex(8)} if method == "POST" else {}
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as line:
+        with closing(HTTPConnection(*self.address, timeout=timeout)) as line:
             line.request(method, path, body, {**given, **(headers or {})})
             reply = line.getresponse()
             return Reply(reply.status, {name.lower(): word for name, word in reply.getheaders()}, reply.read())

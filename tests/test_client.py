@@ -2,23 +2,17 @@
 
 import json
 import os
-import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from client_server import StandIn, digest, task
+from client_server import StandIn, certificate, digest, task
 from eligo.client import Tally, WorkOptions, work
 from eligo.client.grouping import groups
 from eligo.client.sandboxing import UNABLE, limited
@@ -469,22 +463,6 @@ def test_a_folder_has_one_client_and_one_server(server: StandIn, tmp_path: Path)
     worked(server, tmp_path)
     with StandIn() as other, pytest.raises(InputError, match="this is the folder of a client of"):
         worked(other, tmp_path)
-
-
-def certificate(folder: Path) -> ssl.SSLContext:
-    """What a server of this machine shows; the certificate is in the folder."""
-    now, name = datetime.now(UTC), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "eligo")])
-    key = Ed25519PrivateKey.generate()
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
-    form = serialization.Encoding.PEM
-    private = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "key").write_bytes(private)
-    (folder / "ca").write_bytes(made.sign(key, None).public_bytes(form))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "ca", folder / "key")
-    return context
 
 
 def test_the_server_shows_a_certificate_that_is_trusted(tmp_path: Path) -> None:

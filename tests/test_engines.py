@@ -42,6 +42,7 @@ from eligo.running.commands import Commands
 from eligo.running.loop import Runner
 from eligo.running.retrying import Retries
 from eligo.workflow import Task, Workflow
+from wild_words import SCRIPT, named, wild
 
 SLOTS = 2
 MOST_SECONDS = 40.0
@@ -197,6 +198,21 @@ def test_commands_run_with_their_own_words_files_and_surroundings(engine: Engine
         assert (work / f"env.{i}").read_text("utf-8", "surrogateescape") == f"{work}|{name}|1"
         out, err = (Path(path).read_text("utf-8") for path in commands.log(name, 1))
         assert (out, err) == (f"said {i}\n", f"told {i}\n")
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_wild_words_arrive_byte_for_byte(engine: Engine, tmp_path: Path) -> None:
+    """As names and as arguments, of which a task has many; tests/test_wild_words.py tries more of them."""
+    names, words = named(20, 28), wild(400, 29)
+    parts = {name: words[i::20] for i, name in enumerate(names)}
+    begin = ("/bin/sh", "-c", SCRIPT, str(tmp_path))
+    details = {name: Task(name=name, command=(*begin, str(i), *parts[name])) for i, name in enumerate(names)}
+    flow = Workflow(Dag.from_parents({name: [] for name in names}), details)
+    commands = Commands(flow, str(tmp_path), str(tmp_path / "logs"))
+    commands.make_folders()
+    assert not runner(engine, flow.dag, commands, retries=ONCE).failures
+    for i, name in enumerate(names):
+        assert (tmp_path / str(i)).read_bytes() == b"".join(os.fsencode(one) + b"\0" for one in (name, *parts[name]))
     assert not list(tmp_path.rglob("pwned"))
 
 

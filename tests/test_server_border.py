@@ -19,7 +19,7 @@ import uvicorn_thread as live
 from eligo.errors import InputError
 from eligo.server import protocol as protocols
 from eligo.server.limits import HANDLERS, Bounds, Guard
-from eligo.server.protocol import Door, Patience, check_hooks, protocol
+from eligo.server.protocol import MOST, SPARE, Door, Patience, check_hooks, most_connections, protocol
 from eligo.server.refusing import RefusedError
 from uvicorn_thread import post, said, status
 
@@ -277,6 +277,21 @@ def test_so_many_connections_of_one_address_and_no_more() -> None:
         assert closed == 20
         time.sleep(0.2)
         assert status(said(address, post())) == 200  # they left, so there is room
+
+
+@pytest.mark.parametrize(("soft", "hard", "most", "raised"), [
+    (1024, 20_000, 20_000 - SPARE, 20_000), (1024, -1, MOST, MOST + SPARE), (-1, -1, MOST, None),
+    (1024, 1024, 1024 - SPARE, 1024), (100_000, 100_000, MOST, None), (100, 100, 1, 100),
+])  # fmt: skip
+def test_no_more_connections_than_files(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, most: int, raised: int | None
+) -> None:
+    """Else the server could not open its own files while too many clients are there."""
+    told = list[tuple[int, int]]()
+    monkeypatch.setattr("resource.getrlimit", lambda which: (soft, hard))
+    monkeypatch.setattr("resource.setrlimit", lambda which, limits: told.append(limits))
+    assert most_connections() == most
+    assert told == ([] if raised is None else [(raised, hard)])
 
 
 def test_the_door_counts() -> None:

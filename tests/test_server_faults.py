@@ -10,6 +10,7 @@ import pytest
 import abuse_scenarios as abuse
 import fault_scenarios as play
 import hardship_scenarios as hard
+import poor_network as poor
 from eligo.server.api import Api
 from fault_scenarios import Size
 from server_faults import tell
@@ -133,3 +134,7 @@ def test_who_only_looks_is_told_what_is_kept(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Api, "told", told)
     asyncio.run(play())
+
+
+def test_packets_that_are_lost(tmp_path: Path) -> None:
+    tell(poor.lossy(tmp_path, Size(tasks=20, clients=5, wide=10), 0.1, 0.02))

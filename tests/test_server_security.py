@@ -1,5 +1,6 @@
 """Who is refused, by a real server with tokens: thieves, strangers, pages of other sites; and what a real client refuses."""
 
+import asyncio
 import json
 import subprocess
 import time
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from running_cases import COMMAND
+from eligo.server.showing import RunLookout
+from running_cases import COMMAND, ran, written
 from server_faults import Reply, ServerProcess, layered, worker
 
 ONE = {"tasks": [{"name": "a", "run": "echo ran >> ran.txt"}]}
@@ -137,6 +139,92 @@ def test_pages_of_other_sites(server: ServerProcess, admin: dict[str, str]) -> N
             assert reply.status == 403, (method, path, page)
             assert "access-control-allow-origin" not in reply.headers
     assert server.get("/v1/workflows", **admin, Origin=server.url).status == 200
+
+
+def test_pages_of_the_same_machine_at_another_port(server: ServerProcess, admin: dict[str, str]) -> None:
+    """To browsers they are of the same site: SameSite would not stop them."""
+    for origin in (f"http://127.0.0.1:{server.port + 1}", "http://127.0.0.1", f"https://127.0.0.1:{server.port}"):
+        page = {"Origin": origin, "Sec-Fetch-Site": "same-site", "Content-Type": "text/plain"}
+        reply = server.call("POST", "/v1/workflows?format=json&files=false", ONE, {**admin, **page})
+        assert reply.status == 403, origin
+
+
+def test_the_page_behind_a_proxy_that_speaks_tls(server: ServerProcess, admin: dict[str, str]) -> None:
+    """Its own page is of https, which the server behind does not know; the browser says that it is the same."""
+    here = f"https://127.0.0.1:{server.port}"
+    for site, code in (("same-origin", 200), ("same-site", 403), ("cross-site", 403)):
+        page = {**admin, "Origin": here, "Sec-Fetch-Site": site}
+        assert server.call("POST", "/v1/tokens/revoke", {"name": "nobody"}, page).status == code, site
+    for origin in ("https://evil.example", "null", here + ".evil.example", f"https://x@127.0.0.1:{server.port}"):
+        page = {**admin, "Origin": origin, "Sec-Fetch-Site": "same-origin"}
+        assert server.call("POST", "/v1/tokens/revoke", {"name": "nobody"}, page).status == 403, origin
+
+
+def test_a_link_on_another_site_leads_to_the_page_and_nowhere_else(
+    server: ServerProcess, admin: dict[str, str]
+) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert server.get("/", **link).status == server.get("/").status != 403
+    assert server.get("/v1/workflows", **link, **admin).status == 403
+    assert server.get("/", **{**link, "Sec-Fetch-Mode": "no-cors"}).status == 403
+    assert server.call("POST", "/", b"", {**link, "Origin": "https://evil.example"}).status == 403
+
+
+def test_no_cookie_is_set_or_heeded(server: ServerProcess, admin: dict[str, str]) -> None:
+    """A browser sends nothing by itself that lets anybody in: the page puts its token into a header."""
+    for path in ("/", "/page/page.js", "/health", "/v1/workflows", "/v1/nothing"):
+        assert "set-cookie" not in server.get(path, **admin).headers, path
+    made = server.call("POST", "/v1/tokens", {"name": "x", "scopes": ["read"]}, admin)
+    assert "set-cookie" not in made.headers
+    known = made.words["token"]
+    for cookie in (known, f"token={known}", f"Authorization=Bearer {known}", f"eligo={known}; session={known}"):
+        assert server.get("/v1/workflows", Cookie=cookie).status == 401, cookie
+    assert server.get(f"/v1/workflows?token={known}&access_token={known}").status == 401
+    assert server.get("/v1/workflows", **bearer(known)).status == 200
+
+
+def test_the_page_runs_nothing_from_elsewhere_and_is_in_no_frame(server: ServerProcess) -> None:
+    policy = server.get("/").headers["content-security-policy"]
+    rules = dict(rule.strip().partition(" ")[::2] for rule in policy.split(";"))
+    assert (rules["default-src"], rules["frame-ancestors"], rules["script-src"]) == ("'none'", "'none'", "'self'")
+    assert "unsafe" not in policy
+
+
+def test_the_page_of_a_run_is_for_its_own_site(tmp_path: Path) -> None:
+    """As `eligo run --page` and `eligo page` show it, to whoever is on this machine."""
+    flow = written(tmp_path, [{"name": "a", "run": "true"}])
+    assert ran(flow) == 0
+
+    async def codes() -> list[int]:
+        app = RunLookout(tmp_path / "flow.yaml.run").app()
+        here = {"host": "127.0.0.1:8000"}
+        others = [
+            {"origin": "https://evil.example"},
+            {"origin": "http://127.0.0.1:9"},
+            {"sec-fetch-site": "cross-site"},
+        ]
+        callers = [here, {**here, "origin": "http://127.0.0.1:8000"}, {"host": "evil.example"}]
+        return [await answered(app, headers) for headers in (*callers, *({**here, **one} for one in others))]
+
+    assert asyncio.run(codes()) == [200, 200, 421, 403, 403, 403]
+
+
+async def answered(app: Any, headers: Mapping[str, str]) -> int:
+    """The code of the answer to one look at the workflows."""
+    said = list[Any]()
+
+    async def nothing() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    scope = {
+        "type": "http", "method": "GET", "path": "/v1/workflows", "raw_path": b"/v1/workflows", "query_string": b"",
+        "scheme": "http", "headers": [(name.encode(), word.encode()) for name, word in headers.items()], "state": {},
+    }  # fmt: skip
+    await app(scope, nothing, send)
+    return int(said[0]["status"])
 
 
 def test_another_name_for_the_server(server: ServerProcess, admin: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from client_server import certificate
 from running_cases import written
 from serving_cases import PATIENCE, got, posted, serving, told, worked, working
 
@@ -151,6 +152,29 @@ def test_a_server_that_strangers_reach_needs_tokens_and_tls(tmp_path: Path) -> N
     code, said, _ = told("serve", "--check", "--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
     assert code == 1
     assert "needs tokens" in said
+
+
+def test_clients_and_owners_come_by_tls(tmp_path: Path, flow: Path) -> None:
+    """With tokens, files that travel, and a client that was told whose certificates to trust, and others that were not."""
+    certificate(tmp_path)
+    proof = ("--ca", str(tmp_path / "ca"))
+    operator = ("--token-file", str(tmp_path / "s.token"))
+    with serving(tmp_path, "--tokens", "--cert", "ca", "--key", "key") as (url, _):
+        assert url.startswith("https://")
+        code, said, told_why = told("submit", url, str(flow), *operator, *proof)
+        assert (code, said[:2]) == (0, "w-"), told_why
+        for words in (("status", url, *operator), ("work", url, "--folder", str(tmp_path / "bob"), *operator)):
+            code, _, said = told(*words)
+            assert (code, said.count("\n")) == (2, 1)
+            assert "is not trusted" in said
+        (tmp_path / "work.token").write_text(told("token", url, "pool", *operator, *proof)[1])
+        words = ("--token-file", str(tmp_path / "work.token"), "--idle-exit", "4", *proof)
+        assert "4 tasks done" in worked(tmp_path, url, "ann", *words)
+        assert told("submit", url, str(flow), "--wait", *operator, *proof)[0] == 0
+        assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
+        plain = told("status", url.replace("https", "http"), *operator)
+        assert (plain[0], plain[2].count("\n"), "Traceback" in plain[2]) == (2, 1, False)
+    assert "Traceback" not in (tmp_path / "server.err").read_text()
 
 
 def test_without_a_token_nothing_is_told(tmp_path: Path) -> None:

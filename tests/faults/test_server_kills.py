@@ -12,6 +12,7 @@ import pytest
 import abuse_scenarios as abuse
 import fault_scenarios as play
 import hardship_scenarios as hard
+import poor_network as poor
 from fault_scenarios import Size
 from server_faults import tell
 
@@ -48,6 +49,11 @@ def test_lost_calls(tmp_path: Path, lost: float) -> None:
 
 def test_cuts_and_delays(tmp_path: Path) -> None:
     tell(play.losses(tmp_path, Size(tasks=1000, clients=CLIENTS, wide=200), 0.0, cuts=5, delay=2.0))
+
+
+def test_packets_that_are_lost(tmp_path: Path) -> None:
+    size = Size(tasks=400, clients=CLIENTS, wide=100, nap=0.1, workers=2)
+    tell(poor.lossy(tmp_path, size, 0.3, 0.3, cut=20.0))
 
 
 def test_dying_clients(tmp_path: Path) -> None:
@@ -87,7 +93,7 @@ def test_clocks(tmp_path: Path) -> None:
 
 
 def test_a_herd(tmp_path: Path) -> None:
-    tell(hard.herd(tmp_path, 2000))
+    tell(hard.herd(tmp_path, 10_000, processes=4))
 
 
 def test_drips(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ inside ends here: as JSON, with the request's id, without a traceback. For what 
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -31,6 +32,8 @@ MEGABYTE = 2**20
 FILES = "/v1/files/"
 ONCE = (b"host", b"content-length", b"content-encoding", b"transfer-encoding", b"content-range", b"origin",
         b"authorization", b"idempotency-key", b"eligo-client")  # fmt: skip
+VERSION = re.compile(r"/v(?!1/)([0-9]{1,9})/")  # in addresses of other APIs than ours
+SAME = "install the same version of eligo at both ends"
 UNEXPECTED = "something went wrong here; it was written down"
 GONE = 499  # as nginx logs a client that did not wait for the answer
 
@@ -224,7 +227,7 @@ class Guard:
         if host not in self._known and self._hosts:
             self._recognise(host)
         if b"origin" in headers or b"sec-fetch-site" in headers:
-            self._same_site(scope["scheme"].encode(), host, headers)
+            self._same_site(scope, host, headers)
         return headers
 
     def _recognise(self, host: bytes) -> None:
@@ -233,13 +236,16 @@ class Guard:
         if len(self._known) < 1000:  # with its port, it is found at once the next time
             self._known.add(host)
 
-    def _same_site(self, scheme: bytes, host: bytes, headers: dict[bytes, bytes]) -> None:
-        origin = headers.get(b"origin", b"").lower()
+    def _same_site(self, scope: Scope, host: bytes, headers: dict[bytes, bytes]) -> None:
+        """Refuse what pages of other sites ask; a link from there leads to our page, in which there is nothing yet."""
+        origin, site = headers.get(b"origin", b"").lower(), headers.get(b"sec-fetch-site")
         if origin in self._origins and origin:
             return
-        if headers.get(b"sec-fetch-site") == b"cross-site" or (
-            origin and origin != b"%b://%b" % (scheme, host.lower())
-        ):
+        scheme, _, name = origin.partition(b"://")
+        # where a proxy speaks TLS, the browser knows the scheme, and we do not
+        ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())
+        linked = scope["path"] == "/" and headers.get(b"sec-fetch-mode") == b"navigate"
+        if (origin and not ours) or (site == b"cross-site" and not linked):
             raise RefusedError(403, "requests from pages of other sites are not answered")
 
     def _measured(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
@@ -392,6 +398,8 @@ def _of_starlette(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {404: "there is nothing at this address", 405: "this address does not take this method"}
     sentence = words.get(status) or str(getattr(error, "detail", "refused"))
+    if status == 404 and (other := VERSION.match(request.scope["path"])):
+        sentence = f"this server speaks version 1 of the API, and not {other[1]}: {SAME}"
     headers = getattr(error, "headers", None) or {}
     body = told(sentence, request.scope["state"].get("request", ""))
     return Response(body, status, dict(headers), "application/json")

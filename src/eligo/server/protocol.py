@@ -11,6 +11,7 @@ that, in one piece too: ASGI would take as long for its messages as all the rest
 
 import asyncio
 import json
+import resource
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from typing import Any
 from eligo.errors import InputError
 
 LARGE = 65_536  # bytes that are sent at once
+MOST, SPARE = 20_000, 256  # connections, and files that a server opens beside them
 PHRASES = {one.value: one.phrase.encode() for one in HTTPStatus}
 LINGER = 1.0  # seconds that are left to whoever was answered before all of his body came
 METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete", "on_body",
@@ -44,7 +46,17 @@ class Patience:
     stall: float = 60.0
     #: connections of one address (of IPv6, of one /64), where that tells clients apart; and of all
     each: int | None = 256
-    all: int = 8_192
+    all: int = MOST
+
+
+def most_connections(wanted: int = MOST) -> int:
+    """As many as that, or as there may be files; this process takes leave to open what it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    endless = resource.RLIM_INFINITY
+    if soft != endless and soft < wanted + SPARE:
+        soft = wanted + SPARE if hard == endless else min(wanted + SPARE, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == endless else max(1, min(wanted, soft - SPARE))
 
 
 class Door:

@@ -34,7 +34,7 @@ from eligo.server.metrics import Census, Metrics
 from eligo.server.neighbours import Neighbours
 from eligo.server.paging import PATHS, page_routes
 from eligo.server.preparing import Wishes, prepared
-from eligo.server.protocol import Patience, protocol
+from eligo.server.protocol import MOST, Patience, most_connections, protocol
 from eligo.server.remembering import Archive
 from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
@@ -405,7 +405,7 @@ def listening(setup: Setup) -> socket.socket:
     """The socket of a server."""
     family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
     try:
-        return socket.create_server((setup.host, setup.port), family=family, backlog=2048)
+        return socket.create_server((setup.host, setup.port), family=family, backlog=MOST)
     except OSError as error:
         raise InputError(f"{setup.host}:{setup.port} cannot be listened on: {error.strerror}") from None
 
@@ -415,11 +415,11 @@ def _shown(host: str) -> str:
 
 
 def _config(setup: Setup, server: Server) -> uvicorn.Config:
-    alone = setup.host in LOOPBACK  # where every client, or a proxy for all, has one address
+    each = None if setup.host in LOOPBACK else 256  # here every client, or a proxy for all, has one address
     return uvicorn.Config(
-        server.app, http=protocol(Patience(each=None if alone else 256)), ws="none", lifespan="off", log_config=None,
-        access_log=False, ssl_certfile=setup.certificate, ssl_keyfile=setup.key, timeout_graceful_shutdown=PATIENT,
-        server_header=False, proxy_headers=False, date_header=False,
+        server.app, http=protocol(Patience(each=each, all=most_connections())), ws="none", lifespan="off",
+        backlog=MOST, log_config=None, access_log=False, ssl_certfile=setup.certificate, ssl_keyfile=setup.key,
+        timeout_graceful_shutdown=PATIENT, server_header=False, proxy_headers=False, date_header=False,
     )  # fmt: skip
 
 
