@@ -244,14 +244,21 @@ class _Part:
     def maxima(self, blocks: Numbers) -> list[Profile]:
         """The maxima of these blocks; those with equal arcs, when the tasks of each are numbered in order, share one."""
         owner, known, found = self.blocks[1][self.tails], dict[bytes, Profile](), []
-        ends, arcs = np.append(0, np.cumsum(np.bincount(owner))).tolist(), np.argsort(owner, kind="stable")
+        arcs, ends = np.argsort(owner, kind="stable"), np.append(0, np.cumsum(np.bincount(owner))).tolist()
+        shape = self._shapes(owner)[arcs]
         for b in blocks.tolist():
-            own = arcs[ends[b] : ends[b + 1]]
-            shape = np.unique(np.append(self.tails[own], self.heads[own]), return_inverse=True)[1]
-            if (key := shape.tobytes()) not in known:
-                known[key] = block_maxima(*np.split(shape, 2))
+            own = shape[ends[b] : ends[b + 1]]
+            if (key := own.tobytes()) not in known:
+                known[key] = block_maxima(*own.T)
             found.append(known[key])
         return found
+
+    def _shapes(self, owner: Numbers) -> NDArray[np.int32]:
+        """The two ends of every arc, as places among the tasks of the block that owns it."""
+        keys = owner * np.int64(len(self.dag)) + np.stack([self.tails, self.heads])
+        tasks, place = np.unique(keys, return_inverse=True)
+        begin = np.searchsorted(tasks, np.arange(owner.max(initial=-1) + 1) * np.int64(len(self.dag)))
+        return np.ascontiguousarray((place - begin[owner]).T, np.int32)
 
     def certified(self, proof: Proof) -> Certified:
         """What a proof certifies, by the rule that it names; `Refuted` where it does not."""
@@ -394,7 +401,8 @@ def _ceiling(module: Proof) -> Profile:
 
 def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
     """Each profile is attained, one after another, and where joined each ▷ the next: no mixture renders more."""
-    attained = np.array_equal(gains, np.concatenate([gains[:0], *map(np.diff, profiles)]))
+    own = {id(profile): np.diff(profile) for profile in {id(profile): profile for profile in profiles}.values()}
+    attained = np.array_equal(gains, np.concatenate([gains[:0], *(own[id(profile)] for profile in profiles)]))
     require(attained, "a block or unit is not run at its maxima")
     pairs = {(id(profiles[i]), id(profiles[i + 1])): profiles[i : i + 2] for i in np.flatnonzero(joined).tolist()}
     prior = all((convolved(a, b) <= np.append(a, a[-1] + b[1:])).all() for a, b in pairs.values())
