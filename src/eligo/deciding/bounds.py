@@ -12,6 +12,7 @@ the max-plus convolution of their maxima, which ▷-linear compositions and swee
 import math
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from eligo.dag import Dag
 from eligo.deciding.limits import LARGEST_CONVOLUTION
 from eligo.rows import Ints, places
 from eligo.theory.priority import precedes
-from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
+from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
 from eligo.theory.solutions import Solutions
 
 
@@ -197,7 +198,17 @@ def _power(profile: Profile, times: int) -> Profile:
 
 
 def _hull_bound(profiles: list[tuple[Profile, int]]) -> Profile:
-    """The convolution of the concave hulls: all their steps, the steepest first."""
-    steps = [np.repeat(np.diff(concave_hull(profile)), count) for profile, count in profiles]
-    falling = np.sort(np.concatenate(steps))[::-1]
-    return np.concatenate([[0], np.floor(np.cumsum(falling) + 1e-6)]).astype(np.int64)
+    """The convolution of the concave hulls, rounded down: all their sides, the steepest first, in whole numbers."""
+    lengths: dict[Fraction, int] = {}
+    for profile, count in profiles:
+        corners = hull_corners(profile)
+        for width, rise in zip(np.diff(corners).tolist(), np.diff(profile[corners]).tolist(), strict=True):
+            slope = Fraction(rise, width)
+            lengths[slope] = lengths.get(slope, 0) + width * count
+    slopes = sorted(lengths, reverse=True)
+    widths = [lengths[slope] for slope in slopes]
+    p, q = (np.repeat([getattr(s, part) for s in slopes], widths) for part in ("numerator", "denominator"))
+    ends = np.cumsum([0, *widths])
+    within = np.arange(1, ends[-1] + 1) - np.repeat(ends[:-1], widths)
+    bases = np.cumsum([0, *(int(slope * width) for slope, width in zip(slopes, widths, strict=True))])
+    return np.concatenate([[0], np.repeat(bases[:-1], widths) + within * p // q]).astype(np.int64)

@@ -13,6 +13,7 @@ Numbers = NDArray[np.integer[Any]]
 Profile = NDArray[np.int64]
 
 FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
+WORTH = 1 << 32  # of a sink, in whole parts: shares are rounded up to such, so that every sum is exact
 LARGEST_CONVOLUTION = 200_000_000  # steps squared; the planner's own limit, or its bounds could not be compared
 NEVER = -(1 << 40)  # below every reachable value: no such choice
 NOTHING = np.zeros(1, np.int64)
@@ -78,16 +79,33 @@ def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
     s, sinks = np.count_nonzero(out), np.count_nonzero(into)
     if plain and max(out.max(), into.max()) <= 2:  # a path or a cycle
         return np.append(np.maximum(np.arange(s) - (sinks < s or len(tails) == s + sinks), 0), sinks)
-    even = np.ptp(out[out > 0]) == 0 or np.ptp(into[into > 0]) == 0
-    tree = plain and len(tails) == s + sinks - 1 and (even or s <= LARGEST_TREE)
-    sets = Sets(tails, heads, FEW_ITEMS if tree else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
-    if sets.fit or tree:
-        return sets.maxima() if sets.fit else _tree_maxima(tails, heads)
+    tree = plain and len(tails) == s + sinks - 1
+    if tree and (even := _even_tree_maxima(out[out > 0], into[into > 0])) is not None:
+        return even
+    sets = Sets(tails, heads, FEW_ITEMS if tree and s <= LARGEST_TREE else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
+    if sets.fit:
+        return sets.maxima()
+    if tree and s <= LARGEST_TREE:
+        return _tree_maxima(tails, heads)
     dual = Sets(heads, tails, MOST_ITEMS)
     if plain and dual.fit:  # to render j sinks takes at least the sources less what the other sinks render in the dual
         return np.searchsorted(s - dual.maxima()[::-1], np.arange(s + 1), side="right") - 1
-    shares = np.sort(np.bincount(tails, 1 / into[heads])[out > 0])[::-1]
-    return np.append(0, np.minimum(np.floor(np.cumsum(shares) + 1e-6), sinks)).astype(np.int64)
+    shares = np.zeros(len(out), np.int64)
+    np.add.at(shares, tails, -(-WORTH // into[heads].astype(np.int64)))
+    falling = np.sort(shares[out > 0])[::-1]
+    return np.append(0, np.minimum(np.cumsum(falling) // WORTH, sinks))
+
+
+def _even_tree_maxima(out: Numbers, into: Numbers) -> Profile | None:
+    """M(t) of a tree whose sources all have d children, or whose sinks all have e parents.
+
+    A forest has fewer arcs than tasks: c idle sources keep at least c (d - 1) + 1 sinks waiting, and j sinks need at least
+    j (e - 1) + 1 sources; sources, or sinks, that hang together attain that.
+    """
+    steps, d, e = np.arange(len(out) + 1, dtype=np.int64), int(out[0]), int(into[0])
+    if (out == d).all():
+        return np.append(steps[:-1] * (d - 1), len(into))
+    return np.maximum(steps - 1, 0) // (e - 1) if (into == e).all() else None
 
 
 def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
