@@ -153,7 +153,8 @@ def module_of(dag: Dag, document: Document, path: tuple[Any, ...], order: list[s
     """One module of a proof, with its tasks in this order."""
     nonsinks = dag.indices(document["order"])
     part = _Part(skeleton(dag), nonsinks[dag.outdegree[nonsinks] > 0])
-    return part._module(at(document, path[:-2])["shares"]["modules"][path[-1]], {"order": order})
+    inner = part._within(at(document, path[:-2])["shares"]["modules"])
+    return _Part(inner, inner.indices(order))
 
 
 def test_a_refutation_that_cannot_be_checked_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:

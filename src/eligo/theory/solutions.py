@@ -206,7 +206,9 @@ def _from_dual(block: Dag, dual: Subsets) -> Solution:
 def _ceiling(block: Dag) -> Profile:
     """An upper bound of M(t): each nonsource shared out equally among its parents, the largest shares first, rounded down."""
     share = np.zeros(len(block), np.int64)
-    np.add.at(share, block.parent, np.repeat(-(-WORTH // np.maximum(block.indegree, 1, dtype=np.int64)), block.indegree))
+    np.add.at(
+        share, block.parent, np.repeat(-(-WORTH // np.maximum(block.indegree, 1, dtype=np.int64)), block.indegree)
+    )
     executing = np.sort(share[block.outdegree > 0])[::-1]
-    sums = np.concatenate([[0], np.cumsum(executing)])
-    return np.minimum(sums // WORTH, int((block.indegree > 0).sum()))
+    sums: Profile = np.concatenate([[0], np.cumsum(executing)]) // WORTH
+    return np.minimum(sums, int((block.indegree > 0).sum()))

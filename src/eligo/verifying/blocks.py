@@ -133,6 +133,12 @@ class Sets:
     """All sets of items, twins (equal parents, equal children) as one: the closed ones, what each weighs and renders."""
 
     def __init__(self, tails: Numbers, heads: Numbers, most: int) -> None:
+        labels = np.random.default_rng(0).integers(1 << 62, size=max(tails.max(initial=0), heads.max(initial=0)) + 1)
+        sums = np.zeros(len(labels), np.int64)
+        np.add.at(sums, tails, labels[heads])  # the same where the children are: at least so many are no twins
+        self.fit = len(np.unique(sums[tails])) <= most
+        if not self.fit:
+            return
         children, parents, twins = _rows(tails, heads), _rows(heads, tails), defaultdict[Any, list[int]](list)
         for v in children:
             twins[frozenset(parents.get(v, ())), frozenset(children[v])].append(v)
