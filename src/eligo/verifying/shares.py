@@ -49,10 +49,12 @@ def homes(dag: Dag, modules: Sequence[Proof], key: str) -> Numbers:
 
 def _flow(dag: Dag, flow: Sequence[Any], executed: Numbers, rendered: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """From whom to whom how much worth flows: along arcs within modules, and so little that no sum is too large."""
-    child, parent = (np.array([dag.index.get(entry[i], -1) for entry in flow], np.int64) for i in (0, 1))
-    amounts = [entry[2] for entry in flow]
-    require(sum(amounts) < LARGEST, "more worth flows than there is")
-    amount, arcs = np.array(amounts, np.int64), dag.tails.astype(np.int64) * len(dag) + dag.child
+    index, count = dag.index, len(flow)
+    child = np.fromiter((index.get(name, -1) for name, _, _ in flow), np.int64, count)
+    parent = np.fromiter((index.get(name, -1) for _, name, _ in flow), np.int64, count)
+    require(sum(worth for _, _, worth in flow) < LARGEST, "more worth flows than there is")
+    amount = np.fromiter((worth for _, _, worth in flow), np.int64, count)
+    arcs = dag.tails.astype(np.int64) * len(dag) + dag.child
     allowed = (amount >= 0) & (child >= 0) & (parent >= 0) & (executed[parent] == rendered[child])
     allowed &= np.isin(parent * len(dag) + child, arcs)
     for i in np.flatnonzero(~allowed).tolist():
