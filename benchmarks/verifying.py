@@ -41,7 +41,7 @@ def run() -> None:
                     path.stat().st_size / 1e6,
                     planned["seconds"],
                 )
-                row((*told, checked["seconds"], checked["megabytes"], verdict(checked["holds"])), widths)
+                row((*told, checked["seconds"], checked["megabytes"], verdict(bool(checked["holds"]))), widths)
 
 
 def _alone(verb: str, name: str, tasks: int, path: Path) -> dict[str, float]:

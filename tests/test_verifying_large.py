@@ -10,12 +10,15 @@ import pytest
 
 from eligo import families as f
 from eligo.dag import Dag, sum_of
+from eligo.deciding import bounds
 from eligo.deciding.outcomes import cumulative
 from eligo.planning import plan
+from eligo.theory.priority import Kind, has_priority, precedes
+from eligo.theory.profiles import convolved
 from eligo.theory.solutions import solve_one
 from eligo.theory.trees import even_tree, tree_maxima
 from eligo.verifying import blocks, verify
-from test_verifying import Document, rejected
+from test_verifying import Document, document, rejected
 from test_verifying_searches import random_blocks
 
 
@@ -67,6 +70,18 @@ def test_large_plans_hold_and_changes_are_noticed(name: str) -> None:
     assert rejected(dag, document | {"upper_bound": other})
 
 
+def test_a_sum_too_long_is_not_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by the planner nor by the checker, who then conclude nothing from it."""
+    dag, swept = document("sum, optimal")
+    assert verify(dag, swept).holds
+    for module in (blocks, bounds):
+        monkeypatch.setattr(module, "LARGEST_CONVOLUTION", 100)
+    assert verify(dag, swept).reason == "the verdict is not what follows from the proof"
+    other = plan(dag)
+    assert (swept["method"], other.method) == ("sweep of a sum", "module by module")
+    assert verify(dag, other).holds
+
+
 # What planner and checker compute by themselves, against each other and against definitions
 
 
@@ -81,6 +96,26 @@ def test_even_trees_are_run_optimally(seed: int) -> None:
         assert maxima.tolist() == tree_maxima(bare).tolist()
         assert cumulative(bare, np.array(order, np.int32)).tolist() == maxima.tolist()
         assert blocks.block_maxima(bare.tails, bare.child).tolist() == maxima.tolist()
+
+
+def test_convolutions_try_enough_splits() -> None:
+    """Profiles with few rises, with few bends, and with many of both."""
+    rng = np.random.default_rng(8)
+    for _ in range(400):
+        draws = (rng.integers(0, 3, 8), np.sort(rng.integers(0, 5, 9)), (rng.random(12) < 0.2) * 4)
+        one, two = (np.append(0, np.cumsum(draws[i])) for i in rng.integers(0, 3, 2))
+        found = blocks.convolved(one, two)
+        assert found.tolist() == convolved(one, two).tolist()
+        assert blocks.precedes(one, two) == has_priority(one, two)
+
+
+@pytest.mark.parametrize("letter", ["C", "W", "M"])
+def test_long_blocks_are_compared_at_once(letter: str) -> None:
+    """Two cycles, the smaller first, two paths of sources, or of sinks, the larger first."""
+    sizes = (200_000, 200_001) if letter == "C" else (200_001, 200_000)
+    first, second = (Kind(letter, size, 0 if letter == "C" else 3) for size in sizes)
+    assert precedes(first, second)
+    assert blocks.precedes(first.profile, second.profile)
 
 
 def test_an_uneven_tree_has_no_closed_form() -> None:

@@ -13,6 +13,7 @@ import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def block_bound(solutions: Solutions) -> Profile:
     """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long."""
     counts = np.bincount(solutions.type_of, minlength=len(solutions.types)).tolist()
     total = sum(count * (len(t.maxima) - 1) for t, count in zip(solutions.types, counts, strict=True))
-    if total * total > LARGEST_CONVOLUTION:
+    if too_long(total):
         return _hull_bound([(t.maxima, count) for t, count in zip(solutions.types, counts, strict=True)])
     bound = np.zeros(1, np.int64)
     for solution, count in zip(solutions.types, counts, strict=True):
@@ -184,6 +185,18 @@ def block_bound(solutions: Solutions) -> Profile:
         together = repeated(solution.maxima, count) if precedes(own, own) else _power(solution.maxima, count)
         bound = convolved(bound, together)
     return bound
+
+
+def too_long(steps: int) -> bool:
+    """Whether so many steps are too many to be convolved or swept."""
+    return steps * steps > LARGEST_CONVOLUTION
+
+
+def sum_bound(bounds: list[Profile]) -> Profile:
+    """The max-plus convolution of the bounds of a sum's parts, or that of their concave hulls."""
+    if too_long(sum(len(bound) - 1 for bound in bounds)):
+        return _hull_bound([(bound, 1) for bound in bounds])
+    return reduce(convolved, bounds, np.zeros(1, np.int64))
 
 
 def _power(profile: Profile, times: int) -> Profile:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,46 @@ NOTHING = np.zeros(1, np.int64)
 
 
 def convolved(first: Profile, second: Profile) -> Profile:
-    """The most that t executions split between the two can render, for every t; profiles never fall."""
-    steps, other = sorted((first, second), key=lambda profile: np.count_nonzero(np.diff(profile)))
-    best = np.full(len(first) + len(second) - 1, NEVER)
-    for i in [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist()]:
-        np.maximum(best[i : i + len(other)], other + steps[i], out=best[i : i + len(other)])
+    """The most that t executions split between the two can render, for every t; profiles never fall.
+
+    Some best split has the one where it just rose, and likewise the other; and some has either where its gains begin or
+    cease to grow, since between such places one step more of the one or of the other loses nothing. The fewest are tried.
+    """
+    pair, best = (first, second), np.full(len(first) + len(second) - 1, NEVER)
+    gains = [np.diff(profile) for profile in pair]
+    rises, bends = ([np.append(0, np.flatnonzero(g) + 1) for g in gains], [_bends(g) for g in gains])
+    ways = [[(0, rises[0])], [(1, rises[1])], [(0, bends[0]), (1, bends[1])]]
+    for which, places in min(ways, key=lambda way: sum(len(places) for _, places in way)):
+        own, other = pair[which], pair[1 - which]
+        for i in places.tolist():
+            np.maximum(best[i : i + len(other)], other + own[i], out=best[i : i + len(other)])
     return np.maximum.accumulate(best)
 
 
-def bound_by_blocks(maxima: list[Profile]) -> Profile:
-    """What t executions can render at most, from the maxima of all blocks.
+def _bends(gains: Profile) -> Numbers:
+    """Both ends of a profile, and where its gains fall."""
+    return np.unique(np.concatenate([[0], np.flatnonzero(np.diff(gains) < 0) + 1, [len(gains)]]))
+
+
+def precedes(first: Profile, second: Profile) -> bool:
+    """Whether no mixture of the two renders more than the one after the other; where their hulls say so, that suffices."""
+    whole = np.append(first, first[-1] + second[1:])
+    return bool((_hulls_convolved([first, second]) <= whole).all() or (convolved(first, second) <= whole).all())
+
+
+def bound_by_parts(maxima: list[Profile]) -> Profile:
+    """What t executions can render at most, from the maxima of all blocks, or of all parts of a sum.
 
     That is their convolution, or that of their concave hulls, which are nowhere below them, where there are so many steps
     that the planner uses these.
     """
-    steps = sum(len(profile) - 1 for profile in maxima)
-    return _hulls_convolved(maxima) if steps**2 > LARGEST_CONVOLUTION else reduce(convolved, maxima, NOTHING)
+    by_hulls = too_long(sum(len(profile) - 1 for profile in maxima))
+    return _hulls_convolved(maxima) if by_hulls else reduce(convolved, maxima, NOTHING)
+
+
+def too_long(steps: int) -> bool:
+    """Whether so many steps are too many to be convolved or swept."""
+    return steps**2 > LARGEST_CONVOLUTION
 
 
 def _hulls_convolved(maxima: list[Profile]) -> Profile:
@@ -71,6 +95,12 @@ def sweepable(first: Profile, second: Profile) -> bool:
         j = np.clip(t - i, 0, len(long) - 1)
         reached = (reached | np.append(False, reached[:-1])) & (i + j == t) & (short + long[j] == best[t])
     return bool(reached[-1])
+
+
+def all_sweepable(profiles: list[Profile]) -> bool:
+    """Whether Sweep interleaves them all, one after another."""
+    together = accumulate(profiles, convolved)
+    return all(sweepable(before, profile) for before, profile in zip(together, profiles[1:], strict=False))
 
 
 def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
