@@ -109,13 +109,12 @@ def test_convolutions_try_enough_splits() -> None:
         assert blocks.precedes(one, two) == has_priority(one, two)
 
 
-@pytest.mark.parametrize("letter", ["C", "W", "M"])
-def test_long_blocks_are_compared_at_once(letter: str) -> None:
-    """Two cycles, the smaller first, two paths of sources, or of sinks, the larger first."""
-    sizes = (200_000, 200_001) if letter == "C" else (200_001, 200_000)
-    first, second = (Kind(letter, size, 0 if letter == "C" else 3) for size in sizes)
-    assert precedes(first, second)
-    assert blocks.precedes(first.profile, second.profile)
+@pytest.mark.parametrize(("letter", "first", "second"), [("C", 0, 0), ("W", 0, 1), ("M", 1, 0)])
+def test_long_blocks_are_compared_at_once(letter: str, first: int, second: int) -> None:
+    """Two equal cycles; two paths of sources, the shorter first, or of sinks, the longer first."""
+    one, two = (Kind(letter, 200_000 + more, 0 if letter == "C" else 3) for more in (first, second))
+    assert precedes(one, two)
+    assert blocks.precedes(one.profile, two.profile)
 
 
 def test_an_uneven_tree_has_no_closed_form() -> None:
