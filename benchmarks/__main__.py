@@ -8,6 +8,7 @@ from eligo.cli.versions import version_line
 EVERY = (
     "foundation",
     "planner",
+    "verifying",
     "formats",
     "batches",
     "clusters",

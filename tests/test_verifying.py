@@ -25,7 +25,7 @@ from eligo.theory.skeleton import shortcut_mask
 from eligo.theory.solutions import solve_one
 from eligo.theory.sweep import sweep_two
 from eligo.theory.trees import tree_maxima
-from eligo.verifying import Verification, documents, verify
+from eligo.verifying import Verification, documents, shortcuts, verify
 from eligo.verifying import blocks as arithmetic
 from eligo.verifying import shares as worth
 from eligo.verifying.refuting import Refuted
@@ -638,13 +638,18 @@ def test_the_checker_does_not_know_the_planner() -> None:
 # Its own arithmetic, against definitions and against the planner's
 
 
-def test_shortcuts_are_found() -> None:
+@pytest.mark.parametrize("arcs", [0, 3, 10**9])
+def test_shortcuts_are_found(arcs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By sweeps alone, by short searches and sweeps for the rest, and by searches alone."""
+    monkeypatch.setattr(shortcuts, "LEAST_ARCS", arcs)
     rng = np.random.default_rng(3)
     for _ in range(100):
         dag = random_small_dag(rng, most=20)
-        assert np.array_equal(verifying._shortcuts(dag), shortcut_mask(dag))
+        assert np.array_equal(shortcuts.shortcut_mask(dag), shortcut_mask(dag))
     dense = f.random_dag(200, 0.2, seed=1)
-    assert np.array_equal(verifying._shortcuts(dense), shortcut_mask(dense))
+    assert np.array_equal(shortcuts.shortcut_mask(dense), shortcut_mask(dense))
+    monkeypatch.setattr(shortcuts, "MOST_BITS", 1_000)
+    assert np.array_equal(shortcuts.shortcut_mask(dense), shortcut_mask(dense))
 
 
 def test_cuts_are_the_nonsinks_comparable_to_all_others() -> None:

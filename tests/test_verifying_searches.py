@@ -1,8 +1,10 @@
 """The checker's searches over positions and its bound by hulls: right where they answer, silent where they are cut off."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -154,7 +156,8 @@ def module_of(dag: Dag, document: Document, path: tuple[Any, ...], order: list[s
     """One module of a proof, with its tasks in this order."""
     nonsinks = dag.indices(document["order"])
     part = _Part(skeleton(dag), nonsinks[dag.outdegree[nonsinks] > 0])
-    return part._module(at(document, path[:-2])["shares"]["modules"][path[-1]], {"order": order})
+    inner = part._within(at(document, path[:-2])["shares"]["modules"])
+    return _Part(inner, inner.indices(order))
 
 
 def test_a_refutation_that_cannot_be_checked_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,15 +297,50 @@ def above(values: list[int], t: int) -> int:
     return max([values[t], *lines])
 
 
-def test_the_hulls_of_many_steps_are_exact() -> None:
-    """Where a sum of fractions would be off: 200,000 sides of slope 1/3, 2/7 and 1/49."""
+@pytest.mark.parametrize("copies", [3, 3_000, 10_000])
+def test_the_hulls_of_many_steps_are_exact(copies: int) -> None:
+    """Where a sum of fractions would be off, even below the truth: sides of slope 1/3, 2/7 and 1/49."""
     slopes = [np.append(np.zeros(q, np.int64), p) for p, q in ((1, 3), (2, 7), (1, 49))]
-    bound = blocks._hulls_convolved([profile for profile in slopes for _ in range(3_000)])
-    steps = np.arange(3_001)
+    bound = blocks._hulls_convolved([profile for profile in slopes for _ in range(copies)])
+    steps = np.arange(copies + 1)
     assert (bound[3 * steps] == steps).all()
-    assert (bound[9_000 + 7 * steps] == 3_000 + 2 * steps).all()
-    assert bound[-1] == 4 * 3_000
-    assert (bound[9_000 + 21_000 + 49 * steps] == 9_000 + steps).all()
+    assert (bound[3 * copies + 7 * steps] == copies + 2 * steps).all()
+    assert (bound[10 * copies + 49 * steps] == 3 * copies + steps).all()
+    assert bound.tolist() == bounds._hull_bound([(profile, copies) for profile in slopes]).tolist()
+
+
+def slow_hulls(profiles: list[Profile]) -> list[int]:
+    """The convolution of the hulls as fractions, step by step: the largest sum over all ways to divide t."""
+    together = [Fraction(0)]
+    for profile in profiles:
+        own = [
+            max(
+                Fraction(int(profile[a]) * (b - t) + int(profile[b]) * (t - a), b - a)
+                for a in range(t + 1)
+                for b in range(max(t, a + 1), len(profile))
+            )
+            for t in range(len(profile) - 1)
+        ]
+        own.append(Fraction(int(profile[-1])))
+        together = [
+            max(together[i] + own[t - i] for i in range(len(together)) if 0 <= t - i < len(own))
+            for t in range(len(together) + len(own) - 1)
+        ]
+    return [math.floor(value) for value in together]
+
+
+def test_hulls_are_convolved_as_fractions_would_be() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        profiles = random_profiles(rng)[:5]
+        slow = slow_hulls(profiles)
+        assert blocks._hulls_convolved(profiles).tolist() == slow
+        counts = [(profile, sum(profile is other for other in profiles)) for profile in unique(profiles)]
+        assert bounds._hull_bound(counts).tolist() == slow
+
+
+def unique(profiles: list[Profile]) -> list[Profile]:
+    return list({id(profile): profile for profile in profiles}.values())
 
 
 def test_checker_and_planner_use_hulls_alike() -> None:

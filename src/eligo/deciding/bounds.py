@@ -11,6 +11,8 @@ the max-plus convolution of their maxima, which ▷-linear compositions and swee
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from eligo.deciding.limits import LARGEST_CONVOLUTION
 from eligo.deciding.work import Work
 from eligo.rows import Ints, places
 from eligo.theory.priority import precedes
-from eligo.theory.profiles import Profile, concave_hull, convolved, repeated
+from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
 from eligo.theory.solutions import Solutions
 
 CUT = 500  # units of work for each arc of a network whose minimum cut is looked for
@@ -178,7 +180,7 @@ def block_bound(solutions: Solutions) -> Profile:
     """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long."""
     counts = np.bincount(solutions.type_of, minlength=len(solutions.types)).tolist()
     total = sum(count * (len(t.maxima) - 1) for t, count in zip(solutions.types, counts, strict=True))
-    if total * total > LARGEST_CONVOLUTION:
+    if too_long(total):
         return _hull_bound([(t.maxima, count) for t, count in zip(solutions.types, counts, strict=True)])
     bound = np.zeros(1, np.int64)
     for solution, count in zip(solutions.types, counts, strict=True):
@@ -186,6 +188,18 @@ def block_bound(solutions: Solutions) -> Profile:
         together = repeated(solution.maxima, count) if precedes(own, own) else _power(solution.maxima, count)
         bound = convolved(bound, together)
     return bound
+
+
+def too_long(steps: int) -> bool:
+    """Whether so many steps are too many to be convolved or swept."""
+    return steps * steps > LARGEST_CONVOLUTION
+
+
+def sum_bound(bounds: list[Profile]) -> Profile:
+    """The max-plus convolution of the bounds of a sum's parts, or that of their concave hulls."""
+    if too_long(sum(len(bound) - 1 for bound in bounds)):
+        return _hull_bound([(bound, 1) for bound in bounds])
+    return reduce(convolved, bounds, np.zeros(1, np.int64))
 
 
 def _power(profile: Profile, times: int) -> Profile:
@@ -200,7 +214,17 @@ def _power(profile: Profile, times: int) -> Profile:
 
 
 def _hull_bound(profiles: list[tuple[Profile, int]]) -> Profile:
-    """The convolution of the concave hulls: all their steps, the steepest first."""
-    steps = [np.repeat(np.diff(concave_hull(profile)), count) for profile, count in profiles]
-    falling = np.sort(np.concatenate(steps))[::-1]
-    return np.concatenate([[0], np.floor(np.cumsum(falling) + 1e-6)]).astype(np.int64)
+    """The convolution of the concave hulls, rounded down: all their sides, the steepest first, in whole numbers."""
+    lengths: dict[Fraction, int] = {}
+    for profile, count in profiles:
+        corners = hull_corners(profile)
+        for width, rise in zip(np.diff(corners).tolist(), np.diff(profile[corners]).tolist(), strict=True):
+            slope = Fraction(rise, width)
+            lengths[slope] = lengths.get(slope, 0) + width * count
+    slopes = sorted(lengths, reverse=True)
+    widths = [lengths[slope] for slope in slopes]
+    p, q = (np.repeat([getattr(s, part) for s in slopes], widths) for part in ("numerator", "denominator"))
+    ends = np.cumsum([0, *widths])
+    within = np.arange(1, ends[-1] + 1) - np.repeat(ends[:-1], widths)
+    bases = np.cumsum([0, *(int(slope * width) for slope, width in zip(slopes, widths, strict=True))])
+    return np.concatenate([[0], np.repeat(bases[:-1], widths) + within * p // q]).astype(np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
+from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
@@ -24,7 +24,7 @@ from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.blocks import decompose
 from eligo.theory.composition import concatenated_order, linearise
-from eligo.theory.profiles import Profile, convolved
+from eligo.theory.profiles import Profile
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
 from eligo.theory.solutions import Solutions, solve_blocks
@@ -112,16 +112,16 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
         "rule": "sum",
         "parts": [{"order": dag.named(r), **o.proof} for r, o in zip(orders, outcomes, strict=True)],
     }
+    bounds = [outcome.bound for outcome in outcomes]
+    long = too_long(sum(map(len, orders)))
     if verdict == OPTIMAL:
-        mixed = sweep([outcome.bound for outcome in outcomes])
+        mixed = None if long else sweep(bounds)
         if mixed is not None:
             order = np.array(mixed.merged([own.tolist() for own in orders]), np.int32)
             return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
-        verdict = IMPOSSIBLE
+        verdict = BOUNDED if long else IMPOSSIBLE
     rough = by_modules(dag, blocks, effort)
-    together = np.zeros(1, np.int64)
-    for outcome in outcomes:
-        together = convolved(together, outcome.bound)
+    together = sum_bound(bounds)
     bound = np.minimum(rough.bound, together)
     area_bound = min(rough.area_bound, int(bound.sum()))
     verdict = IMPOSSIBLE if rough.verdict == IMPOSSIBLE else verdict

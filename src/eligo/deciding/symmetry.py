@@ -143,7 +143,7 @@ def swaps(dag: Dag, work: Work | None = None) -> list[list[tuple[int, int]]]:
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bc"] + [("b", "d"), ("c", "e")])
     >>> [[fork.named(pair) for pair in pairs] for pairs in swaps(fork)]
-    [[('b', 'c'), ('d', 'e')]]
+    [[('d', 'e'), ('b', 'c')]]
     """
     return _Branches(dag, work or Work()).found()
 

@@ -53,12 +53,22 @@ def concave_hull(profile: Profile) -> NDArray[np.float64]:
     >>> concave_hull(as_profile([0, 0, 2, 2])).tolist()
     [0.0, 1.0, 2.0, 2.0]
     """
+    corners = hull_corners(profile)
+    return np.interp(np.arange(len(profile)), corners, profile[corners])
+
+
+def hull_corners(profile: Profile) -> list[int]:
+    """Where the concave hull of a profile bends, both ends included.
+
+    >>> hull_corners(as_profile([0, 0, 2, 2]))
+    [0, 2, 3]
+    """
     corners: list[int] = []
     for t, value in enumerate(profile.tolist()):
         while len(corners) > 1 and _below(profile, corners[-2], corners[-1], t, value):
             corners.pop()
         corners.append(t)
-    return np.interp(np.arange(len(profile)), corners, profile[corners])
+    return corners
 
 
 def _below(profile: Profile, a: int, b: int, t: int, value: int) -> bool:

@@ -20,9 +20,10 @@ from eligo.theory.duality import dual_maxima, dual_schedule
 from eligo.theory.priority import Kind
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
-from eligo.theory.trees import planar_order, tree_maxima
+from eligo.theory.trees import even_tree, planar_order, tree_maxima
 
 LARGEST_TREE = 3_000  # sources: the tree's tables take quadratic time
+WORTH = 1 << 32  # of a nonsource, in whole parts: shares are rounded up to such, so that every sum is exact
 
 WALK = {"W": 1, "C": 1, "N": 2, "M": 3, "Q": 4}
 
@@ -160,7 +161,10 @@ def solve_one(block: Dag) -> Solution:
         return Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
     if bipartite:
         sources = int((block.outdegree > 0).sum())
-        if block.arc_count == len(block) - 1 and sources <= LARGEST_TREE:
+        tree = block.arc_count == len(block) - 1
+        if tree and (even := even_tree(block)) is not None:
+            return Solution(None, even[0], tuple(even[1]), "even tree")
+        if tree and sources <= LARGEST_TREE:
             return _solve_tree(block)
         dual = Subsets.of(block.dual(), MOST_ITEMS)
         if dual is not None:
@@ -201,9 +205,10 @@ def _from_dual(block: Dag, dual: Subsets) -> Solution:
 
 def _ceiling(block: Dag) -> Profile:
     """An upper bound of M(t): each nonsource shared out equally among its parents, the largest shares first, rounded down."""
-    share = np.zeros(len(block))
-    np.add.at(share, block.parent, np.repeat(1 / np.maximum(block.indegree, 1), block.indegree))
+    share = np.zeros(len(block), np.int64)
+    np.add.at(
+        share, block.parent, np.repeat(-(-WORTH // np.maximum(block.indegree, 1, dtype=np.int64)), block.indegree)
+    )
     executing = np.sort(share[block.outdegree > 0])[::-1]
-    total = int((block.indegree > 0).sum())
-    sums = np.concatenate([[0.0], np.cumsum(executing)])
-    return np.minimum(np.floor(sums + 1e-6), total).astype(np.int64)
+    sums: Profile = np.concatenate([[0], np.cumsum(executing)]) // WORTH
+    return np.minimum(sums, int((block.indegree > 0).sum()))

@@ -48,9 +48,8 @@ def verification_table(first: Sequence[int] | Profile, second: Sequence[int] | P
     [[1, 0, 0], [1, 1, 1], [0, 1, 1]]
     """
     one, two = as_profile(first), as_profile(second)
-    table = sum_table(one, two)
     best = convolved(one, two)
-    rows, columns = table.shape
+    rows, columns = len(one), len(two)
     reached = np.zeros((rows, columns), np.bool_)
     reached[0, 0] = True
     for k in range(1, rows + columns - 1):
@@ -58,7 +57,7 @@ def verification_table(first: Sequence[int] | Profile, second: Sequence[int] | P
         j = k - i
         came_down = (i > 0) & reached[np.maximum(i - 1, 0), j]
         came_right = (j > 0) & reached[i, np.maximum(j - 1, 0)]
-        reached[i, j] = (table[i, j] == best[k]) & (came_down | came_right)
+        reached[i, j] = (one[i] + two[j] == best[k]) & (came_down | came_right)
     return reached
 
 

@@ -29,16 +29,40 @@ def tree_maxima(tree: Dag) -> Profile:
     >>> tree_maxima(Dag.from_arrays(5, [0, 0, 1, 1], [2, 3, 3, 4])).tolist()
     [0, 1, 3]
     """
-    neighbours = [
-        np.concatenate([tree.child[a:b], tree.parent[c:d]]).tolist()
-        for a, b, c, d in zip(tree.child_ptr, tree.child_ptr[1:], tree.parent_ptr, tree.parent_ptr[1:], strict=False)
-    ]
+    neighbours = _neighbours(tree)
     root = int(np.flatnonzero(tree.outdegree)[0])
     tables: dict[int, tuple[Profile, Profile]] = {}
     for v, above in reversed(_preorder(neighbours, root)):
         below = [tables.pop(w) for w in neighbours[v] if w != above]
         tables[v] = _source_tables(below) if tree.outdegree[v] else _sink_tables(below)
     return np.maximum(*tables[root])
+
+
+def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
+    """M(t) and an order that attains it where all sources have d children, or all sinks e parents; None elsewhere.
+
+    A forest has fewer arcs than tasks, so c sources have c (d - 1) + 1 children or more, and as few where they hang
+    together: those that do are executed last. Likewise j sinks need j (e - 1) + 1 parents or more.
+
+    >>> maxima, order = even_tree(Dag.from_arrays(9, [0, 0, 1, 1, 2, 2, 3, 3], [4, 5, 4, 6, 4, 7, 4, 8]))
+    >>> maxima.tolist(), order
+    ([0, 1, 2, 3, 5], [1, 2, 3, 0])
+    """
+    out, into = tree.outdegree[tree.outdegree > 0], tree.indegree[tree.indegree > 0]
+    neighbours, steps = _neighbours(tree), np.arange(len(out) + 1, dtype=np.int64)
+    root = int(np.flatnonzero(tree.outdegree)[0])
+    walk = _preorder(neighbours, root)
+    if np.ptp(out) == 0:
+        return np.append(steps[:-1] * (int(out[0]) - 1), len(into)), [v for v, _ in walk[::-1] if tree.outdegree[v]]
+    if np.ptp(into) == 0:
+        beyond = [u for v, above in walk if not tree.outdegree[v] for u in neighbours[v] if u != above]
+        return np.maximum(steps - 1, 0) // (int(into[0]) - 1), [root, *beyond]
+    return None
+
+
+def _neighbours(tree: Dag) -> list[list[int]]:
+    rows = zip(tree.child_ptr, tree.child_ptr[1:], tree.parent_ptr, tree.parent_ptr[1:], strict=False)
+    return [np.concatenate([tree.child[a:b], tree.parent[c:d]]).tolist() for a, b, c, d in rows]
 
 
 def _preorder(neighbours: list[list[int]], root: int) -> list[tuple[int, int]]:

@@ -10,9 +10,9 @@ render, and perhaps that no order attains every M(t). What its rules, each a met
 - worth that nonsources hand to their parents, and these to theirs, stays inside every closed set that renders them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -32,15 +32,18 @@ from eligo.verifying.blocks import (
     Numbers,
     Profile,
     Sets,
+    all_sweepable,
     block_maxima,
-    bound_by_blocks,
+    bound_by_parts,
     convolved,
-    sweepable,
+    precedes,
+    too_long,
 )
 from eligo.verifying.documents import PLAN, check_document
 from eligo.verifying.finishes import finish_holds
 from eligo.verifying.refuting import Refuted, require
-from eligo.verifying.shares import probed_bound, shares_bound
+from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
+from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
 
 Proof = Mapping[str, Any]
@@ -104,7 +107,7 @@ def verify(flow: object, plan: object) -> Verification:
 
 
 def _proved(dag: Dag, order: Numbers, claim: Proof, result: Verification) -> Verification:
-    shortcuts = _shortcuts(dag)
+    shortcuts = shortcut_mask(dag)
     bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
     spoken_of = dag.indices(claim["proof"].get("order", claim["order"]))
     part = _Part(bare, spoken_of[dag.outdegree[spoken_of] > 0])
@@ -172,7 +175,6 @@ def _agree(claim: Proof, origin: str, **found: Any) -> None:
         require(claimed == value, f"the {key} is not what follows from the {origin}")
 
 
-# What a document is made of: [kind] is a list of any length, [kind, kind, ...] one of just these; "key?" may be missing
 def _eligible(dag: Dag, order: Numbers) -> Profile:
     """E(0..n) of a schedule."""
     place, step = places(len(dag), order), np.zeros(len(dag), np.int64)
@@ -184,33 +186,17 @@ def _eligible(dag: Dag, order: Numbers) -> Profile:
     return np.cumsum(np.bincount(step, minlength=len(dag) + 1)) - np.arange(len(dag) + 1, dtype=np.int64)
 
 
-def _shortcuts(dag: Dag) -> NDArray[np.bool_]:
-    """Which arcs u -> v stand beside a longer path: v is reached from a child of u; a bit for the head of each suspect."""
-    tails, heads, place, shortcut = dag.tails, dag.child, np.argsort(dag.order), np.zeros(dag.arc_count, np.bool_)
-    jumps = (dag.level[heads] - dag.level[tails] > 1) & (dag.height[tails] - dag.height[heads] > 1)
-    suspects = np.flatnonzero(jumps)
-    suspects = suspects[np.argsort(place[heads[suspects]])]
-    for arcs in np.array_split(suspects, 1 + len(suspects) * len(dag) // 10**9) if len(suspects) else ():
-        bit = {v: 1 << b for b, v in enumerate(set(heads[arcs].tolist()))}
-        reached, beyond = dict[int, int](), dict[int, int]()  # from a task; from its children
-        for u in dag.order[place[tails[arcs]].min() : place[heads[arcs]].max()][::-1].tolist():
-            row = heads[dag.child_ptr[u] : dag.child_ptr[u + 1]].tolist()
-            beyond[u] = reduce(int.__or__, [reached.get(c, 0) for c in row], 0)
-            reached[u] = reduce(int.__or__, [bit.get(c, 0) for c in row], beyond[u])
-        shortcut[arcs] = [beyond[u] & bit[v] > 0 for u, v in np.stack([tails, heads], 1)[arcs].tolist()]
-    return shortcut
-
-
 class _Part:
     """Some nonsinks of a dag without shortcuts, numbered 0..k-1 in the order under judgement; then their other children."""
 
     def __init__(self, dag: Dag, nonsinks: Numbers) -> None:
-        place, sizes = places(len(dag), nonsinks), dag.outdegree[nonsinks].astype(np.int64)
-        heads = dag.child[np.arange(sizes.sum()) + np.repeat(dag.child_ptr[nonsinks] - np.cumsum(sizes) + sizes, sizes)]
-        outside = np.unique(heads[place[heads] < 0])
-        place[outside] = len(nonsinks) + np.arange(len(outside))
+        begin, sizes = dag.child_ptr[nonsinks], dag.child_ptr[nonsinks + 1] - dag.child_ptr[nonsinks]
+        heads = dag.child[np.arange(sizes.sum()) + np.repeat(begin - np.cumsum(sizes) + sizes, sizes)]
+        outside = np.setdiff1d(heads, nonsinks)
         members, tails = np.append(nonsinks, outside), np.repeat(np.arange(len(nonsinks), dtype=np.int32), sizes)
-        self.dag = Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
+        sequence = np.argsort(members).astype(np.int32)
+        place = sequence[np.searchsorted(members, heads, sorter=sequence)]
+        self.dag = Dag.from_checked(len(members), tails, place, lambda: dag.named(members))
         self.k, self.tails, self.heads = len(nonsinks), self.dag.tails, self.dag.child
         eligible = _eligible(self.dag, np.arange(len(members)))[: self.k + 1]
         self.cumulative = eligible - eligible[0] + np.arange(self.k + 1)
@@ -244,14 +230,21 @@ class _Part:
     def maxima(self, blocks: Numbers) -> list[Profile]:
         """The maxima of these blocks; those with equal arcs, when the tasks of each are numbered in order, share one."""
         owner, known, found = self.blocks[1][self.tails], dict[bytes, Profile](), []
-        ends, arcs = np.append(0, np.cumsum(np.bincount(owner))).tolist(), np.argsort(owner, kind="stable")
+        arcs, ends = np.argsort(owner, kind="stable"), np.append(0, np.cumsum(np.bincount(owner))).tolist()
+        shape = self._shapes(owner)[arcs]
         for b in blocks.tolist():
-            own = arcs[ends[b] : ends[b + 1]]
-            shape = np.unique(np.append(self.tails[own], self.heads[own]), return_inverse=True)[1]
-            if (key := shape.tobytes()) not in known:
-                known[key] = block_maxima(*np.split(shape, 2))
+            own = shape[ends[b] : ends[b + 1]]
+            if (key := own.tobytes()) not in known:
+                known[key] = block_maxima(*own.T)
             found.append(known[key])
         return found
+
+    def _shapes(self, owner: Numbers) -> NDArray[np.int32]:
+        """The two ends of every arc, as places among the tasks of the block that owns it."""
+        keys = owner * np.int64(len(self.dag)) + np.stack([self.tails, self.heads])
+        tasks, place = np.unique(keys, return_inverse=True)
+        begin = np.searchsorted(tasks, np.arange(owner.max(initial=-1) + 1) * np.int64(len(self.dag)))
+        return np.ascontiguousarray((place - begin[owner]).T, np.int32)
 
     def certified(self, proof: Proof) -> Certified:
         """What a proof certifies, by the rule that it names; `Refuted` where it does not."""
@@ -301,7 +294,7 @@ class _Part:
         """Connected parts side by side: they admit an optimal order exactly when each does and Sweep can interleave them."""
         labels, index = self.dag.component_labels()[: self.k], self.dag.index
         left = [np.flatnonzero(labels == home).tolist() for home in np.unique(labels)]
-        bound, attained, swept, impossible = NOTHING, True, True, False
+        bounds, attained, impossible = list[Profile](), True, False
         for entry in proof["parts"]:
             tasks = [index.get(name, -1) for name in entry["order"]]
             require(sorted(tasks) in left and len(tasks) < self.k, "a part is not one of several connected ones")
@@ -309,10 +302,10 @@ class _Part:
             part = _Part(self.dag, np.array(tasks))
             proved = part.certified(entry)
             attained = attained and np.array_equal(part.cumulative, proved.bound)
-            swept = swept and attained and sweepable(bound, proved.bound)
-            bound, impossible = convolved(bound, proved.bound), impossible or proved.impossible
+            bounds, impossible = [*bounds, proved.bound], impossible or proved.impossible
         require(not left, "a connected part is left out")
-        impossible = impossible or (attained and not swept)
+        bound, decided = bound_by_parts(bounds), attained and not too_long(self.k)
+        impossible = impossible or (decided and not all_sweepable(bounds))
         if "modules" not in proof:
             return Certified(bound, impossible=impossible)
         require(proof["modules"]["rule"] == "modules", "the modules of a sum are not given as modules", InputError)
@@ -325,34 +318,32 @@ class _Part:
         bound, corners = shares_bound(self.dag, proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
         require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
-        done, out = ({v: i for i, m in enumerate(corners) for v in m[key]} for key in ("tasks", "renders"))
-        closed = all(done[u] <= out[v] <= done.get(v, len(done)) for u, v in self.dag.arcs())
-        require(closed, "a module needs what comes after it")
         area, pieces, known, impossible = 0, [NOTHING], True, False
+        inner = self._within(corners)
         for module, entry in zip(corners, proof["modules"], strict=True):
-            part = self._module(module, entry)
-            found = part.certified(entry) if entry["rule"] != "bound" else part.below(_ceiling(module), entry)
-            require(part.k == len(module["tasks"]), "a module's order does not have its tasks")
+            require(sorted(entry["order"]) == sorted(module["tasks"]), "a module's order does not have its tasks")
+            part = _Part(inner, np.array([inner.index[name] for name in entry["order"]], np.int32))
+            found = part.certified(entry) if entry["rule"] != "bound" else part.below(ceiling(module), entry)
             area += int(found.bound.sum()) - found.slack + int(pieces[-1][-1]) * part.k
             pieces.append(pieces[-1][-1] + found.bound[1:])
             known = known and (entry["rule"] != "bound" or np.array_equal(part.cumulative, found.bound))
             impossible = impossible or found.impossible
         if proof["blocks"]:
-            bound = np.minimum(bound, bound_by_blocks(self.maxima(np.arange(len(self.blocks[0])))))
+            bound = np.minimum(bound, bound_by_parts(self.maxima(np.arange(len(self.blocks[0])))))
         bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
             bound = self._eliminated(proof["elimination"])
             impossible = impossible or (known and bool((bound > np.concatenate(pieces)).any()))
         return Certified(bound, max(0, int(bound.sum()) - area), impossible)
 
-    def _module(self, module: Proof, entry: Proof) -> "_Part":
-        """A module's tasks in their order, with what they render: all that comes before is executed."""
-        index, rendered = self.dag.index, np.zeros(len(self.dag), np.bool_)
-        rendered[[index[name] for name in module["renders"]]] = True
-        tasks = np.array([index.get(name, -1) for name in entry["order"]])
-        require(sorted(entry["order"]) == sorted(module["tasks"]), "a module's order does not have its tasks")
-        inside = rendered[self.heads]
-        return _Part(Dag.from_checked(len(self.dag), self.tails[inside], self.heads[inside], self.dag.tasks), tasks)
+    def _within(self, corners: Sequence[Proof]) -> Dag:
+        """The arcs within modules: all that comes before a module is executed."""
+        done, out = (homes(self.dag, corners, key) for key in ("tasks", "renders"))
+        before, rendered, after = done[self.tails], out[self.heads], done[self.heads]
+        closed = ((before <= rendered) & ((rendered <= after) | (after < 0))).all()
+        require(closed, "a module needs what comes after it")
+        own = before == rendered
+        return Dag.from_checked(len(self.dag), self.tails[own], self.heads[own], self.dag.tasks)
 
     def _eliminated(self, how: Proof) -> Profile:
         """M(t) by eliminating the tasks in the order given."""
@@ -390,15 +381,10 @@ class _Part:
         return Certified(bound, slack, refuted)
 
 
-def _ceiling(module: Proof) -> Profile:
-    p, q, most = module["p"], module["q"], len(module["renders"])
-    return np.array([min(t * p // q, most) for t in range(len(module["tasks"]) + 1)], np.int64)
-
-
 def _check_run(profiles: list[Profile], gains: Profile, joined: NDArray[np.bool_]) -> None:
     """Each profile is attained, one after another, and where joined each ▷ the next: no mixture renders more."""
-    attained = np.array_equal(gains, np.concatenate([gains[:0], *map(np.diff, profiles)]))
+    own = {id(profile): np.diff(profile) for profile in {id(profile): profile for profile in profiles}.values()}
+    attained = np.array_equal(gains, np.concatenate([gains[:0], *(own[id(profile)] for profile in profiles)]))
     require(attained, "a block or unit is not run at its maxima")
     pairs = {(id(profiles[i]), id(profiles[i + 1])): profiles[i : i + 2] for i in np.flatnonzero(joined).tolist()}
-    prior = all((convolved(a, b) <= np.append(a, a[-1] + b[1:])).all() for a, b in pairs.values())
-    require(prior, "a block or unit does not have priority over the next")
+    require(all(precedes(a, b) for a, b in pairs.values()), "a block or unit does not have priority over the next")

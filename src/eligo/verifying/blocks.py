@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,28 +13,53 @@ Numbers = NDArray[np.integer[Any]]
 Profile = NDArray[np.int64]
 
 FEW_ITEMS, MOST_ITEMS, MOST_ITEMS_IN_ORDER, LARGEST_TREE = 12, 24, 20, 3_000
+WORTH = 1 << 32  # of a sink, in whole parts: shares are rounded up to such, so that every sum is exact
 LARGEST_CONVOLUTION = 200_000_000  # steps squared; the planner's own limit, or its bounds could not be compared
 NEVER = -(1 << 40)  # below every reachable value: no such choice
 NOTHING = np.zeros(1, np.int64)
 
 
 def convolved(first: Profile, second: Profile) -> Profile:
-    """The most that t executions split between the two can render, for every t; profiles never fall."""
-    steps, other = sorted((first, second), key=lambda profile: np.count_nonzero(np.diff(profile)))
-    best = np.full(len(first) + len(second) - 1, NEVER)
-    for i in [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist()]:
-        np.maximum(best[i : i + len(other)], other + steps[i], out=best[i : i + len(other)])
+    """The most that t executions split between the two can render, for every t; profiles never fall.
+
+    Some best split has the one where it just rose, and likewise the other; and some has either where its gains begin or
+    cease to grow, since between such places one step more of the one or of the other loses nothing. The fewest are tried.
+    """
+    pair, best = (first, second), np.full(len(first) + len(second) - 1, NEVER)
+    gains = [np.diff(profile) for profile in pair]
+    rises, bends = ([np.append(0, np.flatnonzero(g) + 1) for g in gains], [_bends(g) for g in gains])
+    ways = [[(0, rises[0])], [(1, rises[1])], [(0, bends[0]), (1, bends[1])]]
+    for which, places in min(ways, key=lambda way: sum(len(places) for _, places in way)):
+        own, other = pair[which], pair[1 - which]
+        for i in places.tolist():
+            np.maximum(best[i : i + len(other)], other + own[i], out=best[i : i + len(other)])
     return np.maximum.accumulate(best)
 
 
-def bound_by_blocks(maxima: list[Profile]) -> Profile:
-    """What t executions can render at most, from the maxima of all blocks.
+def _bends(gains: Profile) -> Numbers:
+    """Both ends of a profile, and where its gains fall."""
+    return np.unique(np.concatenate([[0], np.flatnonzero(np.diff(gains) < 0) + 1, [len(gains)]]))
+
+
+def precedes(first: Profile, second: Profile) -> bool:
+    """Whether no mixture of the two renders more than the one after the other; where their hulls say so, that suffices."""
+    whole = np.append(first, first[-1] + second[1:])
+    return bool((_hulls_convolved([first, second]) <= whole).all() or (convolved(first, second) <= whole).all())
+
+
+def bound_by_parts(maxima: list[Profile]) -> Profile:
+    """What t executions can render at most, from the maxima of all blocks, or of all parts of a sum.
 
     That is their convolution, or that of their concave hulls, which are nowhere below them, where there are so many steps
     that the planner uses these.
     """
-    steps = sum(len(profile) - 1 for profile in maxima)
-    return _hulls_convolved(maxima) if steps**2 > LARGEST_CONVOLUTION else reduce(convolved, maxima, NOTHING)
+    by_hulls = too_long(sum(len(profile) - 1 for profile in maxima))
+    return _hulls_convolved(maxima) if by_hulls else reduce(convolved, maxima, NOTHING)
+
+
+def too_long(steps: int) -> bool:
+    """Whether so many steps are too many to be convolved or swept."""
+    return steps**2 > LARGEST_CONVOLUTION
 
 
 def _hulls_convolved(maxima: list[Profile]) -> Profile:
@@ -72,22 +97,45 @@ def sweepable(first: Profile, second: Profile) -> bool:
     return bool(reached[-1])
 
 
+def all_sweepable(profiles: list[Profile]) -> bool:
+    """Whether Sweep interleaves them all, one after another."""
+    together = accumulate(profiles, convolved)
+    return all(sweepable(before, profile) for before, profile in zip(together, profiles[1:], strict=False))
+
+
 def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
     """M(t) of one block, or a bound of it where no method fits."""
     out, into, plain = np.bincount(tails), np.bincount(heads), not np.isin(heads, tails).any()
     s, sinks = np.count_nonzero(out), np.count_nonzero(into)
     if plain and max(out.max(), into.max()) <= 2:  # a path or a cycle
         return np.append(np.maximum(np.arange(s) - (sinks < s or len(tails) == s + sinks), 0), sinks)
-    even = np.ptp(out[out > 0]) == 0 or np.ptp(into[into > 0]) == 0
-    tree = plain and len(tails) == s + sinks - 1 and (even or s <= LARGEST_TREE)
-    sets = Sets(tails, heads, FEW_ITEMS if tree else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
-    if sets.fit or tree:
-        return sets.maxima() if sets.fit else _tree_maxima(tails, heads)
+    tree = plain and len(tails) == s + sinks - 1
+    if tree and (even := _even_tree_maxima(out[out > 0], into[into > 0])) is not None:
+        return even
+    sets = Sets(tails, heads, FEW_ITEMS if tree and s <= LARGEST_TREE else MOST_ITEMS if plain else MOST_ITEMS_IN_ORDER)
+    if sets.fit:
+        return sets.maxima()
+    if tree and s <= LARGEST_TREE:
+        return _tree_maxima(tails, heads)
     dual = Sets(heads, tails, MOST_ITEMS)
     if plain and dual.fit:  # to render j sinks takes at least the sources less what the other sinks render in the dual
         return np.searchsorted(s - dual.maxima()[::-1], np.arange(s + 1), side="right") - 1
-    shares = np.sort(np.bincount(tails, 1 / into[heads])[out > 0])[::-1]
-    return np.append(0, np.minimum(np.floor(np.cumsum(shares) + 1e-6), sinks)).astype(np.int64)
+    shares = np.zeros(len(out), np.int64)
+    np.add.at(shares, tails, -(-WORTH // into[heads].astype(np.int64)))
+    falling = np.sort(shares[out > 0])[::-1]
+    return np.append(0, np.minimum(np.cumsum(falling) // WORTH, sinks))
+
+
+def _even_tree_maxima(out: Numbers, into: Numbers) -> Profile | None:
+    """M(t) of a tree whose sources all have d children, or whose sinks all have e parents.
+
+    A forest has fewer arcs than tasks: c idle sources keep at least c (d - 1) + 1 sinks waiting, and j sinks need at least
+    j (e - 1) + 1 sources; sources, or sinks, that hang together attain that.
+    """
+    steps, d, e = np.arange(len(out) + 1, dtype=np.int64), int(out[0]), int(into[0])
+    if (out == d).all():
+        return np.append(steps[:-1] * (d - 1), len(into))
+    return np.maximum(steps - 1, 0) // (e - 1) if (into == e).all() else None
 
 
 def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
@@ -115,6 +163,12 @@ class Sets:
     """All sets of items, twins (equal parents, equal children) as one: the closed ones, what each weighs and renders."""
 
     def __init__(self, tails: Numbers, heads: Numbers, most: int) -> None:
+        labels = np.random.default_rng(0).integers(1 << 62, size=max(tails.max(initial=0), heads.max(initial=0)) + 1)
+        sums = np.zeros(len(labels), np.int64)
+        np.add.at(sums, tails, labels[heads])  # the same where the children are: at least so many are no twins
+        self.fit = len(np.unique(sums[tails])) <= most
+        if not self.fit:
+            return
         children, parents, twins = _rows(tails, heads), _rows(heads, tails), defaultdict[Any, list[int]](list)
         for v in children:
             twins[frozenset(parents.get(v, ())), frozenset(children[v])].append(v)

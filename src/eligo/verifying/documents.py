@@ -3,7 +3,7 @@
 A list has entries of one kind, or as many kinds as entries; a tuple names kinds of which one will do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -59,12 +59,23 @@ def check_document(value: Any, kind: Any, what: str) -> None:
     elif isinstance(kind, list):
         fits = isinstance(value, list | tuple) and len(kind) in {1, len(value)}
         require(fits, f"{what} must be a list{f' of {len(kind)}' if len(kind) > 1 else ''}", InputError)
-        for one, inner in zip(value, kind * len(value), strict=False):
-            check_document(one, inner, what)
+        if len(kind) > 1 or not _at_once(value, kind[0], what):
+            for one, inner in zip(value, kind * len(value), strict=False):
+                check_document(one, inner, what)
     else:
         several = kind if isinstance(kind, tuple) else (kind,)
         nouns = " or ".join(NOUNS[one] for one in several)
         require(any(_is(value, one) for one in several), f"{what} must be {nouns}", InputError)
+
+
+def _at_once(values: Sequence[Any], kind: Any, what: str) -> bool:
+    """Whether entries of one plain kind, or rows of such, are seen to be right without a look at each by itself."""
+    types = set(map(type, values))
+    if isinstance(kind, list) and types <= {list, tuple} and set(map(len, values)) <= {len(kind)} and len(kind) > 1:
+        for i, inner in enumerate(kind):
+            check_document([row[i] for row in values], [inner], what)
+        return True
+    return isinstance(kind, type) and types <= {kind}
 
 
 def _is(value: Any, kind: type) -> bool:

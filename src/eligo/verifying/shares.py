@@ -1,6 +1,5 @@
 """Bounds by shares of worth, rechecked: of a dag, and of the two dags that a probe asks about."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -9,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.verifying.refuting import require
+from eligo.verifying.refuting import Refuted, require
 
+Numbers = NDArray[np.int64]
 Profile = NDArray[np.int64]
 Proof = Mapping[str, Any]
 NEVER = -(1 << 40)
+LARGEST = 1 << 62  # sums of 64 bits below it are exact
+TWICE = "the modules do not have every task once"
 
 
 def shares_bound(dag: Dag, shares: Proof) -> Profile:
@@ -21,36 +23,69 @@ def shares_bound(dag: Dag, shares: Proof) -> Profile:
 
     Each nonsource hands q units to its parents within its module, and what it gets beyond p if executed there itself.
     """
-    modules, arcs = shares["modules"], set(dag.arcs())
-    executed, rendered = ({v: i for i, m in enumerate(modules) for v in m[key]} for key in ("tasks", "renders"))
-    whole = executed.keys() == {u for u, _ in arcs} and rendered.keys() == {v for _, v in arcs}
-    listed = sum(len(m["tasks"]) + len(m["renders"]) for m in modules)
-    require(whole and listed == len(executed) + len(rendered), "the modules do not have every task once")
-    kept, handed = Counter[str](), Counter[str]()
-    for child, parent, amount in shares["flow"]:
-        allowed = amount >= 0 and (parent, child) in arcs and executed[parent] == rendered[child]
-        require(allowed, f"no worth can flow from {child!r} to {parent!r}")
-        handed[child] += amount
-        kept[parent] += amount
-    for name, i in rendered.items():
-        passed = handed[name] - modules[i]["q"]
-        require(passed == 0 or (passed > 0 and executed.get(name) == i), f"{name!r} does not hand on its worth")
-        kept[name] -= passed
-    return _sums(modules, kept)
+    modules = shares["modules"]
+    executed, rendered = (homes(dag, modules, key) for key in ("tasks", "renders"))
+    whole = ((executed >= 0) == (dag.outdegree > 0)) & ((rendered >= 0) == (dag.indegree > 0))
+    require(whole.all(), TWICE)
+    child, parent, amount = _flow(dag, shares["flow"], executed, rendered)
+    kept, handed = np.zeros((2, len(dag)), np.int64)
+    np.add.at(handed, child, amount)
+    np.add.at(kept, parent, amount)
+    due = np.array([*(m["q"] for m in modules), 0], np.int64)[rendered]
+    passed = handed - due
+    for v in np.flatnonzero((passed != 0) & ((passed < 0) | (executed != rendered))):
+        raise Refuted(f"{dag.tasks[v]!r} does not hand on its worth")
+    return _sums(modules, (kept - passed)[np.argsort(executed, kind="stable")][np.count_nonzero(executed < 0) :])
 
 
-def _sums(modules: Sequence[Proof], kept: Mapping[str, int]) -> Profile:
-    """The t largest shares together, where every module's share is the most that one of its tasks keeps, and they fall."""
-    bound, above = [0], (1, 0)
+def homes(dag: Dag, modules: Sequence[Proof], key: str) -> Numbers:
+    """The number of the module that has each task under this key, -1 where none has."""
+    numbers = np.array([dag.index.get(name, -1) for m in modules for name in m[key]], np.int64)
+    home = np.full(len(dag), -1, np.int64)
+    home[numbers] = np.repeat(np.arange(len(modules)), [len(m[key]) for m in modules])
+    require(numbers.min(initial=0) >= 0 and np.count_nonzero(home >= 0) == len(numbers), TWICE)
+    return home
+
+
+def _flow(dag: Dag, flow: Sequence[Any], executed: Numbers, rendered: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """From whom to whom how much worth flows: along arcs within modules, and so little that no sum is too large."""
+    index, count = dag.index, len(flow)
+    child = np.fromiter((index.get(name, -1) for name, _, _ in flow), np.int64, count)
+    parent = np.fromiter((index.get(name, -1) for _, name, _ in flow), np.int64, count)
+    require(sum(worth for _, _, worth in flow) < LARGEST, "more worth flows than there is")
+    amount = np.fromiter((worth for _, _, worth in flow), np.int64, count)
+    arcs = dag.tails.astype(np.int64) * len(dag) + dag.child
+    allowed = (amount >= 0) & (child >= 0) & (parent >= 0) & (executed[parent] == rendered[child])
+    allowed &= np.isin(parent * len(dag) + child, arcs)
+    for i in np.flatnonzero(~allowed).tolist():
+        raise Refuted(f"no worth can flow from {flow[i][0]!r} to {flow[i][1]!r}")
+    return child, parent, amount
+
+
+def _sums(modules: Sequence[Proof], kept: Profile) -> Profile:
+    """The t largest shares together, where every module's share is the most that one of its tasks keeps, and they fall.
+
+    *kept* is what the tasks keep, module after module.
+    """
+    pieces, above, end = [np.zeros(1, np.int64)], (1, 0), 0
     for m in modules:
-        tasks, renders, p, q = m["tasks"], len(m["renders"]), m["p"], m["q"]
-        require(len(tasks) > 0, "a module has no tasks")
-        full = q > 0 and (m is modules[-1] or len(tasks) * p == renders * q)
+        size, renders, p, q = len(m["tasks"]), len(m["renders"]), m["p"], m["q"]
+        require(size > 0, "a module has no tasks")
+        full = q > 0 and (m is modules[-1] or size * p == renders * q)
         require(full and p * above[1] <= above[0] * q, "the shares do not fall from full module to full module")
-        least, most = min(kept[v] for v in tasks), max(kept[v] for v in tasks)
-        require(least >= 0 and most == p, "a module's share is not the most that one of its tasks keeps")
-        bound, above = bound + [bound[-1] + min(t * p // q, renders) for t in range(1, len(tasks) + 1)], (p, q)
-    return np.array(bound, np.int64)
+        own, end = kept[end : end + size], end + size
+        require(own.min() >= 0 and own.max() == p, "a module's share is not the most that one of its tasks keeps")
+        pieces.append(pieces[-1][-1] + ceiling(m)[1:])
+        above = (p, q)
+    return np.concatenate(pieces)
+
+
+def ceiling(module: Proof) -> Profile:
+    """What t of a module's tasks can render at most, for every t."""
+    size, p, q = len(module["tasks"]), module["p"], module["q"]
+    require(q > 0 and size * p < LARGEST, "a module's share is too large")
+    steps: Profile = np.arange(size + 1, dtype=np.int64) * p // q
+    return np.minimum(steps, len(module["renders"]))
 
 
 def probed_bound(dag: Dag, bound: Profile, probes: Sequence[Proof]) -> Profile:
