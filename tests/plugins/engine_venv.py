@@ -1,7 +1,14 @@
-"""Environments with a real engine in each, made once and kept in the user's cache; this checkout is seen from all of them."""
+"""Environments with a real engine in each, made once and kept in the user's cache; this checkout is seen from all of them.
+
+An engine of another version than the newest: `python tests/plugins/engine_venv.py dask distributed==2025.12.0` runs the tests
+of that engine with what is named there, as `make try-plugin ENGINE=dask WITH=distributed==2025.12.0` does.
+"""
 
 import hashlib
+import os
+import re
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -11,6 +18,11 @@ ROOT = HERE.parent.parent
 sys.path.append(str(HERE.parent))
 
 from unpacking import UnavailableError, kept_under, said_by  # noqa: E402
+
+#: what is to be installed beside an engine, or instead of its newest version
+TRIED = "ELIGO_TRY"
+#: engines whose tests run in the same process as these, and not in one of their own
+WITHIN = {"dask", "parsl"}
 
 
 def engine_python(name: str, with_eligo: bool = True) -> Path | None:
@@ -23,7 +35,9 @@ def engine_python(name: str, with_eligo: bool = True) -> Path | None:
 
 
 def _environment(name: str, with_eligo: bool) -> Path:
-    wanted = [*_lines(HERE / name / "requirements.txt"), *(_own() if with_eligo else ())]
+    tried = os.environ.get(TRIED, "").split()
+    usual = [*_lines(HERE / name / "requirements.txt"), *(_own() if with_eligo else ())]
+    wanted = [*(line for line in usual if _package(line) not in map(_package, tried)), *tried]
     recipe = hashlib.sha256("\n".join([sys.version, str(ROOT), *wanted]).encode()).hexdigest()[:12]
     folder = kept_under("venvs", "ELIGO_VENVS") / f"{name}-{recipe}"
     if not (folder / "made").exists():
@@ -44,3 +58,22 @@ def _own() -> list[str]:
 
 def _lines(path: Path) -> list[str]:
     return [line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+
+
+def _package(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+
+
+def main(name: str, *requirements: str) -> int:
+    """Run the tests of one engine with these packages; what pytest ends with."""
+    within = name in WITHIN
+    os.environ[TRIED] = " ".join((*requirements, "pytest") if within else requirements)
+    python = engine_python(name) if within else Path(sys.executable)
+    if python is None:
+        return 1
+    command = [str(python), "-m", "pytest", "-q", "--noconftest", str(HERE / name)]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
