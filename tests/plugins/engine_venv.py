@@ -13,6 +13,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.append(str(HERE.parent))
@@ -28,13 +30,22 @@ WITHIN = {"dask", "parsl"}
 def engine_python(name: str, with_eligo: bool = True) -> Path | None:
     """The interpreter of an environment with that engine; None, after a loud word, where it cannot be had."""
     try:
-        return _environment(name, with_eligo) / "bin" / "python"
+        return _environment(name, with_eligo)
     except UnavailableError as error:
-        print(f"\n!!! NO {name.upper()}: NOTHING IS TESTED INSIDE IT: {error}", file=sys.stderr)  # noqa: T201
+        print(f"\n!!! {error}", file=sys.stderr)  # noqa: T201
         return None
 
 
+def engine_or_skip(name: str, with_eligo: bool = True) -> Path:
+    """The same within a test, which is skipped where the engine cannot be had; why stands in the summary of all tests."""
+    try:
+        return _environment(name, with_eligo)
+    except UnavailableError as error:
+        pytest.skip(" ".join(str(error).split()))
+
+
 def _environment(name: str, with_eligo: bool) -> Path:
+    trouble = f"NO {name.upper()}: NOTHING IS TESTED INSIDE IT: "
     tried = os.environ.get(TRIED, "").split()
     usual = [*_lines(HERE / name / "requirements.txt"), *(_own() if with_eligo else ())]
     wanted = [*(line for line in usual if _package(line) not in map(_package, tried)), *tried]
@@ -42,12 +53,12 @@ def _environment(name: str, with_eligo: bool) -> Path:
     folder = kept_under("venvs", "ELIGO_VENVS") / f"{name}-{recipe}"
     if not (folder / "made").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        said_by([sys.executable, "-m", "venv", "--without-pip", str(folder)], "no environment can be made")
+        said_by([sys.executable, "-m", "venv", "--without-pip", str(folder)], f"{trouble}no environment can be made")
         pip = [sys.executable, "-m", "pip", f"--python={folder / 'bin' / 'python'}", "--disable-pip-version-check"]
-        said_by([*pip, "install", "--quiet", "--no-compile", *wanted], "it cannot be installed", seconds=600)
+        said_by([*pip, "install", "--quiet", "--no-compile", *wanted], f"{trouble}it cannot be installed", seconds=600)
         next(folder.glob("lib/python*/site-packages")).joinpath("eligo.pth").write_text(f"{ROOT / 'src'}\n", "utf-8")
         (folder / "made").touch()
-    return folder
+    return folder / "bin" / "python"
 
 
 def _own() -> list[str]:
