@@ -18,7 +18,7 @@ from benchmarks.plugins_turns import compare
 from benchmarks.timing import heading, row
 from eligo.plugins.dask import EligoPriorities, prioritise
 
-WORKERS, SECONDS = 4, 10.0  # workers of one thread; of work for each of them
+WORKERS, SECONDS = 4, 30.0  # workers of one thread; of work for each of them
 LARGE = 100_000
 #: the kind, the seconds and the needs of every task
 Tasks = dict[str, tuple[str, float, list[str]]]

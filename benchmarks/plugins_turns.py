@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.timing import heading, row
 
-ROUNDS = 5
+ROUNDS = 3
 
 #: a workflow: its name, how many tasks it has, and the seconds of one run in the way that is named
 Rehearsed = tuple[str, int, Callable[[str], float]]
