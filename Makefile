@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins page wheel check-page need-npm fuzz check bench docs format clean
+.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins test-plugins-short try-plugin page wheel check-page need-npm fuzz check bench docs format clean
 
 setup: .venv/installed
 
@@ -73,6 +73,15 @@ test-page: .venv/tools
 test-plugins: .venv/tools
 	@echo "eligo: tests inside the engines that people have; the first run installs them, in some minutes ..."
 	timeout 1200 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/plugins
+
+# Only whether tasks begin in the order, in the engines that are quick to have.
+test-plugins-short: .venv/tools
+	@echo "eligo: the order inside engines that people have; the first run installs them, in a minute or two ..."
+	timeout 600 $(BIN)/python -m pytest -q -n 2 --dist loadfile -k begin $(addprefix tests/plugins/,snakemake dask parsl luigi doit)
+
+# One engine of another version: make try-plugin ENGINE=dask WITH="distributed==2025.12.0"
+try-plugin: .venv/tools
+	@$(BIN)/python tests/plugins/engine_venv.py $(ENGINE) $(WITH)
 
 FOLDER ?= .
 

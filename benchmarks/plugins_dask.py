@@ -1,4 +1,4 @@
-"""Dask with its own order and with eligo's: real workflows as sleeps, and what ranking a large graph costs.
+"""Dask with its own order and with eligo's: real workflows as sleeps; without any, what ranking a large graph costs.
 
 `python -m benchmarks.plugins_dask FILE ...` takes files of workflows whose seconds are known.
 """
@@ -7,20 +7,18 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import dask.order
 import distributed
 
 import eligo
+from benchmarks.plugins_turns import compare
 from benchmarks.timing import heading, row
 from eligo.plugins.dask import EligoPriorities, prioritise
 
-WORKERS, SECONDS, TIMES = (
-    4,
-    3.0,
-    3,
-)  # workers of one thread; of work for each of them; runs each, of which the fastest counts
+WORKERS, SECONDS = 4, 30.0  # workers of one thread; of work for each of them
 LARGE = 100_000
 #: the kind, the seconds and the needs of every task
 Tasks = dict[str, tuple[str, float, list[str]]]
@@ -66,31 +64,22 @@ def cluster(workers: int = WORKERS) -> Any:
 
 def run(files: Sequence[str] = ()) -> None:
     """Print the figures."""
-    large()
-    compare(files, "Dask", ("by itself", "plug-in", "prioritise"), dask_seconds)
+    if not files:
+        large()
+    rehearse(files, "Dask", ("by itself", "plug-in", "prioritise"), dask_seconds)
 
 
-def dask_seconds(tasks: Tasks, mode: str) -> float:
+def dask_seconds(tasks: Tasks, way: str) -> float:
     """Of one run on a cluster that knows nothing yet."""
     with cluster() as own, distributed.Client(own) as client:  # type: ignore[no-untyped-call]
-        return makespan(client, mode == "plug-in", mode == "prioritise", tasks)
+        return makespan(client, way == "plug-in", way == "prioritise", tasks)
 
 
-def compare(files: Sequence[str], engine: str, modes: Sequence[str], seconds: Callable[..., float]) -> None:
-    """The makespans of every workflow in every mode, in turns, and the gain over the first of them."""
-    widths = (44, 7, *(22 for _ in modes))
-    heading(
-        f"Makespans on {engine}, {WORKERS} workers, {SECONDS:g} s of work each", ("workflow", "tasks", *modes), widths
-    )
-    for file in files:
-        tasks = tasks_of(file)
-        found: dict[str, list[float]] = {mode: [] for mode in modes}
-        for _ in range(TIMES):
-            for mode in modes:
-                found[mode].append(seconds(tasks, mode))
-        first = min(found[modes[0]])
-        shown = (f"{min(some):.2f} s ({100 * (min(some) / first - 1):+.1f} %)" for some in found.values())
-        row((file.rpartition("/")[2][:43], len(tasks), *shown), widths)
+def rehearse(files: Sequence[str], engine: str, ways: Sequence[str], seconds: Callable[[Tasks, str], float]) -> None:
+    """The makespans of every workflow in every way."""
+    known = ((file.rpartition("/")[2], tasks_of(file)) for file in files)
+    title = f"Makespans on {engine}, {WORKERS} workers, {SECONDS:g} s of work each"
+    compare(title, ((name, len(tasks), partial(seconds, tasks)) for name, tasks in known), ways)
 
 
 class Timed(EligoPriorities):

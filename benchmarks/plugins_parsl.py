@@ -13,11 +13,11 @@ from typing import Any
 import parsl
 
 import eligo
-from benchmarks.plugins_dask import WORKERS, Tasks, compare, nap
+from benchmarks.plugins_dask import WORKERS, Tasks, nap, rehearse
 from eligo.plugins.parsl import ParslPriorities
 
 
-def parsl_seconds(tasks: Tasks, mode: str) -> float:
+def parsl_seconds(tasks: Tasks, way: str) -> float:
     """Of one run, from the first call of an app to the end of the last, on workers that are there already."""
     pool = parsl.HighThroughputExecutor(
         label="pool",
@@ -33,7 +33,7 @@ def parsl_seconds(tasks: Tasks, mode: str) -> float:
             app = parsl.python_app(nap, data_flow_kernel=kernel)
             for future in [app(0.5) for _ in range(WORKERS)]:
                 future.result()
-            if mode == "plug-in":
+            if way == "plug-in":
                 ParslPriorities(kernel)
             begin = time.perf_counter()
             futures = dict[str, Any]()
@@ -49,7 +49,7 @@ def run(files: Sequence[str] = ()) -> None:
     """Print the figures."""
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # for the workers
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-    compare(files, "Parsl", ("by itself", "plug-in"), parsl_seconds)
+    rehearse(files, "Parsl", ("by itself", "plug-in"), parsl_seconds)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Real workflows as sleeps inside other engines: how long they take with the engine's own order, and with eligo's.
 
-    python -m benchmarks.plugins_rehearsing luigi|doit|airflow WORKERS SECONDS FILE...
+    python -m benchmarks.plugins_rehearsing luigi|doit|airflow WORKERS SECONDS ROUNDS FILE...
 
-SECONDS is what all tasks of a workflow take together. Three runs of each: in the engine's own order, in eligo's by the
-structure alone, and in eligo's by what each task takes as well (luigi and doit). Others may run on the machine too: compare
-columns.
+SECONDS is what all tasks of a workflow take together. ROUNDS runs of each, in turns: in the engine's own order, in eligo's by
+the structure alone, and in eligo's by what each task takes as well (luigi and doit).
 """
 
 import json
@@ -12,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import eligo
+from benchmarks.plugins_turns import compare
 from eligo.estimating import estimate
 
 HERE = Path(__file__).resolve().parent
@@ -137,21 +138,23 @@ def spec_of(path: str, seconds: float) -> Spec:
 ENGINES: dict[str, Callable[[Path, Path, str, int], float]] = {"luigi": luigi, "doit": doit, "airflow": airflow}
 
 
-def main(engine: str, workers: int, seconds: float, paths: list[str]) -> None:
+def rehearsed(engine: str, python: Path, workers: int, spec: Spec, way: str) -> float:
+    """The seconds of one run."""
+    with tempfile.TemporaryDirectory(prefix="eligo-rehearsing-") as place:
+        (Path(place) / "spec.json").write_text(json.dumps(spec), "utf-8")
+        return ENGINES[engine](python, Path(place), way, workers)
+
+
+def main(engine: str, workers: int, seconds: float, rounds: int, paths: list[str]) -> None:
     """A row for every workflow."""
     python = engine_python(engine)
     if python is None:
         return
     ways = ["own", "eligo"] if engine == "airflow" else ["own", "eligo", "timed"]
-    for path in paths:
-        spec, found = spec_of(path, seconds), []
-        for way in ways:
-            with tempfile.TemporaryDirectory(prefix="eligo-rehearsing-") as place:
-                (Path(place) / "spec.json").write_text(json.dumps(spec), "utf-8")
-                found.append(ENGINES[engine](python, Path(place), way, workers))
-        shown = "  ".join(f"{way} {took:6.1f} s ({took / found[0]:.3f})" for way, took in zip(ways, found, strict=True))
-        print(f"{engine}, {workers} workers, {Path(path).name.split('.')[0]}, {len(spec)} tasks: {shown}", flush=True)
+    specs = ((Path(path).name.split(".")[0], spec_of(path, seconds)) for path in paths)
+    flows = ((name, len(spec), partial(rehearsed, engine, python, workers, spec)) for name, spec in specs)
+    compare(f"{engine}, {workers} workers, {seconds:g} s of work", flows, ways, rounds)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])

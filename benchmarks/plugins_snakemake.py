@@ -1,6 +1,7 @@
 """Snakemake's own schedulers beside eligo's plug-in: what a choice costs, and how long rehearsed workflows take.
 
-Needs Snakemake in the environment that runs it: `python -m benchmarks.plugins_snakemake choices` and `... workflows`.
+Needs Snakemake in the environment that runs it: `python -m benchmarks.plugins_snakemake choices` and
+`... workflows FILE ...`.
 
 Choices are made in a real run of Snakemake, with its own graph and its own jobs: a scheduler that stands in for the one that
 is asked for hands what it is given to each contestant in turn, and then ends the run before any job has begun. So a figure
@@ -18,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import REAL, heading, row, verdict
+from benchmarks import plugins_turns as turns
+from benchmarks.timing import heading, row, verdict
 from eligo.formats import read
 from eligo.workflow import Workflow
 
@@ -27,8 +29,8 @@ MOST_SECONDS = 0.005
 CALLS = {"eligo": 50, "greedy": 5, "ilp": 1}
 CORES = 8
 LONGEST = 900
-WORKFLOWS = {"soykb-chameleon-10fastq-10ch-001.json.gz": 25.0, "epigenomics-chameleon-hep-1seq-50k-001.json": 25.0,
-             "montage-chameleon-2mass-01d-001.json.gz": 25.0}  # fmt: skip
+ROUNDS = 3
+WHOLE = 15.0  # seconds for which all cores would be busy
 
 FIVE = f"""
 rule all:
@@ -109,22 +111,20 @@ def choices() -> None:
         _snakemake(place, "--scheduler", "measuring", "--cores", "1", "--quiet", "all", PYTHONPATH=paths)
 
 
-def workflows() -> None:
+def workflows(*files: str) -> None:
     """Run real workflows, their tasks slept through, under every scheduler; eligo also with their times."""
-    widths = (44, 8, 8, 8, 8, 14)
-    heading(f"seconds, {CORES} cores", ("workflow", "jobs", "ilp", "greedy", "eligo", "eligo, times"), widths)
-    for name, whole in WORKFLOWS.items():
-        flow = read(REAL / name)
-        runs = {"ilp": ("ilp",), "greedy": ("greedy",), "eligo": ("eligo",),
-                "history": ("eligo", "--scheduler-eligo-history", "took.csv")}  # fmt: skip
-        row((name, len(flow), *(rehearsed(flow, whole, words) for words in runs.values())), widths)
+    ways = {"ilp": ("ilp",), "greedy": ("greedy",), "eligo": ("eligo",),
+            "eligo, times": ("eligo", "--scheduler-eligo-history", "took.csv")}  # fmt: skip
+    flows = {Path(file).name: read(file) for file in files}
+    runs = [(name, len(flow), lambda way, flow=flow: rehearsed(flow, ways[way])) for name, flow in flows.items()]
+    turns.compare(f"Snakemake, {CORES} cores, {WHOLE:g} s of work each", runs, list(ways), ROUNDS)
 
 
-def rehearsed(flow: Workflow, whole: float, words: tuple[str, ...]) -> float:
-    """The seconds from the first job that began to the last that ended, if all cores were busy in *whole* seconds."""
+def rehearsed(flow: Workflow, words: tuple[str, ...]) -> float:
+    """The seconds from the first job that began to the last that ended."""
     with tempfile.TemporaryDirectory() as place:
         seconds = {name: flow.task(name).seconds or 0.0 for name in flow.dag.tasks}
-        scale = whole * CORES / sum(seconds.values())
+        scale = WHOLE * CORES / sum(seconds.values())
         Path(place, "Snakefile").write_text(snakefile(flow, {t: s * scale for t, s in seconds.items()}), "utf-8")
         told = "".join(f"r{i},{s * scale}\n" for i, s in enumerate(seconds.values()))
         Path(place, "took.csv").write_text(f"kind,seconds\n{told}", "utf-8")
@@ -151,5 +151,4 @@ def _snakemake(place: str, *words: str, **env: str) -> None:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or ("choices", "workflows"):
-        {"choices": choices, "workflows": workflows}[wanted]()
+    {"choices": choices, "workflows": workflows}[sys.argv[1]](*sys.argv[2:])

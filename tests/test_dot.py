@@ -517,6 +517,56 @@ def test_a_workflow_that_is_called_is_one_task() -> None:
     assert len(parse(drawn_by_hand).dag) == 9
 
 
+#: written as the source of womtool has it, not printed by it: calls, a declaration, two scatters within a condition
+WOM_CALLS = """digraph survey {
+  compound=true;
+  "call index" -> "call align"
+  "call align" -> "Array[File] aligned"
+  "Array[File] aligned" -> "call merge"
+  "call align" -> "if (length(align.out) > 0)" [lhead=cluster_0]
+  "call merge" -> "scatter (merge.parts)" [lhead=cluster_1]
+  "call index"
+  "call align"
+  "call merge"
+  "Array[File] aligned"
+
+subgraph cluster_0 {
+  "call inspect"
+
+subgraph cluster_1 {
+  "call redo"
+  "scatter (merge.parts)" [shape=plaintext]
+}
+
+subgraph cluster_2 {
+  "call count"
+  "if (length(align.out) > 0)" [shape=plaintext]
+}
+
+  "if (length(align.out) > 0)" [shape=plaintext]
+}
+
+}
+"""
+
+
+def test_calls_that_womtool_draws_are_tasks_and_wait_for_what_their_section_waits_for() -> None:
+    flow = parse(WOM_CALLS)
+    assert flow.dag.tasks == tuple(f"call {name}" for name in ("index", "align", "merge", "inspect", "redo", "count"))
+    assert sorted(flow.dag.arcs()) == [
+        ("call align", "call count"),
+        ("call align", "call inspect"),
+        ("call align", "call merge"),
+        ("call align", "call redo"),
+        ("call index", "call align"),
+        ("call merge", "call redo"),
+    ]
+    assert flow.origin is not None
+    assert flow.origin.engine == "womtool"
+    by_hand = parse('digraph { "call a" -> "then b"; "then b" -> "call c" }')
+    assert len(by_hand.dag) == 3
+
+
 @pytest.mark.parametrize(
     ("text", "maker"),
     [

@@ -12,8 +12,10 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from eligo.engines.futures import FutureEngine, Out
@@ -51,7 +53,7 @@ class ParslEngine(FutureEngine):
     def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         place = {"priority": -job.priority}  # the smaller number goes first
         fence = os.path.join(self._fence, mark)
-        found: Future[Brought] = self._app(sent(job, mark), fence, parsl_resource_specification=place)
+        found: Future[Brought] = self._app(_by_value(sent(job, mark)), fence, parsl_resource_specification=place)
         return found
 
     def withdraw(self, out: Out) -> None:
@@ -69,9 +71,19 @@ class ParslEngine(FutureEngine):
         self._held.close()
 
 
-def perform_here(told: Sent, fence: str, parsl_resource_specification: object = None) -> Brought:
+def perform_here(told: bytes | Callable[[], Sent], fence: str, parsl_resource_specification: object = None) -> Brought:
     """What a worker does, unless there is a file by the name of *fence*; Parsl hands over what its queue was told, too."""
-    return perform_sent(told) if not os.path.exists(fence) else [withdrawn()]
+    if os.path.exists(fence):
+        return [withdrawn()]
+    return perform_sent(told if isinstance(told, bytes) else told())
+
+
+def _by_value(told: Sent) -> bytes | Callable[[], Sent]:
+    """What workers can make functions of that a script has; Parsl before 2026 would name the script, which is not theirs."""
+    if isinstance(told, bytes):
+        return told
+    dill = importlib.import_module("dill")  # which Parsl needs
+    return partial(dill.loads, dill.dumps(told))
 
 
 def _package() -> Any:

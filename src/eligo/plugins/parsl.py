@@ -94,8 +94,13 @@ class ParslPriorities:
 
 
 def parents_of(record: Record, known: Mapping[int, Record]) -> list[int]:
-    """The tasks among those known that must end before this one; Parsl may wait for futures of others too."""
-    found = (getattr(future, "tid", None) for future in record["depends"] if not future.done())
+    """The tasks among those known that must end before this one; Parsl may wait for futures of others too.
+
+    An app that calls apps ends when those do whose futures it gave back: one, or a list of them.
+    """
+    joined = record["joins"] or []
+    awaited = [*record["depends"], *(joined if isinstance(joined, list) else [joined])]
+    found = (getattr(future, "tid", None) for future in awaited if not future.done())
     return [task for task in dict.fromkeys(found) if task is not None and task in known]
 
 

@@ -53,7 +53,7 @@ class Home:
                 env=self.surroundings,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                timeout=120,
+                timeout=300,
                 check=True,
             )
         return log.read_text("utf-8")

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from airflow_home import HERE, Home
 from began import PARENTS
-from engine_venv import engine_python
+from engine_venv import engine_or_skip
 
 import eligo
 
@@ -19,10 +19,7 @@ STARTS = """select task_id, priority_weight from task_instance where dag_id = ? 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """An Airflow in which every dag of `airflow_steps.py` has had a run."""
-    python = engine_python("airflow")
-    if python is None:
-        pytest.skip("there is no Airflow here")
-    made = Home(python, tmp_path_factory.mktemp("airflow"))
+    made = Home(engine_or_skip("airflow"), tmp_path_factory.mktemp("airflow"))
     shutil.copy(HERE / "airflow_steps.py", made.folder / "dags")
     made.run("db", "migrate")
     made.play(240)

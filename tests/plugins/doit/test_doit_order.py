@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from began import PARENTS, began, overtaken, times
-from engine_venv import engine_python
+from engine_venv import engine_or_skip
 
 import eligo
 
@@ -18,8 +18,7 @@ LINES = '[tool.doit.plugins.command]\nrun = "eligo.plugins.doit:OrderedRun"\n'
 
 @pytest.fixture(scope="session")
 def python() -> Path:
-    found = engine_python("doit")
-    return found or pytest.skip("there is no doit here")
+    return engine_or_skip("doit")
 
 
 def place(folder: Path, how: str) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from began import PARENTS, began, overtaken, times
-from engine_venv import engine_python
+from engine_venv import engine_or_skip
 
 import eligo
 
@@ -19,8 +19,7 @@ ORDER = [str(task) for task in eligo.priorities(PARENTS)]
 
 @pytest.fixture(scope="session")
 def python() -> Path:
-    found = engine_python("luigi")
-    return found or pytest.skip("there is no Luigi here")
+    return engine_or_skip("luigi")
 
 
 def run(python: Path, folder: Path, how: str, workers: int = 1, case: str = "order") -> tuple[str, list[str]]:

@@ -101,6 +101,93 @@ def test_by_itself_parsl_begins_what_is_called_first(kernel: Any) -> None:
     assert begun(called(kernel, FANS))[:3] == BEST_FIRST[::-1]
 
 
+def noted(folder: str, number: int) -> int:
+    """Twice the number, after a line in a file that says so: what is remembered is not run."""
+    with Path(folder, "ran").open("a") as log:
+        log.write(f"{number}\n")
+    if number < 0:
+        raise ValueError("no such number")
+    return 2 * number
+
+
+def remembered(kernel: Any, folder: Path) -> dict[str, Any]:
+    """What becomes of memoised calls: the same again, one that needs a remembered one, a failure and its repetition."""
+    doubling = parsl.python_app(noted, data_flow_kernel=kernel, executors=["pool"], cache=True)
+    first = doubling(str(folder), 3)
+    again = doubling(str(folder), first.result(timeout=60) // 2)
+    calls = {"again": again, "other": doubling(str(folder), again), "fails": doubling(str(folder), -1)}
+    waited = {name: call.exception(timeout=60) or call.result() for name, call in calls.items()}
+    once_more = doubling(str(folder), 3)
+    return {
+        "gave": {name: value if isinstance(value, int) else str(value) for name, value in waited.items()},
+        "once more": once_more.result(timeout=60),
+        "from memory": [call.task_record["from_memo"] for call in (first, *calls.values(), once_more)],
+        "states": [call.task_record["status"].name for call in (first, *calls.values(), once_more)],
+        "ran": Path(folder, "ran").read_text("utf-8").split(),
+    }
+
+
+REMEMBERED = {
+    "gave": {"again": 6, "other": 12, "fails": "no such number"},
+    "once more": 6,
+    "from memory": [False, True, False, False, True],
+    "states": ["exec_done", "memo_done", "exec_done", "failed", "memo_done"],
+    "ran": ["3", "6", "-1", "-1"],  # a failure is tried again, as the kernel is told to, and not remembered
+}
+
+
+def joined(kernel: Any, folder: Path) -> dict[str, Any]:
+    """What becomes of apps that call apps: one future, several, none, one within another, one whose inner app fails."""
+    doubling = app(kernel, noted)
+    place = str(folder)
+    joining = {
+        "one": parsl.join_app(lambda n: doubling(place, n), data_flow_kernel=kernel),
+        "several": parsl.join_app(lambda n: [doubling(place, n + i) for i in range(3)], data_flow_kernel=kernel),
+        "none": parsl.join_app(lambda n: [], data_flow_kernel=kernel),
+        "wrong": parsl.join_app(lambda n: n, data_flow_kernel=kernel),
+    }
+    joining["within"] = parsl.join_app(lambda n: joining["several"](doubling(place, n)), data_flow_kernel=kernel)
+    calls = {name: join(10) for name, join in joining.items()}
+    calls["after"] = doubling(place, calls["one"])
+    calls["fails"] = joining["one"](-1)
+    calls["after a failure"] = doubling(place, calls["fails"])
+    found = {name: call.exception(timeout=60) or call.result() for name, call in calls.items()}
+    return {name: type(value).__name__ if isinstance(value, Exception) else value for name, value in found.items()}
+
+
+JOINED = {
+    "one": 20, "several": [20, 22, 24], "none": [], "wrong": "TypeError", "within": [40, 42, 44],
+    "after": 40, "fails": "JoinError", "after a failure": "DependencyError",
+}  # fmt: skip
+
+
+def test_by_itself_parsl_remembers_and_joins(kernel: Any, tmp_path: Path) -> None:
+    assert remembered(kernel, tmp_path) == REMEMBERED
+    assert joined(kernel, tmp_path) == JOINED
+
+
+def test_memoised_results_are_as_ever(ranked: Any, tmp_path: Path) -> None:
+    assert remembered(ranked, tmp_path) == REMEMBERED
+
+
+def test_apps_that_call_apps_are_as_ever(ranked: Any, tmp_path: Path) -> None:
+    assert joined(ranked, tmp_path) == JOINED
+
+
+def test_what_an_app_calls_counts_as_what_it_gives_back_is_needed(ranked: Any) -> None:
+    running = app(ranked, work)
+    join = parsl.join_app(lambda: [running("within")], data_flow_kernel=ranked)
+    # so long that the calls of the join come while all others wait at the executor
+    blocked, others = running("first"), {f"other{i}": running(f"other{i}") for i in range(8)}
+    outer = join()
+    after = [app(ranked, work, "threads")("after", outer) for _ in range(4)]
+    [(began, _)] = outer.result(timeout=60)
+    later = [future.result(timeout=60)[0] for future in others.values()]
+    assert sum(began < other for other in later) > 4
+    assert blocked.result()[0] < began
+    assert {future.result(timeout=60)[1] for future in after} == {"after"}
+
+
 def test_tasks_begin_in_the_order(ranked: Any) -> None:
     futures = called(ranked, FANS)
     found = begun(futures)
@@ -188,3 +275,20 @@ def test_without_parsl_the_message_says_what_to_install() -> None:
     code = "import sys; sys.modules['parsl'] = None; from eligo.plugins.parsl import ParslPriorities as E; E(None)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert 'pip install "eligo[parsl]"' in done.stderr
+
+
+SCRIPT = """
+import eligo
+def twice(name):
+    return 2 * name
+if __name__ == "__main__":
+    print(dict(eligo.run({"a": [], "b": ["a"]}, twice, on="parsl", workers=1).values))
+"""
+
+
+def test_functions_of_a_script_are_run_by_workers(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False
+    )
+    assert done.stdout == "{'a': 'aa', 'b': 'bb'}\n", done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_venv import engine_python
+from engine_venv import engine_or_skip
 
 import eligo
 
@@ -38,10 +38,7 @@ READER = "import json, sys, Pegasus.yaml; print(json.dumps(Pegasus.yaml.loads(op
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    found = engine_python("pegasus", with_eligo=False)
-    if found is None:
-        pytest.skip("the API of Pegasus cannot be installed")
-    return found
+    return engine_or_skip("pegasus", with_eligo=False)
 
 
 def document(python: Path, path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine_venv import engine_python
+from engine_venv import engine_or_skip
 
 LONGEST = 120  # seconds for one run
 #: beside eight jobs that nothing needs, a job that three need, and one that needs these
@@ -63,10 +63,7 @@ class Place:
 
 @pytest.fixture(scope="session")
 def python() -> Path:
-    found = engine_python("snakemake")
-    if found is None:
-        pytest.skip("Snakemake is not to be had here")
-    return found
+    return engine_or_skip("snakemake")
 
 
 @pytest.fixture

@@ -67,8 +67,11 @@ def parse(text: str, trace: str | None = None) -> Workflow:
         drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
     elif passed := no_tasks(graph):
         drawing.engine, drawing.passed = drawn_by(graph), passed
-        if drawing.engine == "wdlviz":
-            drawing.hidden, drawing.arcs = 0, [*graph.arcs, *sections(graph)]  # what it hides only lays out the picture
+        if drawing.engine in {"wdlviz", "womtool"}:
+            drawing.hidden, drawing.arcs = (
+                0,
+                [*graph.arcs, *sections(graph)],
+            )  # what is hidden only lays out the picture
     flow = drawing.workflow()
     return flow if trace is None else by_tasks(flow, trace)
 

@@ -1,8 +1,9 @@
 """Who made a graph, and what follows from that: which of its nodes are no tasks, and whether its arcs point backwards.
 
 Nextflow draws channels and operators, cwltool the inputs and outputs of a workflow, wdlviz besides these a node for each
-scatter and condition, and the inside of workflows that are called; these are no tasks. What terraform, Bazel, Gradle's VisTEG
-and makefile2dot draw points from what needs to what is needed. Only what is certain is said.
+scatter and condition, and the inside of workflows that are called, womtool scatters, conditions and declarations beside
+calls; these are no tasks. What terraform, Bazel, Gradle's VisTEG and makefile2dot draw points from what needs to what is
+needed. Only what is certain is said.
 
 >>> from eligo.formats.dot.graph import read
 >>> text = 'digraph { "[root] aws_instance.web" -> "[root] aws_vpc.main" }'
@@ -18,6 +19,9 @@ from eligo.formats.dot.graph import Graph, Scope
 _NEXTFLOW = re.compile(r"v\d+|p\d+")
 _RESOURCES = re.compile(r'\s*+digraph G \{\s*+rankdir = "RL";\s*+node \[shape = rect, fontname = "sans-serif"\];')
 _MAKEFILE = re.compile(r"\s*+// Makefile\r?\n")
+#: a scatter or a condition, and a declaration with its type, as womtool calls them
+_SECTION = re.compile(r"(?:scatter|if) \(.*\)", re.DOTALL)
+_DECLARED = re.compile(r"[A-Z]\w*+(?:\[[\w\[\], ?+]*\])?[?+]*+ \w+")
 _CWL = {"cluster_inputs": "Workflow Inputs", "cluster_outputs": "Workflow Outputs"}
 
 
@@ -27,6 +31,8 @@ def drawn_by(graph: Graph) -> str | None:
         return "nextflow"
     if all(map(str.isdecimal, graph.nodes)) and set(map(_wdl_node, graph.attributes.values())) == {True, False}:
         return "wdlviz" if len(graph.attributes) == len(graph.nodes) else None
+    if any(map(_is_call, graph.nodes)) and all(_is_call(id) or _is_beside(id) for id in graph.nodes):
+        return "womtool"
     return "cwltool" if any(_is_data(name, group) for name, group in graph.groups.items()) else None
 
 
@@ -40,6 +46,8 @@ def no_tasks(graph: Graph) -> set[int]:
         case "wdlviz":
             found = {i for i, known in graph.attributes.items() if known.get("shape") != "cds"}
             found.update(node for group in graph.groups.values() if _is_called(group) for node in group.members())
+        case "womtool":
+            found = {i for id, i in graph.nodes.items() if not _is_call(id)}
         case "cwltool":
             data = (group for name, group in graph.groups.items() if _is_data(name, group))
             found = {node for group in data for node in group.members()}
@@ -47,13 +55,24 @@ def no_tasks(graph: Graph) -> set[int]:
 
 
 def sections(graph: Graph) -> Iterator[tuple[int, int]]:
-    """The arcs from the node of each scatter or condition that wdlviz draws to all in it, for that is held up with it."""
-    waiting = list(graph.groups.items())
+    """The arcs from the node of each scatter or condition to all in it, for that is held up with it."""
+    waiting, others = list(graph.groups.items()), {i for id, i in graph.nodes.items() if _SECTION.fullmatch(id)}
     while waiting:
         name, group = waiting.pop()
         waiting += group.named.items()
-        if (node := graph.nodes.get(name.removeprefix("cluster-"))) is not None and not _is_called(group):
-            yield from ((node, inner) for inner in group.members() if inner != node)
+        node = graph.nodes.get(name.removeprefix("cluster-"), next((i for i in group.nodes if i in others), None))
+        if node is not None and not _is_called(group):
+            yield from ((node, inner) for inner in group.members() if inner != node and inner not in others)
+
+
+def _is_call(id: str) -> bool:
+    """Whether womtool calls a call like this."""
+    return id.startswith("call ")
+
+
+def _is_beside(id: str) -> bool:
+    """Whether womtool calls something else like this."""
+    return bool(_SECTION.fullmatch(id) or _DECLARED.fullmatch(id))
 
 
 def _is_data(name: str, group: Scope) -> bool:
