@@ -1,14 +1,33 @@
 """Dags that grow while they are executed: each against a twin that is built from scratch on what has grown."""
 
+import sqlite3
+import subprocess
+import sys
+import time
 from array import array
+from contextlib import closing
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
+from eligo import policies
+from eligo.allocating import ALLOCATORS, Allocator, Ask, ByPolicy, Rules, allocator
+from eligo.batches import Batches
 from eligo.dag import Dag
+from eligo.engines import Function
+from eligo.engines.naming import engine_on
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
-from eligo.execution import GROW, RELEASE, STATES, Addition, Execution, unpacked
+from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
+from eligo.pages.folders import looked_at
+from eligo.running.curves import ReadyCurve
+from eligo.running.folder import RunFolder
+from eligo.running.loop import Runner
+from eligo.running.seen import Seen
+from eligo.running.whole import run
+from eligo.stores import Store, read_run
+from eligo.workflow import Task, Workflow
 
 MOVES = 40
 
@@ -255,3 +274,276 @@ def test_to_add_costs_what_is_added() -> None:
     assert game._graph._dag is before  # nobody asked for it
     assert (len(game.dag), game.dag.children("5")[-1]) == (n + 100, "more 99")
     assert STATES[game.codes[n + 99]] == "waiting"
+
+
+# Those who follow
+
+NAMES = sorted({*policies.POLICIES, *ALLOCATORS} - {"dask"})
+
+
+def drained(game: Execution, follower: Allocator, asks: int = 3) -> list[object]:
+    """Everything that is left, handed out and done."""
+    given: list[object] = []
+    game.give_up(*list(game.allocated), *list(game.held))
+    for task in list(game.failed):
+        game.release(task)
+    while not game.finished:
+        grants = follower.hand_out([Ask(client) for client in range(asks)])
+        assert len(grants) == min(asks, len(grants) + len(game.eligible))
+        for grant in grants:
+            given += grant.tasks
+            for task in grant.tasks:
+                game.complete(task)
+    return given
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_allocator_hands_out_what_was_added_and_all_of_it(name: str) -> None:
+    for seed in range(20):
+        play = Play(seed, tasks=6)
+        follower = allocator(name, play.game.dag, play.game, rules=None if seed % 2 else Rules(slow=0.5, copies=2))
+        for _ in range(MOVES):
+            play.step()
+            if play.random.random() < 0.4:
+                for grant in follower.hand_out([Ask("ann", size=play.random.randint(1, 3)), Ask("bob", modest=True)]):
+                    assert set(grant.tasks) <= set(play.game.allocated) | set(play.game.held)
+        drained(play.game, follower)
+        assert play.game.dag == play.grown
+
+
+@pytest.mark.parametrize("name", ["balanced", "critical-path", "plan"])
+def test_a_policy_chooses_as_one_does_that_was_made_for_what_has_grown(name: str) -> None:
+    for seed in range(20):
+        play = Play(seed, tasks=6)
+        order = play.begun.named(play.begun.order)
+        follower = allocator(name, play.begun, play.game, rules=None, order=order)
+        assert isinstance(follower, ByPolicy)
+        for _ in range(MOVES):
+            play.step()
+            follower.hand_out([])
+        other = Execution.replay(play.begun, play.game.journal)
+        fresh = allocator(name, play.begun, other, rules=None, order=order)
+        assert isinstance(fresh, ByPolicy)
+        assert follower.policy.score.tolist() == fresh.policy.score.tolist()
+        assert set(ready_on(follower)) == set(play.game.eligible)
+        drained(play.game, follower)
+        drained(other, fresh)
+
+
+def ready_on(follower: ByPolicy) -> list[object]:
+    """What an allocator would hand out, the first first."""
+    game = Execution.replay(follower.execution.begun, follower.execution.journal)
+    again = ByPolicy(follower.policy, game)
+    return [task for grant in again.hand_out([Ask(i) for i in range(len(game.eligible))]) for task in grant.tasks]
+
+
+def test_first_come_is_first_served_among_what_was_added_too() -> None:
+    game = Execution({"a": [], "b": ["a"], "c": ["a"]})
+    follower = allocator("fifo", game.dag, game, rules=None)
+    follower.hand_out([Ask()])
+    game.grow(["early"])
+    game.complete("a")
+    game.grow({"late": ["a"]})
+    found = [grant.tasks[0] for grant in follower.hand_out([Ask(i) for i in range(4)])]
+    assert (found[0], set(found[1:3]), found[3]) == ("early", {"b", "c"}, "late")
+
+
+def test_a_policy_that_nobody_knows_by_name_keeps_its_scores() -> None:
+    dag = Dag.from_arcs([], tasks=["a", "b"])
+    game = Execution(dag)
+    follower = ByPolicy(policies.Policy("mine", dag, np.array([1.0, 2.0])), game)
+    game.grow({"c": [], "d": ["c"]})
+    assert [grant.tasks[0] for grant in follower.hand_out([Ask(i) for i in range(3)])] == ["b", "a", "c"]
+    assert follower.policy.score.tolist() == [1.0, 2.0, 1.0, 1.0]
+
+
+def test_an_allocator_can_begin_with_what_has_grown() -> None:
+    begun = {"a": [], "b": ["a"]}
+    game = Execution(begun)
+    game.grow({"c": ["b"], "d": ["a"]})
+    for name in NAMES:
+        for flow in (begun, game.dag):
+            follower = allocator(name, flow, Execution.replay(begun, game.journal), order=None)
+            assert set(drained(follower.execution, follower)) == {"a", "b", "c", "d"}
+    with pytest.raises(InputError, match="another workflow"):
+        allocator("finish", {"a": [], "x": []}, game)
+
+
+def test_seconds_of_what_was_added_are_believed_to_be_the_mean() -> None:
+    flow = Workflow(
+        Dag.from_arcs([], ["a", "b"]), {name: Task(name=name, seconds=s) for name, s in (("a", 2.0), ("b", 4.0))}
+    )
+    game = Execution(flow)
+    follower = allocator("finish", flow, game)
+    game.grow(["c", "d"])
+    (grant,) = follower.hand_out([Ask("ann", seconds=10.0)])
+    assert len(grant.tasks) == 3
+    follower.learn("ann", "c", 5.0)
+    follower.learn("ann", "a", 5.0)
+    assert follower.speeds.work == 3.0 + 2.0
+
+
+def test_the_best_batch_is_that_of_what_has_grown() -> None:
+    for seed in range(40):
+        play = Play(seed, tasks=6)
+        batches = Batches(play.game)
+        for _ in range(MOVES):
+            play.step()
+            size = play.random.randint(1, 3)
+            assert batches.best(size).eligible_after == Batches(play.game).best(size).eligible_after
+
+
+def test_a_curve_of_ready_tasks_follows_what_was_added() -> None:
+    for seed in range(100):
+        play, often, ready = Play(seed), list[int](), dict[int, int]()
+        curve = ReadyCurve(play.game)
+        for _ in range(MOVES):
+            play.step()
+            game = play.game
+            ready[len(game.executed)] = sum(
+                game.codes[v] != EXECUTED and not game.missing[v] for v in range(len(game.dag))
+            )
+            if play.random.random() < 0.3:
+                curve.follow()
+                often.append(curve.eligible[-1])
+        curve.follow()
+        once = ReadyCurve(Execution.replay(play.begun, play.game.journal))
+        once.follow()
+        assert (curve.eligible, curve.counts, curve.order) == (once.eligible, once.counts, once.order)
+        assert curve._ready == ready[len(play.game.executed)]
+
+
+# Stores and runs
+
+
+def test_a_store_keeps_what_was_added_and_a_restart_replays_it(tmp_path: Path) -> None:
+    for seed in range(10):
+        play, path = Play(seed), tmp_path / f"{seed}.db"
+        for _ in range(4):  # opened and closed again and again
+            with closing(Store(path)) as store:
+                if not store.tasks():
+                    store.begin(dict.fromkeys(play.begun.tasks, b""))
+                for _ in range(MOVES // 4):
+                    play.step()
+                    store.add(play.game.since(store.kept), (), play.game.additions[store.grown :])
+                store.flush()
+                assert (store.kept, store.grown) == (len(play.game.journal), len(play.game.additions))
+        with closing(Store(path)) as store:
+            again = Execution.replay(play.begun, store.moves(), store.additions())
+        assert (stands(again), again.dag) == (stands(play.game), play.grown)
+        assert read_run(path).additions == play.game.additions
+
+
+def test_what_is_added_goes_to_the_disk_with_the_move_that_adds_it(tmp_path: Path) -> None:
+    """Killed at any moment, a store has both or neither."""
+    code = """
+import sys
+from eligo.execution import Execution
+from eligo.stores import Store
+game, store = Execution({"a": []}), Store(sys.argv[1])
+store.begin({"a": b""})
+for i in range(10**9):
+    game.grow({f"b{i}": ["a"]})
+    store.add(game.since(store.kept), (), game.additions[store.grown :])
+    print(i, flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "run.db")], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        deadline = time.monotonic() + 30.0
+        while time.monotonic() < deadline and not kept_moves(tmp_path / "run.db"):
+            process.stdout.readline()
+        process.kill()
+    with closing(Store(tmp_path / "run.db")) as store:
+        again = Execution.replay({"a": []}, store.moves(), store.additions())
+        assert len(again.additions) == store.kept == store.grown > 0
+
+
+def kept_moves(path: Path) -> int:
+    try:
+        return len(read_run(path).moves)
+    except InputError:  # it is only being made
+        return 0
+
+
+def test_an_older_store_is_brought_up_to_date_and_can_be_looked_at_before(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with closing(Store(path)) as store:
+        store.begin({"a": b""})
+    with closing(sqlite3.connect(path)) as older:
+        older.executescript("DROP TABLE addition; PRAGMA user_version = 1;")
+    assert read_run(path).additions == []
+    with closing(Store(path)) as store:
+        assert (store.additions(), list(store.tasks())) == ([], ["a"])
+
+
+def test_only_text_can_be_kept_as_a_name(tmp_path: Path) -> None:
+    game = Execution({"a": []})
+    game.grow([7])
+    with (
+        closing(Store(tmp_path / "run.db")) as store,
+        pytest.raises(InputError, match="called by a text, and 7 is none"),
+    ):
+        store.add(game.since(0), (), game.additions)
+
+
+def test_a_run_that_grows_goes_on_after_it_was_stopped(tmp_path: Path) -> None:
+    flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command=":") for name in "ab"})
+
+    def growing(runner: Runner) -> None:
+        game = runner.execution
+        if "a" in game.executed and not game.additions:
+            game.grow({"c": ["a"], "d": ["b", "c"]})
+        if "c" in game.executed and "e" not in game.dag:
+            game.grow({"e": ["d"], "f": []})
+            runner.stop()
+
+    results = []
+    for turn in range(2):
+        with closing(RunFolder(tmp_path / "run")) as folder:
+            folder.describe(flow)
+            game = folder.resume(flow).execution
+            assert len(game.additions) == 2 * turn
+            follower = allocator("finish", flow, game, rules=Rules(slow=0.5))
+            engine = engine_on("local", 2, functions=True)
+            runner = Runner(game, follower, engine, lambda task, attempt: Function(len, (task,)), folder.store)
+            runner.watch = growing if not turn else lambda runner: None
+            runner.run()
+            engine.close()
+            results.append(game.finished)
+    assert results == [False, True]
+    seen = Seen(tmp_path / "run")
+    assert (seen.flow.dag, seen.counts["done"], seen.labels) == (game.dag, 6, ("a", "b", "c", "d", "e", "f"))
+    assert len(seen.ready) == 7
+    assert seen.curve("plan") is None
+    assert {seen.labels[attempt.task] for attempt in seen.attempts} == set("abcdef")
+
+
+def test_a_run_that_grew_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
+    flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command=":") for name in "ab"})
+    with closing(RunFolder(tmp_path / "run")) as folder:
+        folder.describe(flow)
+        game = folder.resume(flow).execution
+        watched = looked_at(tmp_path / "run")
+        assert len(watched.flow) == 2
+        for grow, task in (({"c": ["a"]}, "a"), ({"d": []}, "c")):
+            game.grow(grow)
+            game.execute(task)
+            folder.store.add(game.since(folder.store.kept), (), game.additions[folder.store.grown :])
+            folder.store.flush()
+            watched = looked_at(tmp_path / "run", watched)
+            assert (watched.flow.dag, stands(watched.execution)) == (game.dag, stands(game))
+            assert watched.ready.eligible[-1] == len(game.eligible)
+
+
+def test_a_command_line_does_not_know_what_was_added_to_a_run(tmp_path: Path) -> None:
+    flow = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="true")})
+    with closing(RunFolder(tmp_path / "run")) as folder:
+        game = folder.resume(flow).execution
+        game.grow({"b": ["a"]})
+        folder.store.add(game.since(folder.store.kept), (), game.additions)
+    with pytest.raises(
+        InputError, match="task 'b' was added to this run while it went on, and what it should run is not"
+    ):
+        run(flow, folder=tmp_path / "run")
+    other = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="echo 2")})  # begun anew, as ever
+    assert run(other, folder=tmp_path / "run").ok

@@ -10,7 +10,7 @@ execution, be it a policy, a store or a display, reads the journal from where it
 """
 
 from array import array
-from collections.abc import Iterable, KeysView, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, KeysView, Mapping, MutableMapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError, MoveError, StateError, shorten
-from eligo.growing import Addition, Growing, Tasks
+from eligo.growing import Addition, Additions, Growing, Tasks
 from eligo.journal import AGAIN, COMPLETE, DROP, FAIL, GROW, HOLD, MOVES, RELEASE, TAKE, Journal, unpacked
 from eligo.names import Name
 from eligo.rows import Ints, Settled, gathered, latest, places
@@ -79,7 +79,8 @@ class Execution:
     """
 
     def __init__(self, flow: object, executed: Iterable[Name] = (), allocated: Iterable[Name] = ()) -> None:
-        dag = dag_of(flow)
+        #: the dag as it was at the beginning; `dag` has what was added too
+        self.begun = dag = dag_of(flow)
         self._graph = Growing(dag)
         self._states = bytearray(len(dag))
         self._missing: list[int] = dag.indegree.tolist()
@@ -106,9 +107,7 @@ class Execution:
         self._allocate(allocated)
 
     @classmethod
-    def replay(
-        cls, flow: object, journal: "Iterable[int] | Journal", additions: Sequence[Addition] = ()
-    ) -> "Execution":
+    def replay(cls, flow: object, journal: "Iterable[int] | Journal", additions: Additions = ()) -> "Execution":
         """The execution that made this journal: how a run or a server that was stopped comes back.
 
         *flow* is what it began with, and *additions* what was added since; a `Journal` knows them itself.
@@ -122,7 +121,7 @@ class Execution:
         again._mend()
         return again
 
-    def follow(self, moves: "Iterable[int] | Journal", additions: Sequence[Addition] = ()) -> None:
+    def follow(self, moves: "Iterable[int] | Journal", additions: Additions = ()) -> None:
         """Make moves that another execution of the same dag has made: how one who looks keeps up with it.
 
         *additions* are all of that other one, also those that are known here; a `Journal` knows them itself.

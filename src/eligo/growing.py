@@ -5,7 +5,7 @@ all costs as much as to make that dag, once for whatever was added since.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
 
@@ -25,6 +25,10 @@ class Addition(NamedTuple):
 
     tasks: tuple[Name, ...]
     arcs: tuple[tuple[int, int], ...]
+
+
+#: what was added, one after another, each perhaps as a plain pair, as stores have it
+Additions = Sequence[Addition | tuple[tuple[Name, ...], tuple[tuple[int, int], ...]]]
 
 
 class Growing:

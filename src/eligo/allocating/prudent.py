@@ -178,7 +178,14 @@ class Prudent:
 
     def learn_number(self, client: Hashable, v: int, seconds: float) -> None:
         """The same by the task's number."""
-        self.speeds.record(client, seconds, 1.0 if self.rules.expected is None else float(self.rules.expected[v]))
+        self.speeds.record(client, seconds, self._expected(v))
+
+    def _expected(self, v: int) -> float:
+        """How long a task is believed to take: one that was added since, as long as the mean of the others."""
+        expected = self.rules.expected
+        if expected is None or not len(expected):
+            return 1.0
+        return float(expected[v] if v < len(expected) else expected.mean())
 
     def joined(self, client: Hashable) -> None:
         """A client is here, and busy; one that asks is here anyway."""

@@ -64,7 +64,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
-        self._kept = 0 if self.store is None else self.store.kept
+        self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
         self._losses: Counter[Name] = Counter()
         self._own: Counter[Name] = Counter()
         self._later: list[tuple[float, int, Name]] = []  # when what failed is tried again
@@ -259,7 +259,7 @@ class Runner:
             self.store.note("present", self.present())
         if self._kept == len(self.execution.journal) and not self._notes:
             return
-        self.store.add(self.execution.since(self._kept), self._notes)
-        self._kept, self._notes = len(self.execution.journal), []
+        self.store.add(self.execution.since(self._kept), self._notes, self.execution.additions[self._grown :])
+        self._kept, self._grown, self._notes = len(self.execution.journal), len(self.execution.additions), []
         if self.store.error is not None:
             self.stop()
