@@ -16,7 +16,7 @@ from eligo import policies
 from eligo.allocating import ALLOCATORS, Allocator, Ask, ByPolicy, Rules, allocator
 from eligo.batches import Batches
 from eligo.dag import Dag
-from eligo.engines import Function
+from eligo.engines import Ending, Function, Job
 from eligo.engines.naming import engine_on
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
@@ -24,8 +24,9 @@ from eligo.pages.folders import looked_at
 from eligo.running.curves import ReadyCurve
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
+from eligo.running.progress import Progress
 from eligo.running.seen import Seen
-from eligo.running.whole import run
+from eligo.running.whole import Settings, begun, run
 from eligo.stores import Store, read_run
 from eligo.workflow import Task, Workflow
 
@@ -268,10 +269,10 @@ def test_to_add_costs_what_is_added() -> None:
     """Whoever adds to a large dag one task at a time does not wait for the dag."""
     n = 200_000
     game = Execution(Dag.from_arrays(n, np.arange(n - 1), np.arange(1, n)))
-    before = game._graph._dag
+    before = game.graph._dag
     for i in range(100):
         game.grow([f"more {i}"], [("5", f"more {i}")])
-    assert game._graph._dag is before  # nobody asked for it
+    assert game.graph._dag is before  # nobody asked for it
     assert (len(game.dag), game.dag.children("5")[-1]) == (n + 100, "more 99")
     assert STATES[game.codes[n + 99]] == "waiting"
 
@@ -547,3 +548,26 @@ def test_a_command_line_does_not_know_what_was_added_to_a_run(tmp_path: Path) ->
         run(flow, folder=tmp_path / "run")
     other = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="echo 2")})  # begun anew, as ever
     assert run(other, folder=tmp_path / "run").ok
+
+
+def test_progress_goes_on_with_what_was_added(tmp_path: Path) -> None:
+    flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command=":") for name in "ab"})
+    with closing(RunFolder(tmp_path / "run")) as folder:
+        runner, _ = begun(flow, "local", Settings(workers=2), folder)
+        progress, game = Progress(flow, runner, 2), runner.execution
+        game.execute("a")
+        progress.look()
+        assert progress.curve(3) == [0, 1]
+        game.grow({"c": ["b"], "d": [], "e": ["d"]})
+        game.take("d")
+        runner.failures["d"] = Ending(Job(1, "slot 1", ("d",), ()), 0, 0.0, 1.0, "exit code 1")
+        game.fail("d")
+        progress.look()
+        assert (progress.size, sum(progress.counts.values())) == (5, 5)
+        assert (progress.counts["failed"], progress.counts["futile"], progress.counts["ready"]) == (1, 1, 1)
+        runner.took.extend((task, 2.0) for task in ("a", "d", "a"))
+        facts = progress._facts()
+        assert (facts[0], len(facts[1])) == (game.dag, 5)
+        progress._foresee(*facts)
+        assert progress.left is not None
+        runner.engine.close()

@@ -5,6 +5,8 @@
        v  |        +- release-+   |  +- fail -> failed - release -> eligible
        held ----------------------+
 
+What is eligible waits again where tasks are added that it needs.
+
 Takes go through an allocator (`eligo.allocating`); what comes of a task goes to the execution; and whoever follows an
 execution, be it a policy, a store or a display, reads the journal from where it stopped.
 """
@@ -81,7 +83,8 @@ class Execution:
     def __init__(self, flow: object, executed: Iterable[Name] = (), allocated: Iterable[Name] = ()) -> None:
         #: the dag as it was at the beginning; `dag` has what was added too
         self.begun = dag = dag_of(flow)
-        self._graph = Growing(dag)
+        #: the same as `dag`, by name and by number, where it need not be one
+        self.graph = Growing(dag)
         self._states = bytearray(len(dag))
         self._missing: list[int] = dag.indegree.tolist()
         self._settled = Settled(self._states, EXECUTED)
@@ -94,15 +97,15 @@ class Execution:
         #: every move that was made, in order
         self.journal = Journal(self._journal, self.additions)
         #: the tasks that may be taken, the longest eligible first
-        self.eligible = Tasks(self._graph, self._inside[ELIGIBLE])
+        self.eligible = Tasks(self.graph, self._inside[ELIGIBLE])
         #: the tasks that somebody has and can run
-        self.allocated = Tasks(self._graph, self._inside[ALLOCATED])
+        self.allocated = Tasks(self.graph, self._inside[ALLOCATED])
         #: the tasks that somebody has but that wait for others of the same fat task
-        self.held = Tasks(self._graph, self._inside[HELD])
+        self.held = Tasks(self.graph, self._inside[HELD])
         #: the tasks that failed and were not released since
-        self.failed = Tasks(self._graph, self._inside[FAILED])
+        self.failed = Tasks(self.graph, self._inside[FAILED])
         #: the tasks that are done, in the order of completion
-        self.executed = Tasks(self._graph, self._inside[EXECUTED])
+        self.executed = Tasks(self.graph, self._inside[EXECUTED])
         self._begin(dag.indices(executed))
         self._allocate(allocated)
 
@@ -134,14 +137,14 @@ class Execution:
         for kind, v in unpacked(packed):
             if kind == GROW and v == len(self.additions) < len(known):
                 self._grow(self._checked(Addition(*known[v])))
-            elif 0 <= kind < GROW and v < len(self._graph) and self._follows(kind, v):
+            elif 0 <= kind < GROW and v < len(self.graph) and self._follows(kind, v):
                 self._do(kind, v)
             else:
                 raise InputError(f"move {len(self.journal):,} of this journal is no move that could be made then")
 
     def _follows(self, kind: int, v: int) -> bool:
         """Whether a move could be made now, by those who make moves."""
-        if kind == HOLD and not all(self._states[u] in _OUT for u in self._graph.parents_of(v)):
+        if kind == HOLD and not all(self._states[u] in _OUT for u in self.graph.parents_of(v)):
             return False
         alone = not self._copies.get(v)
         return self._states[v] in _FROM[kind] and (alone if kind in {FAIL, RELEASE} else kind != DROP or not alone)
@@ -149,9 +152,9 @@ class Execution:
     def _mend(self) -> None:
         """Release what is held for nobody: where a journal was cut off between two moves that belong together."""
         for kind, v in unpacked(self.since(max(0, len(self._journal) - 1))):
-            self._let_go(self._graph.children_of(v) if kind == DROP else ())
+            self._let_go(self.graph.children_of(v) if kind == DROP else ())
         for v in list(self._inside[HELD]):
-            if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self._graph.parents_of(v)):
+            if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.graph.parents_of(v)):
                 self._let_go([v])
 
     # Where it stands
@@ -159,7 +162,7 @@ class Execution:
     @property
     def dag(self) -> Dag:
         """The dag with all that was added to it: as it was given, or made when it is asked for after something was."""
-        return self._graph.dag
+        return self.graph.dag
 
     @property
     def futile(self) -> tuple[Name, ...]:
@@ -167,15 +170,15 @@ class Execution:
         seen = dict.fromkeys(self._inside[FAILED])
         below = list(seen)
         for v in below:
-            fresh = [w for w in self._graph.children_of(v) if w not in seen]
+            fresh = [w for w in self.graph.children_of(v) if w not in seen]
             seen.update(dict.fromkeys(fresh))
             below += fresh
-        return self._graph.named(sorted(below[len(self._inside[FAILED]) :]))
+        return self.graph.named(sorted(below[len(self._inside[FAILED]) :]))
 
     @property
     def finished(self) -> bool:
         """Whether every task is executed."""
-        return len(self._inside[EXECUTED]) == len(self._graph)
+        return len(self._inside[EXECUTED]) == len(self.graph)
 
     @property
     def stuck(self) -> bool:
@@ -185,15 +188,15 @@ class Execution:
     @property
     def left(self) -> int:
         """How many tasks remain to be handed out: neither executed, nor failed, nor with anybody."""
-        return len(self._graph) - sum(map(len, self._inside[ALLOCATED:]))
+        return len(self.graph) - sum(map(len, self._inside[ALLOCATED:]))
 
     def state(self, task: Name) -> str:
         """One of "waiting", "eligible", "allocated", "held", "failed", "executed"."""
-        return STATES[self._states[self._graph.number(task)]]
+        return STATES[self._states[self.graph.number(task)]]
 
     def holders(self, task: Name) -> int:
         """How many have a task: more than one where there are backup copies."""
-        v = self._graph.number(task)
+        v = self.graph.number(task)
         return 1 + self._copies.get(v, 0) if self._states[v] in {ALLOCATED, HELD} else 0
 
     # The journal
@@ -204,12 +207,12 @@ class Execution:
 
     def story(self, seen: int = 0) -> list[tuple[str, Name]]:
         """The same for people: what was done with which task, or which tasks were added."""
-        name, added = self._graph.name, self.additions
+        name, added = self.graph.name, self.additions
         return [(MOVES[kind], added[v].tasks if kind == GROW else name(v)) for kind, v in unpacked(self.since(seen))]
 
     def left_at(self, seen: int) -> NDArray[np.bool_]:
         """Whether each task that there was after the first *seen* moves remained to be handed out then."""
-        left: NDArray[np.bool_] = self.journal.last_moves(seen, len(self._graph)) == RELEASE
+        left: NDArray[np.bool_] = self.journal.last_moves(seen, len(self.graph)) == RELEASE
         return left
 
     # By number, for those who follow
@@ -258,14 +261,14 @@ class Execution:
         Each is eligible, or waits for nothing but earlier ones, and is then held. Where *again*, each is out already, and
         this is another copy.
         """
-        self.take_numbers([self._graph.number(task) for task in tasks], again)
+        self.take_numbers([self.graph.number(task) for task in tasks], again)
 
     def complete(self, task: Name, late: bool = False) -> tuple[Name, ...]:
         """A task that somebody has is done. Returns the tasks that became eligible by it.
 
         Where *late*, the result also counts if the task was released or set aside meanwhile and nobody has it now.
         """
-        return self._graph.named(self.complete_number(self._graph.number(task), late))
+        return self.graph.named(self.complete_number(self.graph.number(task), late))
 
     def release(self, task: Name) -> None:
         """A task comes back undone and is eligible again, behind the others; also one that failed.
@@ -278,7 +281,7 @@ class Execution:
     def give_up(self, *tasks: Name) -> None:
         """Nobody waits for these any longer, such as all that a lost client has: those that are out come back undone."""
         for task in tasks:
-            if self._states[self._graph.number(task)] in {ALLOCATED, HELD}:
+            if self._states[self.graph.number(task)] in {ALLOCATED, HELD}:
                 self.release(task)
 
     def fail(self, task: Name) -> None:
@@ -305,18 +308,18 @@ class Execution:
         Traceback (most recent call last):
         eligo.errors.StateError: 'a' cannot be below 'late': it is executed
         """
-        added = self._checked(self._graph.addition(tasks, arcs))
-        return self._graph.named(self._grow(added)) if added.tasks else ()
+        added = self._checked(self.graph.addition(tasks, arcs))
+        return self.graph.named(self._grow(added)) if added.tasks else ()
 
     def _checked(self, added: Addition) -> Addition:
         """An addition, if it can be made now."""
         states = self._states
-        self._graph.check(added, lambda v: states[v] == EXECUTED)
+        self.graph.check(added, lambda v: states[v] == EXECUTED)
         for u, v in added.arcs:
             if v < len(states) and states[v] > ELIGIBLE:
-                parent = self._graph.name(u) if u < len(states) else added.tasks[u - len(states)]
+                parent = self.graph.name(u) if u < len(states) else added.tasks[u - len(states)]
                 said = f"below {shorten(parent)!r}"
-                raise StateError(self._graph.name(v), said, parent, STATES[states[v]])
+                raise StateError(self.graph.name(v), said, parent, STATES[states[v]])
         return added
 
     def _grow(self, added: Addition) -> list[int]:
@@ -324,7 +327,7 @@ class Execution:
         new = range(len(self._states), len(self._states) + len(added.tasks))
         self._journal.append(GROW << 32 | len(self.additions))
         self.additions.append(added)
-        self._graph.add(added)
+        self.graph.add(added)
         self._states = self._settled.states = self._states + bytes(
             len(new)
         )  # not longer in place: there are views of it
@@ -344,18 +347,18 @@ class Execution:
         moves = []
         for v in numbers:
             if v in earlier:
-                raise MoveError("take", self._graph.name(v), "named twice")
+                raise MoveError("take", self.graph.name(v), "named twice")
             waits = self._states[v] == WAITING and self._missing[v] == sum(
-                u in earlier for u in self._graph.parents_of(v)
+                u in earlier for u in self.graph.parents_of(v)
             )
             moves.append(HOLD if waits else TAKE)
             earlier.add(v)
         return moves
 
     def _give_back(self, kind: int, task: Name) -> None:
-        v = self._graph.number(task)
+        v = self.graph.number(task)
         self._do(DROP if self._copies.get(v) else kind, v)
-        self._let_go(w for w in self._graph.children_of(v) if self._states[w] == HELD)
+        self._let_go(w for w in self.graph.children_of(v) if self._states[w] == HELD)
 
     def _let_go(self, tasks: Iterable[int]) -> None:
         """Release held tasks, and those held because of them: their holder cannot run them, or nobody knows who can."""
@@ -364,11 +367,11 @@ class Execution:
             v = waiting.pop()
             if self._states[v] == HELD:
                 self._do(RELEASE, v)
-                waiting += self._graph.children_of(v)
+                waiting += self.graph.children_of(v)
 
     def _check(self, kind: int, v: int) -> None:
         if self._states[v] not in _FROM[kind]:
-            raise MoveError(MOVES[kind], self._graph.name(v), STATES[self._states[v]])
+            raise MoveError(MOVES[kind], self.graph.name(v), STATES[self._states[v]])
 
     def _do(self, kind: int, v: int) -> list[int]:
         """One move, checked and written down; returns the tasks that became eligible."""
@@ -388,7 +391,7 @@ class Execution:
         self._enter(v, EXECUTED)
         self._copies.pop(v, None)
         fresh = []
-        for w in self._graph.children_of(v):
+        for w in self.graph.children_of(v):
             self._missing[w] -= 1
             if not self._missing[w] and self._states[w] == WAITING:
                 self._enter(w, ELIGIBLE)
@@ -439,7 +442,7 @@ class Execution:
     def require_eligible(self, v: int, said: str) -> None:
         """Refuse to say something of task number v that can be said of eligible ones only."""
         if self._states[v] == WAITING:
-            lacking = next(u for u in self._graph.parents_of(v) if self._states[u] != EXECUTED)
-            raise StateError(self._graph.name(v), said, self._graph.name(lacking))
+            lacking = next(u for u in self.graph.parents_of(v) if self._states[u] != EXECUTED)
+            raise StateError(self.graph.name(v), said, self.graph.name(lacking))
         if self._states[v] != ELIGIBLE:
-            raise StateError(self._graph.name(v), said, state=STATES[self._states[v]])
+            raise StateError(self.graph.name(v), said, state=STATES[self._states[v]])

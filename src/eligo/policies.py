@@ -230,12 +230,13 @@ def grown(policy: Policy, flow: Workflow) -> Policy:
 
 def order_grown(dag: Dag, rank: Ints) -> Ints:
     """A schedule of a dag by these ranks of its first tasks, the others just before what needs them, or at the end."""
-    old, n = len(rank), len(dag)
-    key = np.append(2 * rank.astype(np.int64) + 1, np.full(n - old, np.iinfo(np.int64).max))
+    old, n, last = len(rank), len(dag), 2 * int(rank.max(initial=0)) + 2
+    key = dict.fromkeys(range(old, n), last)  # twice the rank that one just before would have
     for v in dag.order[dag.order >= old][::-1].tolist():
-        below = dag.children_of(v)
-        key[v] = np.min(key[below] - (below < old), initial=key[v])
-    return Policy("", dag, np.zeros(n), rank=places(n, np.argsort(key, kind="stable"))).order()
+        below = dag.children_of(v).tolist()
+        key[v] = min((key[w] if w >= old else 2 * rank.item(w) for w in below), default=last)
+    keys = np.append(2 * rank.astype(np.int64) + 1, np.array(list(key.values()), np.int64))
+    return Policy("", dag, np.zeros(n), rank=places(n, np.argsort(keys, kind="stable"))).order()
 
 
 def finishing_rank(dag: Dag) -> Ints:

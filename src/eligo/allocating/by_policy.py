@@ -89,7 +89,7 @@ class ByPolicy:
             return []
         self.execution.take_numbers(chosen)
         self._seen = len(self.execution.journal)
-        return [Grant(ask, self.execution.dag.named(chosen), self._why(ask, ready))]
+        return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
 
     def _begin(self) -> None:
         """A fresh board, brought to where the execution stands."""
@@ -147,8 +147,8 @@ class ByPolicy:
     def _first(self, ask: Ask, passed: list[int]) -> int:
         """The first ready task that the client can run, or -1; those before it are hidden."""
         heap: Heap = self._board.worst if ask.modest else self._board.best
-        names = self.execution.dag.tasks if ask.fits is not None else ()
-        while (v := heap.top()) >= 0 and ask.fits is not None and not ask.fits(names[v]):
+        name = self.execution.graph.name
+        while (v := heap.top()) >= 0 and ask.fits is not None and not ask.fits(name(v)):
             self._board.hide(v)
             passed.append(v)
         return v
@@ -173,12 +173,12 @@ class _Opened:
 
     def takes(self, v: int) -> None:
         """The client gets task v too."""
-        dag = self._of.execution.dag
+        graph = self._of.execution.graph
         if self._heap and self._heap[0][2] == v:
             heappop(self._heap)
-        for w in [] if self._single else dag.children_of(v).tolist():
+        for w in [] if self._single else graph.children_of(v):
             self._parents[w] = taken = self._parents.get(w, 0) + 1
-            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(dag.tasks[w]):
+            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(graph.name(w)):
                 heappush(self._heap, self._key(w))
 
     def first_of(self, v: int) -> int:

@@ -28,7 +28,7 @@ class ReadyCurve:
                 self.order.append(v)
                 self._ready -= 1
                 missing[v] = -1
-                for w in game.dag.children_of(v).tolist():
+                for w in game.graph.children_of(v):
                     if w < len(missing):  # else it is added later
                         missing[w] -= 1
                         self._ready += not missing[w]

@@ -97,7 +97,7 @@ class Runner:
 
     def present(self) -> str:
         """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
-        number, ahead = self.execution.dag.number, time.time() - time.monotonic()
+        number, ahead = self.execution.graph.number, time.time() - time.monotonic()
         running = [
             [number(task), self.tries[task], str(job.client), round(job.since, 3)]
             for job in self.running.values()
@@ -246,7 +246,7 @@ class Runner:
         self._attempts += 1
         if self.store is None:
             return
-        began, ended, number = ending.began, ending.ended, self.execution.dag.number(ending.task)
+        began, ended, number = ending.began, ending.ended, self.execution.graph.number(ending.task)
         known = (ending.failure, ending.code, ending.memory, ending.lost)
         self._notes.append(Attempt(self.store.next_attempt(), number, str(ending.job.client), began, ended, *known))
 
