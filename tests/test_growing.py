@@ -338,6 +338,14 @@ def ready_on(follower: ByPolicy) -> list[object]:
     return [task for grant in again.hand_out([Ask(i) for i in range(len(game.eligible))]) for task in grant.tasks]
 
 
+def test_what_hangs_below_a_task_since_counts_for_it() -> None:
+    for name in ("critical-path", "finish", "balanced", "greedy"):
+        game = Execution({"a": [], "b": []})
+        follower = allocator(name, game.dag, game, rules=None)
+        game.grow({"c": ["b"], "d": ["c"]})
+        assert [grant.tasks for grant in follower.hand_out([Ask(), Ask()])] == [("b",), ("a",)]
+
+
 def test_first_come_is_first_served_among_what_was_added_too() -> None:
     game = Execution({"a": [], "b": ["a"], "c": ["a"]})
     follower = allocator("fifo", game.dag, game, rules=None)
