@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from eligo.simulation.volatile import setting_of
 
 OUT = 100_000
 POLLS = 200
+MESHES = (44, 446, 1413)  # of about 1,000, 100,000 and 1,000,000 tasks
 
 ALLOCATORS: dict[str, Callable[[Execution], Allocator]] = {
     "by policy": lambda game: ByPolicy(policies.balanced(game.dag), game),
@@ -31,6 +33,7 @@ def run() -> None:
     """Print the figures."""
     polls()
     journal()
+    growth()
     crowds()
 
 
@@ -76,6 +79,32 @@ def journal() -> None:
     row((f"replay {len(game.journal):,} moves, s", time.perf_counter() - begin, ""), widths)
     size = sys.getsizeof(game.since(0)) / len(game.journal)
     row(("bytes a move", size, verdict(size < 9)), widths)
+
+
+def growth() -> None:
+    """1,000 tasks added to a half executed dag: to the execution itself, to its dag, and to whoever follows, asked next."""
+    widths = (24, 14, 14, 14)
+    heading("1,000 tasks added, ms", ("to", *(f"{len(families.out_mesh(size)):,}" for size in MESHES)), widths)
+    makers: dict[str, Callable[[Execution], Allocator | None] | None] = {"execution": None, "dag": lambda game: None}
+    makers |= ALLOCATORS
+    for name, make in makers.items():
+        row((name, *(_added(families.out_mesh(size), make) * 1e3 for size in MESHES)), widths)
+
+
+def _added(dag: Dag, make: Callable[[Execution], Allocator | None] | None) -> float:
+    """How many seconds of a processor that takes, at best of a few."""
+    game = Execution(dag, dag.named(dag.order[: len(dag) // 2]))
+    follower, best = None if make is None else make(game), float("inf")
+    for turn in range(3):
+        fresh = [f"{turn}.{i}" for i in range(1_000)]
+        arcs = [(dag.tasks[i * len(dag) // 1_000], task) for i, task in enumerate(fresh)]
+        begin = time.process_time()
+        game.grow(fresh, [*arcs, *pairwise(fresh)])
+        if make is not None:
+            begin = time.process_time()
+            _ = game.dag if follower is None else follower.hand_out([Ask("somebody")])
+        best = min(best, time.process_time() - begin)
+    return best
 
 
 def crowds(runs: int = 20) -> None:

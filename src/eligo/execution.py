@@ -5,34 +5,39 @@
        v  |        +- release-+   |  +- fail -> failed - release -> eligible
        held ----------------------+
 
+What is eligible waits again where tasks are added that it needs.
+
 Takes go through an allocator (`eligo.allocating`); what comes of a task goes to the execution; and whoever follows an
 execution, be it a policy, a store or a display, reads the journal from where it stopped.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, KeysView, MutableMapping, Set
+from collections.abc import Iterable, KeysView, Mapping, MutableMapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.border import dag_of
-from eligo.errors import InputError, MoveError, StateError
+from eligo.dag import Dag
+from eligo.errors import InputError, MoveError, StateError, shorten
+from eligo.growing import Addition, Additions, Growing, Tasks
+from eligo.journal import AGAIN, COMPLETE, DROP, FAIL, GROW, HOLD, MOVES, RELEASE, TAKE, Journal, unpacked
 from eligo.names import Name
-from eligo.rows import Ints, Settled, gathered, places
+from eligo.rows import Ints, Settled, gathered, latest, places
+
+__all__ = [
+    "AGAIN", "ALLOCATED", "COMPLETE", "DROP", "ELIGIBLE", "EXECUTED", "FAIL", "FAILED", "GROW", "HELD", "HOLD", "MOVES",
+    "RELEASE", "STATES", "TAKE", "WAITING", "Addition", "Execution", "Journal", "Tasks", "unpacked",
+]  # fmt: skip
 
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
 WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
 STATES = ("waiting", "eligible", "allocated", "held", "failed", "executed")
-#: the moves of a journal, as numbers
-TAKE, HOLD, AGAIN, COMPLETE, FAIL, RELEASE, DROP = range(7)
-MOVES = ("take", "hold", "again", "complete", "fail", "release", "drop")
 #: in which states of its task a move is possible
 _FROM = ({ELIGIBLE}, {WAITING}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED, HELD, FAILED}, {ALLOCATED})
 _OUT = {ALLOCATED, HELD, EXECUTED}  # in which a parent leaves its held child where it is
 _TO = {TAKE: ALLOCATED, HOLD: HELD, FAIL: FAILED}
 _COPIES = {AGAIN: 1, DROP: -1}
-_TASK = (1 << 32) - 1
-FEW_MOVES = 16  # up to here arrays do not pay
 
 
 class Execution:
@@ -76,58 +81,70 @@ class Execution:
     """
 
     def __init__(self, flow: object, executed: Iterable[Name] = (), allocated: Iterable[Name] = ()) -> None:
-        self.dag = dag_of(flow)
-        self._states = bytearray(len(self.dag))
-        self._missing: list[int] = self.dag.indegree.tolist()
+        #: the dag as it was at the beginning; `dag` has what was added too
+        self.begun = dag = dag_of(flow)
+        #: the same as `dag`, by name and by number, where it need not be one
+        self.graph = Growing(dag)
+        self._states = bytearray(len(dag))
+        self._missing: list[int] = dag.indegree.tolist()
+        self._settled = Settled(self._states, EXECUTED)
         #: the tasks of each state but waiting
-        self._inside: tuple[MutableMapping[int, None], ...] = (
-            *({} for _ in STATES[:EXECUTED]),
-            Settled(self._states, EXECUTED),
-        )
+        self._inside: tuple[MutableMapping[int, None], ...] = (*({} for _ in STATES[:EXECUTED]), self._settled)
         self._copies: dict[int, int] = {}  # holders beyond the first
         self._journal = array("q")
+        #: what was added to the dag, in order: the moves "grow" of the journal are places in here
+        self.additions: list[Addition] = []
         #: every move that was made, in order
-        self.journal = Journal(self._journal)
+        self.journal = Journal(self._journal, self.additions)
         #: the tasks that may be taken, the longest eligible first
-        self.eligible = Tasks(self, ELIGIBLE)
+        self.eligible = Tasks(self.graph, self._inside[ELIGIBLE])
         #: the tasks that somebody has and can run
-        self.allocated = Tasks(self, ALLOCATED)
+        self.allocated = Tasks(self.graph, self._inside[ALLOCATED])
         #: the tasks that somebody has but that wait for others of the same fat task
-        self.held = Tasks(self, HELD)
+        self.held = Tasks(self.graph, self._inside[HELD])
         #: the tasks that failed and were not released since
-        self.failed = Tasks(self, FAILED)
+        self.failed = Tasks(self.graph, self._inside[FAILED])
         #: the tasks that are done, in the order of completion
-        self.executed = Tasks(self, EXECUTED)
-        self._begin(self.dag.indices(executed))
+        self.executed = Tasks(self.graph, self._inside[EXECUTED])
+        self._begin(dag.indices(executed))
         self._allocate(allocated)
 
     @classmethod
-    def replay(cls, flow: object, journal: Iterable[int]) -> "Execution":
+    def replay(cls, flow: object, journal: "Iterable[int] | Journal", additions: Additions = ()) -> "Execution":
         """The execution that made this journal: how a run or a server that was stopped comes back.
+
+        *flow* is what it began with, and *additions* what was added since; a `Journal` knows them itself.
 
         >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
         >>> Execution.replay({"a": [], "b": ["a"]}, game.journal).eligible == game.eligible
         True
         """
         again = cls(flow)
-        again.follow(journal)
+        again.follow(journal, additions)
         again._mend()
         return again
 
-    def follow(self, moves: Iterable[int]) -> None:
-        """Make moves that another execution of the same dag has made: how one who looks keeps up with it."""
+    def follow(self, moves: "Iterable[int] | Journal", additions: Additions = ()) -> None:
+        """Make moves that another execution of the same dag has made: how one who looks keeps up with it.
+
+        *additions* are all of that other one, also those that are known here; a `Journal` knows them itself.
+        """
+        known = moves.additions if isinstance(moves, Journal) else additions
         try:
             packed = array("q", moves)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
         for kind, v in unpacked(packed):
-            if not (0 <= kind < len(MOVES) and v < len(self.dag) and self._follows(kind, v)):
+            if kind == GROW and v == len(self.additions) < len(known):
+                self._grow(self._checked(Addition(*known[v])))
+            elif 0 <= kind < GROW and v < len(self.graph) and self._follows(kind, v):
+                self._do(kind, v)
+            else:
                 raise InputError(f"move {len(self.journal):,} of this journal is no move that could be made then")
-            self._do(kind, v)
 
     def _follows(self, kind: int, v: int) -> bool:
         """Whether a move could be made now, by those who make moves."""
-        if kind == HOLD and not all(self._states[u] in _OUT for u in self.dag.parents_of(v).tolist()):
+        if kind == HOLD and not all(self._states[u] in _OUT for u in self.graph.parents_of(v)):
             return False
         alone = not self._copies.get(v)
         return self._states[v] in _FROM[kind] and (alone if kind in {FAIL, RELEASE} else kind != DROP or not alone)
@@ -135,12 +152,17 @@ class Execution:
     def _mend(self) -> None:
         """Release what is held for nobody: where a journal was cut off between two moves that belong together."""
         for kind, v in unpacked(self.since(max(0, len(self._journal) - 1))):
-            self._let_go(self.dag.children_of(v).tolist() if kind == DROP else ())
+            self._let_go(self.graph.children_of(v) if kind == DROP else ())
         for v in list(self._inside[HELD]):
-            if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.dag.parents_of(v).tolist()):
+            if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.graph.parents_of(v)):
                 self._let_go([v])
 
     # Where it stands
+
+    @property
+    def dag(self) -> Dag:
+        """The dag with all that was added to it: as it was given, or made when it is asked for after something was."""
+        return self.graph.dag
 
     @property
     def futile(self) -> tuple[Name, ...]:
@@ -148,15 +170,15 @@ class Execution:
         seen = dict.fromkeys(self._inside[FAILED])
         below = list(seen)
         for v in below:
-            fresh = [w for w in self.dag.children_of(v).tolist() if w not in seen]
+            fresh = [w for w in self.graph.children_of(v) if w not in seen]
             seen.update(dict.fromkeys(fresh))
             below += fresh
-        return self.dag.named(sorted(below[len(self._inside[FAILED]) :]))
+        return self.graph.named(sorted(below[len(self._inside[FAILED]) :]))
 
     @property
     def finished(self) -> bool:
         """Whether every task is executed."""
-        return len(self._inside[EXECUTED]) == len(self.dag)
+        return len(self._inside[EXECUTED]) == len(self.graph)
 
     @property
     def stuck(self) -> bool:
@@ -166,15 +188,15 @@ class Execution:
     @property
     def left(self) -> int:
         """How many tasks remain to be handed out: neither executed, nor failed, nor with anybody."""
-        return len(self.dag) - sum(map(len, self._inside[ALLOCATED:]))
+        return len(self.graph) - sum(map(len, self._inside[ALLOCATED:]))
 
     def state(self, task: Name) -> str:
         """One of "waiting", "eligible", "allocated", "held", "failed", "executed"."""
-        return STATES[self._states[self.dag.number(task)]]
+        return STATES[self._states[self.graph.number(task)]]
 
     def holders(self, task: Name) -> int:
         """How many have a task: more than one where there are backup copies."""
-        v = self.dag.number(task)
+        v = self.graph.number(task)
         return 1 + self._copies.get(v, 0) if self._states[v] in {ALLOCATED, HELD} else 0
 
     # The journal
@@ -184,22 +206,20 @@ class Execution:
         return self._journal[seen:]
 
     def story(self, seen: int = 0) -> list[tuple[str, Name]]:
-        """The same for people: what was done with which task."""
-        return [(MOVES[kind], self.dag.tasks[v]) for kind, v in unpacked(self.since(seen))]
+        """The same for people: what was done with which task, or which tasks were added."""
+        name, added = self.graph.name, self.additions
+        return [(MOVES[kind], added[v].tasks if kind == GROW else name(v)) for kind, v in unpacked(self.since(seen))]
 
     def left_at(self, seen: int) -> NDArray[np.bool_]:
-        """Whether each task remained to be handed out after the first *seen* moves."""
-        moves = np.array(self._journal[:seen], np.int64)
-        kinds = np.full(len(self.dag), RELEASE, np.int64)
-        kinds[moves & _TASK] = moves >> 32  # of several moves of one task the last counts
-        left: NDArray[np.bool_] = kinds == RELEASE
+        """Whether each task that there was after the first *seen* moves remained to be handed out then."""
+        left: NDArray[np.bool_] = self.journal.last_moves(seen, len(self.graph)) == RELEASE
         return left
 
     # By number, for those who follow
 
     @property
     def codes(self) -> memoryview:
-        """The state of every task, as it is at any time: a view, not a copy."""
+        """The state of every task, as it is at any time until tasks are added: a view, not a copy."""
         return memoryview(self._states).toreadonly()
 
     @property
@@ -241,14 +261,14 @@ class Execution:
         Each is eligible, or waits for nothing but earlier ones, and is then held. Where *again*, each is out already, and
         this is another copy.
         """
-        self.take_numbers([self.dag.number(task) for task in tasks], again)
+        self.take_numbers([self.graph.number(task) for task in tasks], again)
 
     def complete(self, task: Name, late: bool = False) -> tuple[Name, ...]:
         """A task that somebody has is done. Returns the tasks that became eligible by it.
 
         Where *late*, the result also counts if the task was released or set aside meanwhile and nobody has it now.
         """
-        return self.dag.named(self.complete_number(self.dag.number(task), late))
+        return self.graph.named(self.complete_number(self.graph.number(task), late))
 
     def release(self, task: Name) -> None:
         """A task comes back undone and is eligible again, behind the others; also one that failed.
@@ -261,7 +281,7 @@ class Execution:
     def give_up(self, *tasks: Name) -> None:
         """Nobody waits for these any longer, such as all that a lost client has: those that are out come back undone."""
         for task in tasks:
-            if self._states[self.dag.number(task)] in {ALLOCATED, HELD}:
+            if self._states[self.graph.number(task)] in {ALLOCATED, HELD}:
                 self.release(task)
 
     def fail(self, task: Name) -> None:
@@ -273,24 +293,72 @@ class Execution:
         self.take(task)
         return self.complete(task)
 
+    def grow(
+        self, tasks: Iterable[Name] | Mapping[Name, Iterable[Name]], arcs: Iterable[tuple[Name, Name]] = ()
+    ) -> tuple[Name, ...]:
+        """Add tasks, and arcs (parent, child), each from or to one of them. Returns the new tasks that are eligible.
+
+        They may come below anything, and above what waits or is eligible, which then waits for them; what is with somebody,
+        failed or done gets no more parents. A mapping says of each new task what it needs, as where an execution begins.
+
+        >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
+        >>> game.grow(["c", "d"], [("a", "c"), ("c", "d"), ("c", "b")]), list(game.eligible)
+        (('c',), ['c'])
+        >>> game.grow(["late"], [("late", "a")])
+        Traceback (most recent call last):
+        eligo.errors.StateError: 'a' cannot be below 'late': it is executed
+        """
+        added = self._checked(self.graph.addition(tasks, arcs))
+        return self.graph.named(self._grow(added)) if added.tasks else ()
+
+    def _checked(self, added: Addition) -> Addition:
+        """An addition, if it can be made now."""
+        states = self._states
+        self.graph.check(added, lambda v: states[v] == EXECUTED)
+        for u, v in added.arcs:
+            if v < len(states) and states[v] > ELIGIBLE:
+                parent = self.graph.name(u) if u < len(states) else added.tasks[u - len(states)]
+                said = f"below {shorten(parent)!r}"
+                raise StateError(self.graph.name(v), said, parent, STATES[states[v]])
+        return added
+
+    def _grow(self, added: Addition) -> list[int]:
+        """Make an addition that was checked; returns the new tasks that are eligible."""
+        new = range(len(self._states), len(self._states) + len(added.tasks))
+        self._journal.append(GROW << 32 | len(self.additions))
+        self.additions.append(added)
+        self.graph.add(added)
+        self._states = self._settled.states = self._states + bytes(
+            len(new)
+        )  # not longer in place: there are views of it
+        self._missing += bytes(len(new))
+        for u, v in added.arcs:
+            self._missing[v] += self._states[u] != EXECUTED
+            if self._states[v] == ELIGIBLE:
+                self._enter(v, WAITING)
+        ready = [v for v in new if not self._missing[v]]
+        for v in ready:
+            self._enter(v, ELIGIBLE)
+        return ready
+
     def _takes(self, numbers: list[int]) -> list[int]:
         """How each of these can be taken by one holder."""
         earlier: set[int] = set()
         moves = []
         for v in numbers:
             if v in earlier:
-                raise MoveError("take", self.dag.tasks[v], "named twice")
+                raise MoveError("take", self.graph.name(v), "named twice")
             waits = self._states[v] == WAITING and self._missing[v] == sum(
-                u in earlier for u in self.dag.parents_of(v).tolist()
+                u in earlier for u in self.graph.parents_of(v)
             )
             moves.append(HOLD if waits else TAKE)
             earlier.add(v)
         return moves
 
     def _give_back(self, kind: int, task: Name) -> None:
-        v = self.dag.number(task)
+        v = self.graph.number(task)
         self._do(DROP if self._copies.get(v) else kind, v)
-        self._let_go(w for w in self.dag.children_of(v).tolist() if self._states[w] == HELD)
+        self._let_go(w for w in self.graph.children_of(v) if self._states[w] == HELD)
 
     def _let_go(self, tasks: Iterable[int]) -> None:
         """Release held tasks, and those held because of them: their holder cannot run them, or nobody knows who can."""
@@ -299,11 +367,11 @@ class Execution:
             v = waiting.pop()
             if self._states[v] == HELD:
                 self._do(RELEASE, v)
-                waiting += self.dag.children_of(v).tolist()
+                waiting += self.graph.children_of(v)
 
     def _check(self, kind: int, v: int) -> None:
         if self._states[v] not in _FROM[kind]:
-            raise MoveError(MOVES[kind], self.dag.tasks[v], STATES[self._states[v]])
+            raise MoveError(MOVES[kind], self.graph.name(v), STATES[self._states[v]])
 
     def _do(self, kind: int, v: int) -> list[int]:
         """One move, checked and written down; returns the tasks that became eligible."""
@@ -323,7 +391,7 @@ class Execution:
         self._enter(v, EXECUTED)
         self._copies.pop(v, None)
         fresh = []
-        for w in self.dag.children_of(v).tolist():
+        for w in self.graph.children_of(v):
             self._missing[w] -= 1
             if not self._missing[w] and self._states[w] == WAITING:
                 self._enter(w, ELIGIBLE)
@@ -358,7 +426,7 @@ class Execution:
             moves[1::2] |= COMPLETE << 32
             self._journal.frombytes(moves.tobytes())
             ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
-            ready = ready[np.lexsort((ready, _latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
+            ready = ready[np.lexsort((ready, latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
         else:
             ready = np.flatnonzero(dag.indegree == 0).astype(np.int32)
         for state, tasks in ((EXECUTED, done), (ELIGIBLE, ready)):
@@ -374,68 +442,7 @@ class Execution:
     def require_eligible(self, v: int, said: str) -> None:
         """Refuse to say something of task number v that can be said of eligible ones only."""
         if self._states[v] == WAITING:
-            lacking = next(u for u in self.dag.parents_of(v).tolist() if self._states[u] != EXECUTED)
-            raise StateError(self.dag.tasks[v], said, self.dag.tasks[lacking])
+            lacking = next(u for u in self.graph.parents_of(v) if self._states[u] != EXECUTED)
+            raise StateError(self.graph.name(v), said, self.graph.name(lacking))
         if self._states[v] != ELIGIBLE:
-            raise StateError(self.dag.tasks[v], said, state=STATES[self._states[v]])
-
-
-def _latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
-    """For tasks with these parents, one row after another, the turn of the parent executed last; -1 for none."""
-    latest = np.full(len(degree), -1, np.int32)
-    some = np.flatnonzero(degree)
-    if len(some):
-        latest[some] = np.maximum.reduceat(turn[parents], (np.cumsum(degree) - degree)[some])
-    return latest
-
-
-class Tasks(Set[Name]):
-    """The tasks of an execution that are in one state, as they are at any time, in the order in which they came in."""
-
-    def __init__(self, execution: Execution, state: int) -> None:
-        self._dag, self._numbers = execution.dag, execution._inside[state]
-
-    def __contains__(self, task: object) -> bool:
-        return self._dag.index.get(task, -1) in self._numbers
-
-    def __iter__(self) -> Iterator[Name]:
-        return map(self._dag.tasks.__getitem__, self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __repr__(self) -> str:
-        return f"Tasks({list(self)!r})"
-
-    @classmethod
-    def _from_iterable(cls, tasks: Iterable[Name]) -> Set[Name]:
-        return set(tasks)
-
-
-class Journal:
-    """The moves of an execution, as numbers of 8 bytes: the kind of move, times 2 ** 32, plus the task."""
-
-    def __init__(self, moves: "array[int]") -> None:
-        self._moves = moves
-
-    def __len__(self) -> int:
-        return len(self._moves)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._moves)
-
-    def __bytes__(self) -> bytes:
-        return self._moves.tobytes()
-
-
-def unpacked(moves: "array[int]") -> Iterator[tuple[int, int]]:
-    """The kind and the task of every move, as numbers.
-
-    >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
-    >>> list(unpacked(game.since(0))) == [(TAKE, 0), (COMPLETE, 0)]
-    True
-    """
-    if len(moves) < FEW_MOVES:
-        return ((move >> 32, move & _TASK) for move in moves)
-    packed = np.array(moves, np.int64)
-    return zip((packed >> 32).tolist(), (packed & _TASK).tolist(), strict=True)
+            raise StateError(self.graph.name(v), said, state=STATES[self._states[v]])

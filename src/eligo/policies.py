@@ -211,6 +211,34 @@ def rank_of(dag: Dag, order: Order) -> Ints:
     return places(len(dag), order_indices(dag, order))
 
 
+def grown(policy: Policy, flow: Workflow) -> Policy:
+    """The policy for its workflow once that has grown: scores are made anew where its name says how, else new ones are least.
+
+    The order by which ties are broken goes on as it was, with new tasks just before what needs them, or at the end.
+
+    >>> dag = Dag.from_arcs([("a", "b"), ("c", "d"), ("new", "d"), ("b", "last")], tasks=["a", "b", "c", "d", "new", "last"])
+    >>> dag.named(grown(from_order(Dag.from_arcs([("a", "b"), ("c", "d")]), "cdab"), Workflow(dag)).order())
+    ('c', 'new', 'd', 'a', 'b', 'last')
+    """
+    bare = skeleton(flow.dag)
+    order, more = order_grown(bare, policy.rank), len(bare) - len(policy.rank)
+    if policy.name in POLICIES:
+        return POLICIES[policy.name](flow, bare, order)
+    score = np.append(policy.score, np.full(more, policy.score.min(initial=1.0)))
+    return replace(policy, dag=bare, score=score, rank=rank_of(bare, order))
+
+
+def order_grown(dag: Dag, rank: Ints) -> Ints:
+    """A schedule of a dag by these ranks of its first tasks, the others just before what needs them, or at the end."""
+    old, n, last = len(rank), len(dag), 2 * int(rank.max(initial=0)) + 2
+    key = dict.fromkeys(range(old, n), last)  # twice the rank that one just before would have
+    for v in dag.order[dag.order >= old][::-1].tolist():
+        below = dag.children_of(v).tolist()
+        key[v] = min((key[w] if w >= old else 2 * rank.item(w) for w in below), default=last)
+    keys = np.append(2 * rank.astype(np.int64) + 1, np.array(list(key.values()), np.int64))
+    return Policy("", dag, np.zeros(n), rank=places(n, np.argsort(keys, kind="stable"))).order()
+
+
 def finishing_rank(dag: Dag) -> Ints:
     """The place of every task in a depth-first walk up from the sinks: what one sink needs stands together, parents first."""
     seen, order = np.zeros(len(dag), np.bool_).tolist(), []

@@ -37,6 +37,15 @@ def gathered(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
     return rows[np.arange(len(shift), dtype=np.int32) + shift], length
 
 
+def latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
+    """For tasks with these parents, one row after another, the turn of the parent executed last; -1 for none."""
+    last = np.full(len(degree), -1, np.int32)
+    some = np.flatnonzero(degree)
+    if len(some):
+        last[some] = np.maximum.reduceat(turn[parents], (np.cumsum(degree) - degree)[some])
+    return last
+
+
 def rows(n: int, tail: Ints, head: Ints) -> tuple[Ints, Ints, Ints, Ints, int]:
     """Sorted rows of children and of parents, without repetitions, and the number of repetitions: three linear passes."""
     ptr = pointers(np.bincount(head, minlength=n))
@@ -80,7 +89,7 @@ class Settled(MutableMapping[int, None]):
     """
 
     def __init__(self, states: bytearray, state: int) -> None:
-        self._states, self._state, self._order = states, state, array("i")
+        self.states, self._state, self._order = states, state, array("i")
 
     def __setitem__(self, number: int, value: None) -> None:
         self._order.append(number)
@@ -93,7 +102,7 @@ class Settled(MutableMapping[int, None]):
         raise KeyError(number)
 
     def __contains__(self, number: object) -> bool:
-        return isinstance(number, int) and 0 <= number < len(self._states) and self._states[number] == self._state
+        return isinstance(number, int) and 0 <= number < len(self.states) and self.states[number] == self._state
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._order)

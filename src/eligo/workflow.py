@@ -149,7 +149,13 @@ class Workflow:
         [2.0, None]
         """
         found = self.details.column(what) if isinstance(self.details, LazyDetails) else None
-        return [getattr(self.task(name), what) for name in self.dag.tasks] if found is None else found
+        if found is None or len(found) < len(self.dag):  # the dag has grown
+            return [getattr(self.task(name), what) for name in self.dag.tasks]
+        return found
+
+    def grown(self, dag: Dag) -> "Workflow":
+        """The same once its dag has grown into this one: of the new tasks nothing but their names is known."""
+        return self if dag is self.dag else replace(self, dag=dag)
 
     def labelled(self) -> "Workflow":
         """The same with every task called by its label: what files and pictures show."""

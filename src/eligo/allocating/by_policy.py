@@ -3,11 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 
+import numpy as np
+
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
 from eligo.errors import InputError
+from eligo.estimating import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
 from eligo.kernels.games import Heap
-from eligo.policies import Floats, Policy
+from eligo.policies import Floats, Policy, grown
+from eligo.workflow import Workflow
 
 MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds: some take none
 
@@ -18,7 +22,8 @@ class ByPolicy:
     Tasks that a client cannot run are looked at one by one, as far as they come before one that it can.
 
     A client that asks for several gets the best of the ready tasks and of those that wait for nothing but tasks that it
-    gets too. *seconds* says how long each task takes, for those who ask for so many seconds of work.
+    gets too. *seconds* says how long each task takes, for those who ask for so many seconds of work. What is added to the
+    execution goes by the same policy, made anew for *flow*: that takes as long as to begin.
 
     >>> from eligo.policies import policy
     >>> game = Execution({"a": [], "b": [], "c": ["a", "b"], "d": ["b"], "e": ["d"]})
@@ -31,11 +36,23 @@ class ByPolicy:
     [('a', 'd', 'c', 'e')]
     """
 
-    def __init__(self, policy: Policy, execution: Execution, seed: int = 0, seconds: Floats | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        execution: Execution,
+        seed: int = 0,
+        seconds: Floats | None = None,
+        flow: Workflow | None = None,
+    ) -> None:
         if policy.dag.tasks != execution.dag.tasks:
             raise InputError(f"the policy {policy.name!r} was made for another workflow")
-        self.policy, self.execution = policy, execution
+        self.execution, self._flow = execution, Workflow(execution.dag) if flow is None else flow
         self._seconds, self._seed = seconds, whole_seed(seed)
+        self._go_by(policy)
+
+    def _go_by(self, policy: Policy) -> None:
+        """Go by this policy for all that the dag has now."""
+        self.policy, self._grown = policy, len(self.execution.additions)
         self._board = board = policy.board(both_ends=True)
         self._moves: dict[int, Callable[[int], object]] = {
             TAKE: board.take, HOLD: board.take, COMPLETE: board.execute, FAIL: board.lose, RELEASE: board.give_back,
@@ -72,16 +89,30 @@ class ByPolicy:
             return []
         self.execution.take_numbers(chosen)
         self._seen = len(self.execution.journal)
-        return [Grant(ask, self.execution.dag.named(chosen), self._why(ask, ready))]
+        return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
 
     def _begin(self) -> None:
         """A fresh board, brought to where the execution stands."""
         self._board.reset(self._seed)
         self._seen = 0
         self._follow()
+        if self._grown:  # what came later is on the board from the beginning
+            for v in self.execution.numbers(ELIGIBLE):
+                self._board.take(v)
+                self._board.give_back(v)
+
+    def _grow(self) -> None:
+        """Go by the same policy for what was added too."""
+        self._flow = flow = self._flow.grown(self.execution.dag)
+        if self._seconds is not None:
+            self._seconds = np.append(self._seconds, estimate(flow).seconds[len(self._seconds) :])
+        self._go_by(grown(self.policy, flow))
 
     def _follow(self) -> None:
         if self._seen == len(self.execution.journal):
+            return
+        if self._grown < len(self.execution.additions):
+            self._grow()
             return
         for kind, v in unpacked(self.execution.since(self._seen)):
             if kind in self._moves:
@@ -116,8 +147,8 @@ class ByPolicy:
     def _first(self, ask: Ask, passed: list[int]) -> int:
         """The first ready task that the client can run, or -1; those before it are hidden."""
         heap: Heap = self._board.worst if ask.modest else self._board.best
-        names = self.execution.dag.tasks if ask.fits is not None else ()
-        while (v := heap.top()) >= 0 and ask.fits is not None and not ask.fits(names[v]):
+        name = self.execution.graph.name
+        while (v := heap.top()) >= 0 and ask.fits is not None and not ask.fits(name(v)):
             self._board.hide(v)
             passed.append(v)
         return v
@@ -142,12 +173,12 @@ class _Opened:
 
     def takes(self, v: int) -> None:
         """The client gets task v too."""
-        dag = self._of.execution.dag
+        graph = self._of.execution.graph
         if self._heap and self._heap[0][2] == v:
             heappop(self._heap)
-        for w in [] if self._single else dag.children_of(v).tolist():
+        for w in [] if self._single else graph.children_of(v):
             self._parents[w] = taken = self._parents.get(w, 0) + 1
-            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(dag.tasks[w]):
+            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(graph.name(w)):
                 heappush(self._heap, self._key(w))
 
     def first_of(self, v: int) -> int:

@@ -12,7 +12,7 @@ from eligo.border import as_workflow
 from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.execution import Execution
-from eligo.policies import policy
+from eligo.policies import order_grown, policy, rank_of
 from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow
 
@@ -30,7 +30,8 @@ class _Wanted(NamedTuple):
 def _by_policy(name: str, wanted: _Wanted) -> Allocator:
     known = estimate(wanted.flow)
     rule = policy(name, wanted.flow, wanted.order)
-    return ByPolicy(rule, wanted.execution, wanted.seed, known.seconds if known.level == "seconds" else None)
+    seconds = known.seconds if known.level == "seconds" else None
+    return ByPolicy(rule, wanted.execution, wanted.seed, seconds, wanted.flow)
 
 
 #: the allocators that are no policies; of these, each name and each file with an order is one too
@@ -77,7 +78,7 @@ def allocator(  # noqa: PLR0913
     A name is that of a policy, such as "finish", the default of all that eligo runs, or of a file with an order;
     "batch-optimal"; or "cluster", for fat tasks that serve the *goal*. *rules* go around it, by default those for slow
     clients with what is known of the tasks' times; where they are None it does what its name says and no more.
-    *order* is that of the workflow's plan, where it is known.
+    *order* is that of the workflow's plan, where it is known. An execution may have grown since the workflow was made.
 
     >>> flow = {"a": [], "b": ["a"], "c": ["a"]}
     >>> allocator("finish", flow, rules=None)
@@ -92,10 +93,17 @@ def allocator(  # noqa: PLR0913
     game = Execution(known) if execution is None else execution
     if not isinstance(game, Execution):
         raise InputError(f"an allocator serves an eligo.Execution, and {execution!r} is none")
-    if game.dag is not known.dag and game.dag != known.dag:
-        raise InputError("this execution is of another workflow")
-    wanted = _Wanted(known, game, order, seed, goal)
+    wanted = _Wanted(*_grown(known, game, order), seed, goal)
     plain = ALLOCATORS[name](wanted) if name in ALLOCATORS else _by_policy(name, wanted)
     if rules is None:
         return plain
-    return Prudent(plain, informed(rules, known) if rules is PRUDENT else rules)
+    return Prudent(plain, informed(rules, wanted.flow) if rules is PRUDENT else rules)
+
+
+def _grown(flow: Workflow, game: Execution, order: Order | None) -> tuple[Workflow, Execution, Order | None]:
+    """The workflow and the order as the execution has them: it may have grown since they were made."""
+    if game.dag is flow.dag or game.dag == flow.dag:
+        return flow, game, order
+    if not game.additions or (game.begun is not flow.dag and game.begun != flow.dag):
+        raise InputError("this execution is of another workflow")
+    return flow.grown(game.dag), game, None if order is None else order_grown(game.dag, rank_of(flow.dag, order))

@@ -174,11 +174,18 @@ class Prudent:
         """A client took so long for a task."""
         if not is_amount(seconds):
             raise InputError(f"a client takes some seconds for a task, and {seconds!r} are none")
-        self.learn_number(client, self.execution.dag.number(task), seconds)
+        self.learn_number(client, self.execution.graph.number(task), seconds)
 
     def learn_number(self, client: Hashable, v: int, seconds: float) -> None:
         """The same by the task's number."""
-        self.speeds.record(client, seconds, 1.0 if self.rules.expected is None else float(self.rules.expected[v]))
+        self.speeds.record(client, seconds, self._expected(v))
+
+    def _expected(self, v: int) -> float:
+        """How long a task is believed to take: one that was added since, as long as the mean of the others."""
+        expected = self.rules.expected
+        if expected is None or not len(expected):
+            return 1.0
+        return float(expected[v] if v < len(expected) else expected.mean())
 
     def joined(self, client: Hashable) -> None:
         """A client is here, and busy; one that asks is here anyway."""
@@ -231,8 +238,8 @@ class Prudent:
         return replace(self._sized(ask), modest=True, fits=fits)
 
     def _short(self, fits: Fits | None) -> Fits:
-        index, long = self.execution.dag.index, self._long
-        return lambda task: index[task] not in long and (fits is None or fits(task))
+        number, long = self.execution.graph.number, self._long
+        return lambda task: number(task) not in long and (fits is None or fits(task))
 
     def _pace(self, ask: Ask) -> float:
         speed = ask.speed if ask.speed is not None else self.speeds.of(ask.client)
@@ -301,13 +308,13 @@ class Handed:
 
     def _may_be_copied(self, began: float, v: int) -> bool:
         game = self.execution
-        return self._began.get(v) == began and game.holders(game.dag.tasks[v]) < self.rules.copies
+        return self._began.get(v) == began and game.holders(game.graph.name(v)) < self.rules.copies
 
     def _suits(self, ask: Ask, v: int) -> bool:
-        return ask.client not in self._given.get(v, ()) and ask.admits(self.execution.dag.tasks[v])
+        return ask.client not in self._given.get(v, ()) and ask.admits(self.execution.graph.name(v))
 
     def _copied(self, ask: Ask, v: int, mean: float) -> Grant:
-        task = self.execution.dag.tasks[v]
+        task = self.execution.graph.name(v)
         self.execution.take(task, again=True)
         times = (self.clock() - self._began[v]) / mean if mean else math.inf
         why = f"another copy: it has been out for {times:.1f} mean task times, and nothing else is ready"
@@ -317,7 +324,7 @@ class Handed:
         """Remember who got what."""
         for grant in grants:
             client = grant.ask.client
-            numbers = [self.execution.dag.number(task) for task in grant.tasks]
+            numbers = [self.execution.graph.number(task) for task in grant.tasks]
             self._has.setdefault(client, set()).update(numbers)
             for v in numbers:
                 self._given.setdefault(v, set()).add(client)
@@ -352,7 +359,7 @@ class Handed:
             elif kind == HOLD:
                 self._holding = True
             if kind == COMPLETE and self._holding:
-                for w in game.dag.children_of(v).tolist():
+                for w in game.graph.children_of(v):
                     if codes[w] == ALLOCATED and w not in self._began:  # it was held for its client until now
                         self._begin(w, now)
         if len(self._heap) > 2 * len(self._began) + 100:

@@ -29,7 +29,11 @@ class Residual:
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
-        self.dag = dag = execution.dag
+        self._begin()
+
+    def _begin(self) -> None:
+        """Bring all of the dag to where the execution stands."""
+        self.dag = dag = self.execution.dag
         #: the states of the tasks, as of the last move that was followed
         self.codes = np.full(len(dag), WAITING, np.uint8)
         self.shapes: dict[ShapeKey, Shape] = {}
@@ -37,7 +41,7 @@ class Residual:
         self._owner = np.full(len(dag), -1, np.int32)
         self._shape_of: dict[int, Shape] = {}
         self._numbers = 0
-        self._seen = len(execution.journal)
+        self._seen, self._grown = len(self.execution.journal), len(self.execution.additions)
         self._change(np.flatnonzero(self._now != WAITING).astype(np.int32))
 
     @property
@@ -53,6 +57,9 @@ class Residual:
         """Catch up with the execution: tasks that moved since, and what became of their children."""
         game = self.execution
         if self._seen == len(game.journal):
+            return
+        if self._grown < len(game.additions):
+            self._begin()
             return
         moved = _distinct(len(self.dag), np.array([v for _, v in unpacked(game.since(self._seen))], np.int32))
         self._seen = len(game.journal)

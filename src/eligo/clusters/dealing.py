@@ -60,8 +60,14 @@ class Clusters:
         if execution.dag is not self.flow.dag and execution.dag != self.flow.dag:
             raise InputError("this execution is of another workflow")
         self._strategy, self._effort = strategy, effort
-        self._goal, self._files = Goal(goal, weight), Files.of(self.flow)
-        self._state, self._seen = State(execution), len(execution.journal)
+        self._goal = Goal(goal, weight)
+        self._begin()
+
+    def _begin(self) -> None:
+        """See all of the dag as it is now."""
+        self.flow, self._grown = self.flow.grown(self.execution.dag), len(self.execution.additions)
+        self._files = Files.of(self.flow)
+        self._state, self._seen = State(self.execution), len(self.execution.journal)
         self._harmless: bool | None = None
         self._weights: list[float] = []
         self._chooser = self._fresh()
@@ -79,8 +85,8 @@ class Clusters:
         A task that takes longer than the seconds goes by itself. Only tasks that the client *fits* are in it; a *modest* one
         gets what comes last in the plan.
         """
-        budget = self._budget(size, seconds, fits)
         self._follow()
+        budget = self._budget(size, seconds, fits)
         if self._state.top() is None:
             return None
         self._plan_anew()
@@ -91,6 +97,9 @@ class Clusters:
         """Read what became of tasks since; those that went out one after another went together."""
         game, state = self.execution, self._state
         if self._seen == len(game.journal):
+            return
+        if self._grown < len(game.additions):
+            self._begin()
             return
         moves, self._seen = unpacked(game.since(self._seen)), len(game.journal)
         codes = game.codes

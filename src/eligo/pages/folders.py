@@ -29,8 +29,8 @@ class WatchedRun(Watched):
         self._path = self.folder / STATE
         self.under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
         self._last = 0
-        self.execution = Execution(seen.flow)
-        self.execution.follow(seen.moves)
+        self.execution = Execution(seen.execution.begun)
+        self.execution.follow(seen.moves, seen.execution.additions)
         self._take(seen.attempts)
         self._learn()
 

@@ -2,14 +2,14 @@
 
 from array import array
 
-from eligo.execution import COMPLETE, FAIL, RELEASE, Execution, unpacked
+from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Addition, Execution, unpacked
 
 
 class ReadyCurve:
     """After each task that is done, how many could run then: those that ran, and those that waited to."""
 
     def __init__(self, execution: Execution) -> None:
-        self._game, dag = execution, execution.dag
+        self._game, dag = execution, execution.begun
         self._read = 0
         self._failed: set[int] = set()
         self._missing: list[int] = dag.indegree.tolist()
@@ -27,12 +27,26 @@ class ReadyCurve:
             if kind == COMPLETE:
                 self.order.append(v)
                 self._ready -= 1
-                for w in game.dag.children_of(v).tolist():
-                    missing[w] -= 1
-                    self._ready += not missing[w]
+                missing[v] = -1
+                for w in game.graph.children_of(v):
+                    if w < len(missing):  # else it is added later
+                        missing[w] -= 1
+                        self._ready += not missing[w]
                 self.eligible.append(self._ready)
                 self.counts.append(self._ready - len(self._failed))
             elif kind == FAIL:
                 self._failed.add(v)
             elif kind == RELEASE:
                 self._failed.discard(v)
+            elif kind == GROW:
+                self._grow(game.additions[v])
+
+    def _grow(self, added: Addition) -> None:
+        """Tasks were added: some can run, and some that could must wait."""
+        missing = self._missing
+        missing += [0] * len(added.tasks)
+        self._ready += len(added.tasks)
+        for u, w in added.arcs:
+            if missing[u] >= 0:  # not done
+                self._ready -= not missing[w]
+                missing[w] += 1

@@ -97,7 +97,7 @@ class RunFolder:
         """The same, where nothing needs to be ended: what an earlier process left running goes on."""
         now, before = digests(flow), self.store.tasks()
         if before and list(before.items()) == list(now.items()):
-            game = Execution.replay(flow, self.store.moves())
+            game = Execution.replay(flow, self.store.moves(), self.store.additions())
             resumed = Resumed(game, len(game.executed))
         else:
             resumed = self._compared(flow, now, before)
@@ -122,7 +122,7 @@ class RunFolder:
         kept: set[int] = set()
         for v in flow.dag.order.tolist():
             name = flow.dag.labels[v]
-            same = name in done and before[name] == now[name]
+            same = name in done and before.get(name) == now[name]
             if same and all(u in kept for u in flow.dag.parents_of(v).tolist()):
                 kept.add(v)
         game = Execution(flow, executed=flow.dag.named(sorted(kept)))
@@ -148,6 +148,7 @@ def _done(store: Store, names: list[str]) -> set[str]:
     """The tasks that a journal says are done."""
     from eligo.execution import COMPLETE, unpacked
 
+    names = [*names, *(name for tasks, _ in store.additions() for name in tasks)]
     return {names[v] for kind, v in unpacked(store.moves()) if kind == COMPLETE}
 
 

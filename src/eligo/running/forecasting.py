@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.dag import Dag
 from eligo.estimating import all_kinds, estimate, stem
 from eligo.kernels.windows import longest_after
 from eligo.workflow import Workflow
@@ -55,6 +56,14 @@ class Forecast:
         numbers = [(alike.setdefault(pair, len(alike)), kinds.setdefault(pair[0], len(kinds))) for pair in found]
         first, second = np.array(numbers, np.int64).reshape(-1, 2).T
         return first, second
+
+    def grown(self, dag: Dag) -> "Forecast":
+        """The same once the workflow's dag has grown into this one."""
+        if dag is self._flow.dag:
+            return self
+        found = Forecast(self._flow.grown(dag))
+        found._learned = self._learned
+        return found
 
     def learn(self, took: Iterable[tuple[int, float]]) -> None:
         """These tasks, by number, took so many seconds."""

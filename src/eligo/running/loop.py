@@ -64,7 +64,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
-        self._kept = 0 if self.store is None else self.store.kept
+        self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
         self._losses: Counter[Name] = Counter()
         self._own: Counter[Name] = Counter()
         self._later: list[tuple[float, int, Name]] = []  # when what failed is tried again
@@ -97,7 +97,7 @@ class Runner:
 
     def present(self) -> str:
         """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
-        number, ahead = self.execution.dag.number, time.time() - time.monotonic()
+        number, ahead = self.execution.graph.number, time.time() - time.monotonic()
         running = [
             [number(task), self.tries[task], str(job.client), round(job.since, 3)]
             for job in self.running.values()
@@ -246,7 +246,7 @@ class Runner:
         self._attempts += 1
         if self.store is None:
             return
-        began, ended, number = ending.began, ending.ended, self.execution.dag.number(ending.task)
+        began, ended, number = ending.began, ending.ended, self.execution.graph.number(ending.task)
         known = (ending.failure, ending.code, ending.memory, ending.lost)
         self._notes.append(Attempt(self.store.next_attempt(), number, str(ending.job.client), began, ended, *known))
 
@@ -259,7 +259,7 @@ class Runner:
             self.store.note("present", self.present())
         if self._kept == len(self.execution.journal) and not self._notes:
             return
-        self.store.add(self.execution.since(self._kept), self._notes)
-        self._kept, self._notes = len(self.execution.journal), []
+        self.store.add(self.execution.since(self._kept), self._notes, self.execution.additions[self._grown :])
+        self._kept, self._grown, self._notes = len(self.execution.journal), len(self.execution.additions), []
         if self.store.error is not None:
             self.stop()

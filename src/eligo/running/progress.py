@@ -8,9 +8,10 @@ from threading import Thread
 
 import numpy as np
 
+from eligo.dag import Dag
 from eligo.execution import EXECUTED
 from eligo.running.forecasting import Forecast, Left
-from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES, WAITING, below
+from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, STATES, WAITING, below, reached
 from eligo.running.loop import Runner
 from eligo.workflow import Workflow
 
@@ -28,7 +29,7 @@ class Progress:
         self.runner, self._workers = runner, workers
         self.began = time.monotonic()
         self._game, self._forecast = runner.execution, Forecast(flow)
-        self.size, self.before = len(flow), len(self._game.executed)
+        self.size, self.before = len(self._game.graph), len(self._game.executed)
         self._rates: deque[tuple[float, int]] = deque([(self.began, self.before)])
         self._futile: tuple[int, int] = (0, 0)
         self._left: Left | None = None
@@ -40,6 +41,8 @@ class Progress:
     def look(self) -> None:
         """See where it stands now."""
         now, done = time.monotonic(), len(self._game.executed)
+        if self.size < len(self._game.graph):
+            self._grow(len(self._game.graph))
         self._rates.append((now, done))
         while now - self._rates[0][0] > RECENT and len(self._rates) > 2:
             self._rates.popleft()
@@ -48,6 +51,14 @@ class Progress:
         if now >= self._due:
             self._due = math.inf  # until it is thought over
             Thread(target=self._foresee, args=self._facts(), daemon=True).start()
+
+    def _grow(self, size: int) -> None:
+        """Tasks were added: what was seen so far was an earlier part of the run than it seemed."""
+        seen, self._columns = self._columns, {}
+        for column, ready in seen.items():
+            place = column * (self.size + 1) // (size + 1)
+            self._columns[place] = max(self._columns.get(place, 0), ready)
+        self.size, self._futile = size, (-1, 0)
 
     @property
     def ready(self) -> int:
@@ -76,7 +87,7 @@ class Progress:
         """How many tasks stand where, for all of `STATES`."""
         game, failures = self._game, len(self.runner.failures)
         if failures != self._futile[0]:
-            bad = [game.dag.number(task) for task in self.runner.failures]
+            bad = [game.graph.number(task) for task in self.runner.failures]
             self._futile = (failures, len(below(game, bad)))
         found = {
             DONE: len(game.executed),
@@ -106,9 +117,11 @@ class Progress:
         self._told += len(found)
         return found
 
-    def _facts(self) -> tuple[bytes, set[int], dict[int, float]]:
+    def _facts(self) -> tuple[Dag, bytes, set[int], dict[int, float]]:
         """What a forecast goes by, as of now: where tasks stand, those that are lost, and for how long others have run."""
-        number, now = self._game.dag.number, time.time()
+        dag = self._game.dag
+        self._forecast = self._forecast.grown(dag)
+        number, now = self._game.graph.number, time.time()
         took = [self.runner.took.popleft() for _ in range(len(self.runner.took))]
         self._forecast.learn([(number(task), seconds) for task, seconds in took])
         running = {
@@ -116,13 +129,13 @@ class Progress:
             for job in self.runner.running.values()
             for task in job.tasks[job.ended : job.ended + 1]
         }
-        return bytes(self._game.codes), {number(task) for task in self.runner.failures}, running
+        return dag, bytes(self._game.codes), {number(task) for task in self.runner.failures}, running
 
-    def _foresee(self, codes: bytes, lost: set[int], running: dict[int, float]) -> None:
+    def _foresee(self, dag: Dag, codes: bytes, lost: set[int], running: dict[int, float]) -> None:
         """How much longer it takes: in a thread of its own, since of many tasks this takes a while."""
         began = time.monotonic()
         gone = np.frombuffer(codes, np.uint8) == EXECUTED
-        gone[[*lost, *below(self._game, lost)]] = True
+        gone[[*lost, *reached(dag, lost)]] = True
         rest = np.flatnonzero(~gone).tolist()
         found = self._forecast.left(rest, {v: spent for v, spent in running.items() if not gone[v]}, self._workers)
         if found is not None and self.rate and self._forecast.learned > 2 * self._workers:

@@ -40,7 +40,8 @@ class Seen(Looked):
         self.flow = _workflow(self.folder)
         if self.flow.dag.labels != self._kept.tasks:
             raise InputError(f"{self.folder}: this run is only beginning: look again in a moment")
-        self.execution = Execution.replay(self.flow, self._kept.moves)
+        self.execution = Execution.replay(self.flow, self._kept.moves, self._kept.additions)
+        self.flow = self.flow.grown(self.execution.dag)
         self.policy = policy_of(self.sessions)
         self.trying, self.again = present(self.facts, self.execution) if self.under_way else ({}, {})
 
@@ -115,7 +116,9 @@ class Seen(Looked):
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
         found = self._kept.curves.get(name)
-        return None if found is None else np.array(found, np.int64)
+        if found is None or self.execution.additions:  # the plan was one of what there was at the beginning
+            return None
+        return np.array(found, np.int64)
 
     # What tasks printed
 

@@ -162,6 +162,7 @@ def begun(
     engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
     with ended_where_wrong(engine):
         resumed = folder.resume(flow, engine)
+        _check_added(resumed.execution)
         if settings.skip_done:
             up_to_date(flow, resumed.execution, commands.folder)
         effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
@@ -187,6 +188,14 @@ def _check_room(flow: Workflow, cores: int) -> None:
         if task.cores is not None and task.cores > cores:
             wants = f"task {shorten(task.name)!r} wants {task.cores:g} cores"
             raise InputError(f"{wants}, and there are {cores}: it could never be begun").cured_by("workers")
+
+
+def _check_added(game: Execution) -> None:
+    """Refuse tasks that somebody added to an earlier run and that are left: their commands are in no file."""
+    for task in (task for added in game.additions for task in added.tasks):
+        if task not in game.executed:
+            added = f"task {shorten(task)!r} was added to this run while it went on"
+            raise InputError(f"{added}, and what it should run is not said in the file")
 
 
 def engine_of(  # noqa: PLR0913
@@ -244,7 +253,7 @@ def made(  # noqa: PLR0913, PLR0917
     """A runner with the settings' allocator."""
     if order is None and settings.policy in TIES_BY_PLAN:
         order = quick_plan(flow).sequence
-    rules = informed(settings.rules, flow)
+    rules = informed(settings.rules, flow.grown(game.dag))
     chosen = allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
     return Runner(
         game,

@@ -10,7 +10,16 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from eligo.errors import InputError
-from eligo.stores.sqlite import ATTEMPTS_KEPT, MOST_BUSY, MOVES_KEPT, Attempt, unpacked_numbers
+from eligo.stores.sqlite import (
+    ADDITIONS_KEPT,
+    ATTEMPTS_KEPT,
+    MOST_BUSY,
+    MOVES_KEPT,
+    Added,
+    Attempt,
+    unpacked_addition,
+    unpacked_numbers,
+)
 
 
 class Session(NamedTuple):
@@ -33,6 +42,7 @@ class Kept(NamedTuple):
     attempts: list[Attempt]
     sessions: list[Session]
     curves: "dict[str, array[int]]"
+    additions: list[Added]
 
 
 def read_facts(path: str | Path) -> dict[str, str]:
@@ -89,7 +99,9 @@ def _all(database: sqlite3.Connection) -> Kept:
     attempts = [Attempt._make(row) for row in database.execute(ATTEMPTS_KEPT)]
     sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
     curves = {name: unpacked_numbers(points) for name, points in database.execute("SELECT * FROM curve")}
-    return Kept(facts, tasks, moves, attempts, sessions, curves)
+    grows = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'addition'").fetchone()  # older runs do not
+    additions = [unpacked_addition(*row) for row in database.execute(ADDITIONS_KEPT)] if grows else []
+    return Kept(facts, tasks, moves, attempts, sessions, curves, additions)
 
 
 def under_way(path: str | Path) -> bool:

@@ -5,6 +5,7 @@ readers may come at any time.
 """
 
 import fcntl
+import json
 import os
 import sqlite3
 import threading
@@ -13,17 +14,23 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from eligo.errors import InputError
+from eligo.errors import InputError, shorten
 
-VERSION = 1
+VERSION = 2
 MOVES_KEPT = "SELECT moves FROM journal ORDER BY first"
+ADDITIONS_KEPT = "SELECT tasks, arcs FROM addition ORDER BY number"
 ATTEMPTS_KEPT = "SELECT * FROM attempt ORDER BY number"
 MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
 LOOKED_AT = (0.01, 0.05, 0.1)  # seconds after which a lock is tried again: whoever looks whether it is held has it too
 LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
+
+
+#: what was added to a workflow at once: names, and arcs by number
+Added = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 class Attempt(NamedTuple):
@@ -48,6 +55,8 @@ class Store:
         self._lock = locked(f"{self.path}.lock", f"{self.path}: this run is under way already, in another process")
         self._database = _opened(self.path)
         self._moves, self._first = array("q"), self._count()
+        self._additions: list[Added] = []
+        (self._grown,) = self._database.execute("SELECT count(*) FROM addition").fetchone()
         self._attempts: list[Attempt] = []
         self._notes: dict[str, str] = {}
         self._noted: dict[str, str] = {}
@@ -117,10 +126,11 @@ class Store:
             rows = ((number, name, digest) for number, (name, digest) in enumerate(tasks.items()))
             database.executemany("INSERT INTO task VALUES (?, ?, ?)", rows)
             database.execute("DELETE FROM journal")
+            database.execute("DELETE FROM addition")
             packed = array("q", moves)
             if packed:
                 database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
-        self._first = len(moves)
+        self._first, self._grown = len(moves), 0
 
     # What comes of it
 
@@ -133,6 +143,15 @@ class Store:
         """Every move that was kept."""
         return unpacked_numbers(b"".join(row for (row,) in self._database.execute(MOVES_KEPT)))
 
+    @property
+    def grown(self) -> int:
+        """How many additions were handed in."""
+        return int(self._grown) + len(self._additions)
+
+    def additions(self) -> list[Added]:
+        """Everything that was added to the workflow, of which the moves speak, in order."""
+        return [unpacked_addition(*row) for row in self._database.execute(ADDITIONS_KEPT)]
+
     def attempts(self) -> Iterator[Attempt]:
         """Every attempt that was kept, in order."""
         for row in self._database.execute(ATTEMPTS_KEPT):
@@ -142,11 +161,19 @@ class Store:
         """The task of every attempt, by number."""
         return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
-    def add(self, moves: Sequence[int], attempts: Sequence[Attempt] = ()) -> None:
-        """Keep moves and attempts, soon; a disk that cannot is told by `error` and by `flush`."""
+    def add(
+        self, moves: Sequence[int], attempts: Sequence[Attempt] = (), additions: Sequence[tuple[Any, Any]] = ()
+    ) -> None:
+        """Keep moves and attempts, and what was added, soon; a disk that cannot is told by `error` and by `flush`."""
+        for name in (name for tasks, _ in additions for name in tasks):
+            if not isinstance(name, str):
+                raise InputError(
+                    f"a task that is added to a run is called by a text, and {shorten(repr(name))} is none"
+                )
         with self._wanted:
             self._moves.extend(moves)
             self._attempts.extend(attempts)
+            self._additions.extend(additions)
             self._wanted.notify()
 
     def next_attempt(self) -> int:
@@ -198,23 +225,43 @@ class Store:
             with self._wanted:
                 if not self._waiting():
                     return
-                moves, attempts, notes = self._moves, self._attempts, self._notes
-                self._moves, self._attempts, self._notes, self._busy = array("q"), [], {}, True
+                moves, attempts, notes, additions = self._moves, self._attempts, self._notes, self._additions
+                self._moves, self._attempts, self._notes, self._additions, self._busy = array("q"), [], {}, [], True
             try:
-                self._keep(moves, attempts, notes)
+                self._keep(moves, attempts, notes, additions)
             except Exception as error:  # whatever it is: those who wait must hear of it
                 with self._wanted:
                     self.error = error
                     self._wanted.notify_all()
                 return
 
-    def _keep(self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str]) -> None:
+    def _keep(
+        self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str], additions: list[Added]
+    ) -> None:
+        rows = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
         with self._database as database:
             if moves:
                 database.execute("INSERT INTO journal VALUES (?, ?)", (self._first, moves.tobytes()))
+            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", rows)
             database.executemany("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts)
             database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", notes.items())
         self._first += len(moves)
+        self._grown += len(rows)
+
+
+def packed_addition(tasks: tuple[str, ...], arcs: tuple[tuple[int, int], ...]) -> tuple[str, bytes]:
+    """What was added, as it is kept.
+
+    >>> unpacked_addition(*packed_addition(("x", "y"), ((0, 7), (7, 8))))
+    (('x', 'y'), ((0, 7), (7, 8)))
+    """
+    return json.dumps(tasks), array("i", chain.from_iterable(arcs)).tobytes()
+
+
+def unpacked_addition(tasks: str, arcs: bytes) -> Added:
+    """The same as it was."""
+    ends = array("i", arcs).tolist()
+    return tuple(json.loads(tasks)), tuple(zip(ends[0::2], ends[1::2], strict=True))
 
 
 def unpacked_numbers(points: bytes) -> "array[int]":
@@ -231,7 +278,7 @@ def _opened(path: str) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version == 0:
+        if version < VERSION:
             database.executescript(f"BEGIN; {_schema()} PRAGMA user_version = {VERSION}; COMMIT;")
     except sqlite3.DatabaseError as error:
         raise InputError(f"{path}: this is no run, or cannot be written: {error}") from None

@@ -1,0 +1,190 @@
+"""A dag that grows while it is executed: the dag as it was, and beside it what came since, until it is asked for as one.
+
+New tasks get the next numbers, so that numbers stay what they are. To add to it costs what is added; to make one dag of it
+all costs as much as to make that dag, once for whatever was added since.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.names import Name, checked_names
+
+
+class Addition(NamedTuple):
+    """What is added to a dag at once: tasks, which get the next numbers, and arcs by number, each with one of them.
+
+    >>> Growing(Dag.from_arcs([("a", "b")])).addition(["c"], [("b", "c")])
+    Addition(tasks=('c',), arcs=((1, 2),))
+    """
+
+    tasks: tuple[Name, ...]
+    arcs: tuple[tuple[int, int], ...]
+
+
+#: what was added, one after another, each perhaps as a plain pair, as stores have it
+Additions = Sequence[Addition | tuple[tuple[Name, ...], tuple[tuple[int, int], ...]]]
+
+
+class Growing:
+    """A dag to which tasks are added; by number, as `Dag` has it, but for names.
+
+    >>> flow = Growing(Dag.from_arcs([("a", "b")]))
+    >>> flow.add(flow.addition(["c", "d"], [("a", "c"), ("c", "d")]))
+    >>> flow.children_of(0), flow.parents_of(3), flow.named([3]), flow.number("d")
+    ([1, 2], [2], ('d',), 3)
+    >>> list(flow.dag.arcs())
+    [('a', 'b'), ('a', 'c'), ('c', 'd')]
+    """
+
+    def __init__(self, dag: Dag) -> None:
+        self._dag, self._size = dag, len(dag)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing has come since the dag was made."""
+        self._names: list[Name] = []
+        self._numbers: dict[Name, int] = {}
+        self._children: dict[int, list[int]] = {}
+        self._parents: dict[int, list[int]] = {}
+        self._ends = array("i")  # of the arcs that came since, a parent and a child each
+
+    @property
+    def dag(self) -> Dag:
+        """All of it as one dag, made where something came since it was asked for last."""
+        if self._names:
+            ends = np.array(self._ends, np.int32)
+            self._dag = self._dag.grown(tuple(self._names), ends[0::2], ends[1::2])
+            self._begin()
+        return self._dag
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, task: object) -> bool:
+        return self.find(task) >= 0
+
+    def find(self, task: object) -> int:
+        """The number of a task, or -1."""
+        found = self._dag.index.get(task, -1)
+        return self._numbers.get(task, -1) if found < 0 and self._names else found
+
+    def number(self, task: Name) -> int:
+        """The number of a task."""
+        try:
+            found = self.find(task)
+        except TypeError:
+            found = -1
+        if found < 0:
+            raise UnknownTaskError(task)
+        return found
+
+    @property
+    def name(self) -> Callable[[int], Name]:
+        """What gives the name of a number, as long as nothing is added."""
+        return self._name if self._names else self._dag.tasks.__getitem__
+
+    def _name(self, v: int) -> Name:
+        old = len(self._dag)
+        return self._dag.tasks[v] if v < old else self._names[v - old]
+
+    def named(self, numbers: Iterable[int]) -> tuple[Name, ...]:
+        """The names of these numbers."""
+        return tuple(map(self.name, numbers))
+
+    def children_of(self, v: int) -> list[int]:
+        """The children of task number v, ascending."""
+        row: list[int] = self._dag.children_of(v).tolist() if v < len(self._dag) else []
+        return row + self._children.get(v, []) if self._names else row
+
+    def parents_of(self, v: int) -> list[int]:
+        """The parents of task number v."""
+        row: list[int] = self._dag.parents_of(v).tolist() if v < len(self._dag) else []
+        return row + self._parents.get(v, []) if self._names else row
+
+    # How it grows
+
+    def addition(
+        self, tasks: Iterable[Name] | Mapping[Name, Iterable[Name]], arcs: Iterable[tuple[Name, Name]] = ()
+    ) -> Addition:
+        """These tasks and arcs by number, if their names are right; a mapping says what each new task needs."""
+        needs = [(parent, task) for task in tasks for parent in tasks[task]] if isinstance(tasks, Mapping) else []
+        fresh, pairs = checked_names(tasks), [*needs, *arcs]
+        if not set(map(len, pairs)) <= {2}:
+            raise InputError("an arc is a pair, a parent and a child, and one of these is not")
+        numbers = {name: len(self) + i for i, name in enumerate(fresh)}
+        try:
+            ends = [numbers[name] if name in numbers else self.number(name) for pair in pairs for name in pair]
+        except TypeError as error:
+            raise InputError(f"a task's name can be looked up in a dict, and one of these cannot: {error}") from None
+        return Addition(fresh, tuple(dict.fromkeys(zip(ends[0::2], ends[1::2], strict=True))))
+
+    def check(self, added: Addition, done: Callable[[int], bool]) -> None:
+        """Refuse what cannot be added: arcs between old tasks, and circles, through which no task leads that is *done*."""
+        old, end = len(self), len(self) + len(added.tasks)
+        for name in checked_names(added.tasks):
+            if name in self:
+                raise InputError(f"there is a task {shorten(name)!r} already, so it cannot be added")
+        if len(set(added.arcs)) < len(added.arcs):
+            raise InputError("an arc is added twice")
+        for u, v in added.arcs:
+            if not (0 <= u < end and 0 <= v < end):
+                raise UnknownTaskError(str(u if not 0 <= u < end else v))
+            if max(u, v) < old:
+                both = f"{shorten(self.name(u))!r} and {shorten(self.name(v))!r}"
+                raise InputError(f"{both} are there already, so no arc can be added between them")
+        upward = any(v < old for _, v in added.arcs)  # else no circle leads through what was there
+        above = self._above({u for u, _ in added.arcs if u < old}, done) if upward else []
+        inner = [(u, v) for v in above for u in self.parents_of(v) if not done(u)]
+        names = dict(zip((*above, *range(old, end)), (*self.named(above), *added.tasks), strict=True))
+        arcs = [(names[u], names[v]) for u, v in chain(inner, added.arcs) if u in names and v in names]
+        Dag.from_arcs(arcs, tasks=names.values())  # raises where it has a cycle
+
+    def _above(self, tasks: set[int], done: Callable[[int], bool]) -> list[int]:
+        """These tasks and all above them, as far as they are not done."""
+        found = dict.fromkeys(v for v in sorted(tasks) if not done(v))
+        waiting = list(found)
+        for v in waiting:
+            fresh = [u for u in self.parents_of(v) if u not in found and not done(u)]
+            found.update(dict.fromkeys(fresh))
+            waiting += fresh
+        return waiting
+
+    def add(self, added: Addition) -> None:
+        """Add what was checked."""
+        numbers = range(self._size, self._size + len(added.tasks))
+        self._numbers.update(zip(added.tasks, numbers, strict=True))
+        self._names += added.tasks
+        self._size = numbers.stop
+        for u, v in sorted(added.arcs):
+            self._children.setdefault(u, []).append(v)
+            self._parents.setdefault(v, []).append(u)
+            self._ends.extend((u, v))
+
+
+class Tasks(Set[Name]):
+    """Some tasks of a dag, such as those in one state, as they are at any time, in the order in which they came in."""
+
+    def __init__(self, graph: Growing, numbers: Mapping[int, None]) -> None:
+        self._graph, self._numbers = graph, numbers
+
+    def __contains__(self, task: object) -> bool:
+        return self._graph.find(task) in self._numbers
+
+    def __iter__(self) -> Iterator[Name]:
+        return map(self._graph.name, self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __repr__(self) -> str:
+        return f"Tasks({list(self)!r})"
+
+    @classmethod
+    def _from_iterable(cls, tasks: Iterable[Name]) -> Set[Name]:
+        return set(tasks)

@@ -1,0 +1,55 @@
+"""The journal of an execution: every move that was made, 8 bytes each, for whoever follows."""
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.growing import Addition
+
+#: the moves of a journal, as numbers
+TAKE, HOLD, AGAIN, COMPLETE, FAIL, RELEASE, DROP, GROW = range(8)
+MOVES = ("take", "hold", "again", "complete", "fail", "release", "drop", "grow")
+_TASK = (1 << 32) - 1
+FEW_MOVES = 16  # up to here arrays do not pay
+
+
+class Journal:
+    """The moves of an execution, as numbers of 8 bytes: the kind of move, times 2 ** 32, plus the task.
+
+    The task of "grow" is the place of what was added in `additions`.
+    """
+
+    def __init__(self, moves: "array[int]", additions: list[Addition]) -> None:
+        self._moves, self.additions = moves, additions
+
+    def __len__(self) -> int:
+        return len(self._moves)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._moves)
+
+    def __bytes__(self) -> bytes:
+        return self._moves.tobytes()
+
+    def last_moves(self, seen: int, size: int) -> NDArray[np.int64]:
+        """Of each task that there was after the first *seen* moves, which was the last; *size* is how many there are now."""
+        moves = np.array(self._moves[:seen], np.int64)
+        grown = moves >> 32 == GROW
+        later = sum(len(added.tasks) for added in self.additions[int(grown.sum()) :])
+        kinds = np.full(size - later, RELEASE, np.int64)
+        kinds[moves[~grown] & _TASK] = moves[~grown] >> 32
+        return kinds
+
+
+def unpacked(moves: "array[int]") -> Iterator[tuple[int, int]]:
+    """The kind and the task of every move, as numbers.
+
+    >>> list(unpacked(array("q", [TAKE << 32 | 5, COMPLETE << 32 | 5]))) == [(TAKE, 5), (COMPLETE, 5)]
+    True
+    """
+    if len(moves) < FEW_MOVES:
+        return ((move >> 32, move & _TASK) for move in moves)
+    packed = np.array(moves, np.int64)
+    return zip((packed >> 32).tolist(), (packed & _TASK).tolist(), strict=True)
