@@ -29,8 +29,8 @@ EXTRA = "CREATE TABLE extra_1 (n INT); SELECT pg_sleep(0.3); CREATE TABLE extra_
 MIGRATING = """
 from eligo.stores import serving_postgres as home
 real = home.steps_after
-home.steps_after = lambda folder, version: [*real(folder, version), *([(3, {extra!r})] if version == 2 else [])]
-home.newest = lambda folder: 3
+home.steps_after = lambda folder, version: [*real(folder, version), *([(4, {extra!r})] if version == 3 else [])]
+home.newest = lambda folder: 4
 print("begins", flush=True)
 store = home.PostgresServiceStore({where!r})
 print(store.facts()["n"], flush=True)
@@ -74,8 +74,8 @@ class PostgresPlace:
         ((version, tables),) = self.asked(
             "SELECT (SELECT max(version) FROM eligo_schema), (SELECT count(*) FROM pg_tables WHERE tablename LIKE 'extra%')"
         )
-        assert (version, tables) in {(2, 0), (3, 2)}
-        return bool(version == 3)
+        assert (version, tables) in {(3, 0), (4, 2)}
+        return bool(version == 4)
 
 
 @pytest.fixture
@@ -421,7 +421,7 @@ def test_nobody_holds_what_another_holds(place: PostgresPlace) -> None:
                     for _ in range(rng.randrange(4)):
                         last = store.last_number(name)
                         time.sleep(rng.choice([0.0, 0.005, 0.02]))
-                        store.commit([Changes(leases=[Lease(name, last + 1, 0, 1, "c", "s", "k", epoch, 0.0)])])
+                        store.commit([Changes(leases=[Lease(name, last + 1, epoch, 1, "c", "s", "k", last + 1, 0.0)])])
                 except NotHeldError:
                     refused.append(name)
                 if rng.random() < 0.7:
@@ -447,7 +447,7 @@ def test_nobody_holds_what_another_holds(place: PostgresPlace) -> None:
         for name in names:
             found = store.leases(name)
             assert [row.number for row in found] == list(range(1, len(found) + 1))
-            assert [row.part for row in found] == sorted(row.part for row in found)
+            assert [row.task for row in found] == sorted(row.task for row in found)
 
 
 # Names and programs

@@ -90,10 +90,10 @@ class Speeds:
         self.work = self.seconds = 0.0
         self.results = 0
 
-    def record(self, client: Hashable, seconds: float, work: float = 1.0) -> None:
-        """A client took so long for a task; *work* is what the task was expected to take, where that is known."""
+    def record(self, client: Hashable, seconds: float, work: float = 1.0, results: int = 1) -> None:
+        """A client took so long for tasks; *work* is what these were expected to take, where that is known."""
         self.introduce(client, seconds, work)
-        self.results += 1
+        self.results += results
 
     def introduce(self, client: Hashable, seconds: float, work: float) -> None:
         """A client is known to do so much work in so many seconds."""
@@ -174,11 +174,13 @@ class Prudent:
         """A client took so long for a task."""
         if not is_amount(seconds):
             raise InputError(f"a client takes some seconds for a task, and {seconds!r} are none")
-        self.learn_number(client, self.execution.dag.number(task), seconds)
+        self.learn_numbers(client, [self.execution.dag.number(task)], seconds)
 
-    def learn_number(self, client: Hashable, v: int, seconds: float) -> None:
-        """The same by the task's number."""
-        self.speeds.record(client, seconds, 1.0 if self.rules.expected is None else float(self.rules.expected[v]))
+    def learn_numbers(self, client: Hashable, tasks: Sequence[int], seconds: float) -> None:
+        """The same for several tasks together, by number."""
+        expected = self.rules.expected
+        work = float(len(tasks)) if expected is None else sum(expected[v].item() for v in tasks)
+        self.speeds.record(client, seconds, work, len(tasks))
 
     def joined(self, client: Hashable) -> None:
         """A client is here, and busy; one that asks is here anyway."""

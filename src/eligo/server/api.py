@@ -413,8 +413,8 @@ def _wishes(call: ApiCall) -> Wishes:
 
 def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
     """What came of a workflow so far, by its outcomes."""
-    done = sum(1 for _ in store.accepted(row.id))
-    return Sums(len(unpacked_flow(store.document(row.id))), done, row.lost, *store.spent(row.id))
+    past = store.past(row.id)
+    return Sums(len(unpacked_flow(store.document(row.id))), past.accepted, row.lost, past.repeated, past.saved)
 
 
 def _attempt(row: LeaseEnd, task: str) -> AttemptWords:

@@ -1,10 +1,11 @@
 """Results: the first good one counts, whoever brings it and however late; none is lost, and none counts twice."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 
-from eligo.execution import EXECUTED, HELD, WAITING
+from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
 from eligo.server.asking import Brought
-from eligo.server.books import MOST_RECENT, Books, parts_of, same
+from eligo.server.books import MOST_RECENT, Books, Came, parts_of, same
 from eligo.server.clients import Client
 from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
@@ -34,12 +35,40 @@ class Deliveries:
         parts = [parts_of(told.lease) for told in deliveries]
         together = self._together(client, deliveries, parts) if len(parts) > 1 else {}
         answers, numbers = [""] * len(parts), [number for _, number, _ in parts]
-        for i in sorted(range(len(parts)), key=numbers.__getitem__):  # as they were to be run
-            lease = self._lease(parts[i], client.id)
-            answers[i] = lease if isinstance(lease, str) else self._deliver(client, lease, deliveries[i], together)
+        good = list[Came]()
+        try:
+            for i in sorted(range(len(parts)), key=numbers.__getitem__):  # as they were to be run
+                answers[i] = self._deliver(client, parts[i], deliveries[i], together, good)
+        finally:
+            self._accept(client, good)
         return answers
 
-    def _deliver(self, client: Client, lease: Lease, told: Brought, together: Collection[Place]) -> str:
+    def _deliver(
+        self, client: Client, parts: Parts, told: Brought, together: Collection[Place], good: list[Came]
+    ) -> str:
+        """What is told of a result; those that are simply *good* are gathered, to be accepted together."""
+        lease = self.books.find(parts, client.id)
+        if good and (lease is None or lease.workflow != good[0][0].workflow):
+            self._accept(client, good)
+        if lease is not None and self._completes(lease, told, together):
+            good.append(self.books.came(lease, told))
+            return "accepted"
+        if good:
+            self._accept(client, good)
+        known = self._lease(parts, client.id)
+        return known if isinstance(known, str) else self._judged(client, known, told, together)
+
+    def _completes(self, lease: Lease, told: Brought, together: Collection[Place]) -> bool:
+        """Whether a result of a task that is out needs nobody who agrees, and is whole; then the task is executed."""
+        served = self.books.served[lease.workflow]
+        if told.outcome != "done" or served.codes[lease.task] != ALLOCATED or served.wishes.quorum > 1:
+            return False
+        if served.files is not None and self._lacking(served, lease.task, told, together) is not None:
+            return False
+        served.execution.complete_number(lease.task)
+        return True
+
+    def _judged(self, client: Client, lease: Lease, told: Brought, together: Collection[Place]) -> str:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, told)
@@ -72,7 +101,7 @@ class Deliveries:
             return past.answer
         if self.books.digests_of(workflow) is None:
             raise ForgottenError
-        return Lease(*past[:6], key="", part=0, since=past.began)
+        return Lease(*past[:6], key="", first=number, since=past.began)
 
     # What only the store knows
 
@@ -118,7 +147,7 @@ class Deliveries:
         alike = alike or _same_files(self._files(lease.workflow, told), told)
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.recall(lease, answer := "duplicate" if alike else "conflict", told)
+        self.books.recall(self.books.came(lease, told), answer := "duplicate" if alike else "conflict")
         return answer
 
     def _files(self, workflow: str, told: Brought) -> Mapping[str, FileRow | None]:
@@ -162,7 +191,7 @@ class Deliveries:
 
     def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
         if lease.number in served.leases:
-            self.books.end(served, lease, "returned", told.failure, told)
+            self.books.bring(served, [self.books.came(lease, told)], "returned", told.failure)
             served.tries[lease.task] -= 1
             served.come_back(lease.task)
             self.books.came_back(served)
@@ -176,7 +205,7 @@ class Deliveries:
         answer = "duplicate" if alike else "conflict"
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.end(served, lease, answer, told.failure, told)
+        self.books.bring(served, [self.books.came(lease, told)], answer, told.failure)
         self.books.touch(served)
         return answer
 
@@ -207,7 +236,8 @@ class Deliveries:
             agreeing = [one for one, digest in votes.items() if digest == told.digest]
             if len(agreeing) < served.wishes.quorum:
                 return self._voted(served, lease, told)
-        self._accept(client, served, lease, told)
+        served.execution.complete_number(lease.task, late=True)
+        self._accept(client, [self.books.came(lease, told)])
         return "accepted"
 
     def _believed(self, client: Client, served: Served, task: int, told: Brought) -> bool:
@@ -227,7 +257,7 @@ class Deliveries:
     def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
         live = lease.number in served.leases
-        self.books.end(served, lease, "voted", None, told)
+        self.books.bring(served, [self.books.came(lease, told)], "voted")
         disputed = len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes
         if live and disputed:
             self.books.set_aside(served, lease, "no two clients agree on its result")
@@ -236,34 +266,38 @@ class Deliveries:
         self.books.came_back(served)
         return "voted"
 
-    def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
-        """The first good result counts; whoever else is at it may stop."""
-        self.books.end(served, lease, "accepted", None, told)
-        served.execution.complete_number(lease.task, late=True)
-        for other in served.others(lease):
-            self.books.end(served, other, "dropped", "somebody else was sooner")
-        for file, sha256, size in told.outputs:
+    def _accept(self, client: Client, good: list[Came]) -> None:
+        """The first good results of tasks of a workflow count, and are gathered no longer; whoever else is at it may stop."""
+        if not good:
+            return
+        served, came, good[:] = self.books.served[good[0][0].workflow], good[:], ()
+        ends = self.books.bring(served, came, "accepted")
+        if served.holding:
+            others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
+            self.books.end(served, others, "dropped", "somebody else was sooner")
+        for file, sha256, size in chain.from_iterable(told.outputs for _, told, _ in came):
             row = FileRow(served.id, file, sha256, size)
             self.books.changes.files.append(row)
             if served.files is not None:
                 served.files.there[file] = row
-        self._credit(client, served, lease, told)
+        self._credit(client, served, ends, sum(took for _, _, took in came))
         self.books.after(served)
 
-    def _credit(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
-        if lease.task in served.votes:
-            self._judge(client, served.votes.pop(lease.task), told.digest)
-        if served.digests is not None:
-            served.digests[lease.task] = short(told.digest)
-        served.forget(lease.task)
-        served.saved += told.saved
-        took = self.books.took(lease, told)
-        served.allocator.learn_number(client.id, lease.task, took)
+    def _credit(self, client: Client, served: Served, ends: Sequence[LeaseEnd], took: float) -> None:
+        digests, tasks = served.digests, [end.task for end in ends]
+        for end in ends:
+            if end.task in served.votes:
+                self._judge(client, served.votes.pop(end.task), end.digest)
+            if digests is not None:
+                digests[end.task] = short(end.digest)
+        served.forget(tasks)
+        served.saved += sum(end.saved for end in ends)
+        served.allocator.learn_numbers(client.id, tasks, took)
         client.seconds += took
-        client.succeeded(self.books.terms)
+        client.succeeded(self.books.terms, len(ends))
         self.books.note(client.id)
 
-    def _judge(self, client: Client, votes: dict[str, str], digest: str) -> None:
+    def _judge(self, client: Client, votes: dict[str, str], digest: str | None) -> None:
         """Those who said the same were right, and those who did not were not."""
         for other, said in votes.items():
             if other in self.books.clients and other != client.id:
@@ -276,7 +310,7 @@ class Deliveries:
 
     def _failed(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
         live = lease.number in served.leases
-        self.books.end(served, lease, "failed", told.failure or "it failed", told)
+        self.books.bring(served, [self.books.came(lease, told)], "failed", told.failure or "it failed")
         if live:
             self._blame(client, served, lease.task)
             served.failures[lease.task] += 1

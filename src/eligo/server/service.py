@@ -186,7 +186,7 @@ class Service:
         chosen = [v for v in map(served.flow.dag.number, tasks) if v in served.holding]
         for lease in [served.leases[number] for v in chosen for number in list(served.holding[v])]:
             if lease.number in served.leases:  # else it came back with one that it waited for
-                self.books.end(served, lease, "dropped", "its owner took it back")
+                self.books.end(served, [lease], "dropped", "its owner took it back")
                 served.come_back(lease.task)
                 self.books.came_back(served)
         return len(chosen)
