@@ -79,11 +79,10 @@ class Execution:
         self.dag = dag_of(flow)
         self._states = bytearray(len(self.dag))
         self._missing: list[int] = self.dag.indegree.tolist()
+        self._rows = memoryview(self.dag.child_ptr), memoryview(self.dag.child)  # quicker than arrays, one by one
         #: the tasks of each state but waiting
-        self._inside: tuple[MutableMapping[int, None], ...] = (
-            *({} for _ in STATES[:EXECUTED]),
-            Settled(self._states, EXECUTED),
-        )
+        self._done = Settled(self._states, EXECUTED)
+        self._inside: tuple[MutableMapping[int, None], ...] = (*({} for _ in STATES[:EXECUTED]), self._done)
         self._copies: dict[int, int] = {}  # holders beyond the first
         self._journal = array("q")
         #: every move that was made, in order
@@ -216,22 +215,38 @@ class Execution:
         """Whether nothing is eligible and nothing is out: it is finished, or stuck."""
         return not (self._inside[ELIGIBLE] or self._inside[ALLOCATED])
 
+    def below(self, v: int) -> list[int]:
+        """The children of a task."""
+        first, child = self._rows
+        return child[first[v] : first[v + 1]].tolist()
+
     def take_numbers(self, tasks: list[int], again: bool = False) -> None:
         """See `take`."""
-        moves = [AGAIN] * len(tasks) if again else self._takes(tasks)
+        if again:
+            for v in tasks:
+                self._check(AGAIN, v)
+            for v in tasks:
+                self._do(AGAIN, v)
+            return
+        states, inside = self._states, self._inside
+        moves = self._takes(tasks)
         for kind, v in zip(moves, tasks, strict=True):
-            self._check(kind, v)
-        for kind, v in zip(moves, tasks, strict=True):
-            self._do(kind, v)
+            if kind == TAKE:
+                del inside[ELIGIBLE][v]
+            states[v] = state = _TO[kind]
+            inside[state][v] = None
+        self._journal.extend([kind << 32 | v for kind, v in zip(moves, tasks, strict=True)])
 
     def complete_number(self, v: int, late: bool = False) -> list[int]:
         """See `complete`."""
-        if late and self._states[v] != ALLOCATED:
-            if self._states[v] == FAILED:
+        if self._states[v] != ALLOCATED:
+            if late and self._states[v] == FAILED:
                 self._do(RELEASE, v)
-            if self._states[v] == ELIGIBLE:
+            if late and self._states[v] == ELIGIBLE:
                 self._do(TAKE, v)
-        return self._do(COMPLETE, v)
+            self._check(COMPLETE, v)
+        self._journal.append(COMPLETE << 32 | v)
+        return self._completed(v)
 
     # Moves
 
@@ -280,10 +295,12 @@ class Execution:
         for v in numbers:
             if v in earlier:
                 raise MoveError("take", self.dag.tasks[v], "named twice")
-            waits = self._states[v] == WAITING and self._missing[v] == sum(
-                u in earlier for u in self.dag.parents_of(v).tolist()
-            )
-            moves.append(HOLD if waits else TAKE)
+            kind = TAKE
+            if self._states[v] != ELIGIBLE:
+                before = sum(u in earlier for u in self.dag.parents_of(v).tolist())
+                kind = HOLD if self._missing[v] == before and self._states[v] == WAITING else TAKE
+                self._check(kind, v)
+            moves.append(kind)
             earlier.add(v)
         return moves
 
@@ -320,15 +337,22 @@ class Execution:
         return []
 
     def _completed(self, v: int) -> list[int]:
-        self._enter(v, EXECUTED)
-        self._copies.pop(v, None)
+        states, missing, inside = self._states, self._missing, self._inside
+        del inside[ALLOCATED][v]
+        self._done.add(v)
+        states[v] = EXECUTED
+        if self._copies:
+            self._copies.pop(v, None)
         fresh = []
-        for w in self.dag.children_of(v).tolist():
-            self._missing[w] -= 1
-            if not self._missing[w] and self._states[w] == WAITING:
-                self._enter(w, ELIGIBLE)
+        for w in self.below(v):
+            missing[w] -= 1
+            if missing[w]:
+                continue
+            if states[w] == WAITING:
+                states[w] = ELIGIBLE
+                inside[ELIGIBLE][w] = None
                 fresh.append(w)
-            elif not self._missing[w]:
+            else:
                 self._enter(w, ALLOCATED)
         return fresh
 

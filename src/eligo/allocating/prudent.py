@@ -259,7 +259,7 @@ class Handed:
         self.due: float | None = None
         self._began: dict[int, float] = {}  # when each was handed out first
         self._heap: list[tuple[float, int]] = []  # the same, the longest out first; some are out of date
-        self._given: dict[int, set[Hashable]] = {}  # to whom each was given
+        self._given: dict[int, tuple[Hashable, ...]] = {}  # to whom each was given
         self._has: dict[Hashable, set[int]] = {}  # and what each client was given
         self._seen = 0
         self._holding = False  # whether anybody ever held tasks that wait for others
@@ -317,17 +317,19 @@ class Handed:
 
     def given(self, grants: Sequence[Grant]) -> None:
         """Remember who got what."""
+        given = self._given
         for grant in grants:
             client = grant.ask.client
-            numbers = [self.execution.dag.number(task) for task in grant.tasks]
+            numbers, alone = [*map(self.execution.dag.index.__getitem__, grant.tasks)], (client,)
             self._has.setdefault(client, set()).update(numbers)
             for v in numbers:
-                self._given.setdefault(v, set()).add(client)
+                known = given.get(v)
+                given[v] = alone if known is None else known if client in known else (*known, client)
 
     def gone(self, client: Hashable) -> None:
         """A client has nothing any more."""
         for v in self._has.pop(client, ()):
-            self._given[v].discard(client)
+            self._given[v] = tuple(other for other in self._given[v] if other != client)
 
     def _back(self, v: int) -> None:
         """Nobody has a task any more."""
@@ -354,7 +356,7 @@ class Handed:
             elif kind == HOLD:
                 self._holding = True
             if kind == COMPLETE and self._holding:
-                for w in game.dag.children_of(v).tolist():
+                for w in game.below(v):
                     if codes[w] == ALLOCATED and w not in self._began:  # it was held for its client until now
                         self._begin(w, now)
         if len(self._heap) > 2 * len(self._began) + 100:

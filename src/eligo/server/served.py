@@ -177,7 +177,7 @@ class Served:
         first, id, tries = self.number + 1, self.id, self.tries
         self.number += len(tasks)
         found = []
-        for number, task in enumerate(map(self.flow.dag.number, tasks), first):
+        for number, task in enumerate(map(self.flow.dag.index.__getitem__, tasks), first):
             tries[task] = attempt = tries.get(task, 0) + 1
             found.append(Lease(id, number, task, attempt, client, secret, key, first, since))
         self.add(found)

@@ -1,6 +1,6 @@
 """What goes over the wire, word for word: every request and answer of the API."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -14,6 +14,10 @@ FileName = Annotated[str, Meta(min_length=1, max_length=4096, pattern="^[^\\x00]
 MOST_TASKS = 10_000  # in one request or answer
 
 
+class Brief(Struct, omit_defaults=True):
+    """Words of which those that are as usual are not said; all that are taken are such: see `http.Answering`."""
+
+
 class FileWords(Struct):
     """A file by its content."""
 
@@ -21,7 +25,7 @@ class FileWords(Struct):
     size: Count
 
 
-class EnrolWords(Struct):
+class EnrolWords(Brief):
     """A client introduces itself."""
 
     name: Short = ""
@@ -37,7 +41,7 @@ class EnrolledWords(Struct):
     token: str | None = None
 
 
-class AskWords(Struct):
+class AskWords(Brief):
     """A client asks for work: so many grants of so many tasks, or of so many seconds of work."""
 
     count: Annotated[int, Meta(ge=1, le=MOST_TASKS)] = 1
@@ -57,7 +61,7 @@ class SignedWords(Struct):
     environment: dict[str, str]
 
 
-class TaskWords(Struct):
+class TaskWords(Brief):
     """A task that a client gets."""
 
     lease: str
@@ -93,7 +97,7 @@ class GrantsWords(Struct):
     stop: bool = False
 
 
-class RenewWords(Struct):
+class RenewWords(Brief):
     """A client lives, and has these."""
 
     leases: Annotated[list[Short], Meta(max_length=MOST_TASKS)]
@@ -105,11 +109,11 @@ class GoneWords(Struct):
     gone: list[str]
 
 
-class ResultWords(Struct):
+class ResultWords(Brief):
     """What came of a task."""
 
-    lease: Short
-    outcome: Annotated[str, Meta(pattern="^(done|failed|returned)$")]
+    lease: Annotated[str, Meta(max_length=200)]
+    outcome: Literal["done", "failed", "returned"]
     seconds: Amount = 0.0
     code: Annotated[int, Meta(ge=1 - 2**31, le=2**31 - 1)] | None = None
     memory: Count | None = None
@@ -119,7 +123,7 @@ class ResultWords(Struct):
     saved: Count = 0
 
 
-class DeliverWords(Struct):
+class DeliverWords(Brief):
     """What a client brings, and what it asks for next."""
 
     results: Annotated[list[ResultWords], Meta(max_length=MOST_TASKS)]
@@ -145,7 +149,7 @@ class SubmittedWords(Struct):
     state: str
 
 
-class InputsWords(Struct):
+class InputsWords(Brief):
     """Files that were uploaded, by their names in the workflow; the owner's signatures of tasks."""
 
     files: dict[FileName, FileWords] = {}
@@ -158,13 +162,13 @@ class MissingWords(Struct):
     missing: list[str]
 
 
-class RetryWords(Struct):
+class RetryWords(Brief):
     """Tasks to be tried again; none: all that failed."""
 
     tasks: list[str] | None = None
 
 
-class ReleaseWords(Struct):
+class ReleaseWords(Brief):
     """Tasks to be taken back from the clients that have them."""
 
     tasks: list[str]
@@ -278,7 +282,7 @@ class ClientsWords(Struct):
     clients: list[ClientWords]
 
 
-class TokenAskWords(Struct):
+class TokenAskWords(Brief):
     """A token is wanted: what it is called, what it is good for, and for how many days."""
 
     name: Short
@@ -292,7 +296,7 @@ class TokenWords(Struct):
     token: str
 
 
-class NameWords(Struct):
+class NameWords(Brief):
     """A name."""
 
     name: Short
