@@ -9,13 +9,14 @@ from typing import Any
 
 from eligo.dag import Dag
 from eligo.execution import ALLOCATED, HELD
-from eligo.server.asking import Brought, Granted, Request, Ticket
+from eligo.server.asking import Granted, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.remembering import Archive
 from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.terms import ServerTerms
+from eligo.server.words import Outcome, ResultWords
 from eligo.stores.serving import (
     Changes,
     ClientRow,
@@ -286,13 +287,13 @@ class Scene:
     def leases(self, client: str, **request: Any) -> list[Lease]:
         return [lease for grant in self.get(client, **request) for lease in grant.leases]
 
-    def tell(self, client: str, *brought: Brought) -> list[str]:
+    def tell(self, client: str, *brought: ResultWords) -> list[str]:
         found = self.service.deliver(self.now, self.client(client), brought)
         self.kept()
         return found
 
-    def bring(self, lease: Lease, outcome: str = "done", client: str | None = None, **facts: Any) -> str:
-        (answer,) = self.tell(client or lease.client, Brought(lease.id, outcome, **facts))
+    def bring(self, lease: Lease, outcome: Outcome = "done", client: str | None = None, **facts: Any) -> str:
+        (answer,) = self.tell(client or lease.client, ResultWords(lease.id, outcome, **facts))
         return answer
 
     def later(self, seconds: float, *alive: str) -> int:

@@ -209,15 +209,17 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
     which = st.sampled_from(ids)
     first, number, out = dict.fromkeys(ids, 0), iter(range(1, 10_000)), list[tuple[str, int]]()
 
-    grants = st.tuples(which, st.lists(st.tuples(SMALL, NUMBER), min_size=1, max_size=3), TEXTS, TEXTS, TEXTS, REAL)
+    grants = st.tuples(
+        which, st.lists(st.tuples(SMALL, NUMBER), min_size=1, max_size=3), st.tuples(TEXTS, TEXTS, TEXTS), REAL
+    )
 
     def some(row: st.SearchStrategy[Any]) -> list[Any]:
         return draw(st.lists(row, max_size=2))
 
-    def granted(workflow: str, tasks: list[tuple[int, int]], *terms: Any) -> list[Lease]:
+    def granted(workflow: str, tasks: list[tuple[int, int]], who: tuple[str, str, str], since: float) -> list[Lease]:
         numbers = [next(number) for _ in tasks]
         known = zip(numbers, tasks, strict=True)
-        return [Lease(workflow, n, *task, *terms[:3], numbers[0], terms[3]) for n, task in known]
+        return [Lease(workflow, n, v, attempt, *who, numbers[0], since) for n, (v, attempt) in known]
 
     def one() -> Changes:
         moves = [Moves(w, 0, array("q", found)) for w, found in some(st.tuples(which, st.lists(NUMBER, min_size=1)))]

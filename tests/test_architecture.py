@@ -38,7 +38,7 @@ OPTIONAL = {
     "networkx": ("interop.networkx",), "rustworkx": ("interop.rustworkx",), "pyarrow": ("interop.pyarrow",),
     "snakemake": ("plugins.snakemake",), "matplotlib": ("plotting",), "ray": ("engines.ray",),
     "parsl": ("engines.parsl", "plugins.parsl"),
-    "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server",), "prometheus_client": ("server",),
+    "starlette": ("server",), "uvicorn": ("server",), "msgspec": ("server", "stores.serving_packing"), "prometheus_client": ("server",),
     "cryptography": ("server", "client.trusting"), "psycopg": ("stores.serving_postgres",),
     "textual": ("cli.top", "cli.top_board", "cli.top_panes"),
     "airflow": ("plugins.airflow",), "doit": ("plugins.doit",), "luigi": ("plugins.luigi",),

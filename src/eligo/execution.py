@@ -79,7 +79,7 @@ class Execution:
         self.dag = dag_of(flow)
         self._states = bytearray(len(self.dag))
         self._missing: list[int] = self.dag.indegree.tolist()
-        self._rows = memoryview(self.dag.child_ptr), memoryview(self.dag.child)  # quicker than arrays, one by one
+        self._rows = self.dag.child_ptr.data, self.dag.child.data  # quicker than arrays, one by one
         #: the tasks of each state but waiting
         self._done = Settled(self._states, EXECUTED)
         self._inside: tuple[MutableMapping[int, None], ...] = (*({} for _ in STATES[:EXECUTED]), self._done)

@@ -137,7 +137,7 @@ class _Opened:
     """The tasks that wait for nothing but what one client gets, by their scores when they came to wait so."""
 
     def __init__(self, allocator: ByPolicy, ask: Ask) -> None:
-        self._ask, self._worth, self._rank = ask, allocator._board.worth, memoryview(allocator.policy.rank)
+        self._ask, self._worth, self._rank = ask, allocator._board.worth, allocator.policy.rank.data
         self._tasks, self._below = allocator.execution.dag.tasks, allocator.execution.below
         self._single = ask.modest or (ask.seconds is None and ask.size == 1)
         self._heap: list[tuple[float, int, int]] = []

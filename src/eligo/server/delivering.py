@@ -3,12 +3,14 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 
+from msgspec.structs import replace
+
 from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
-from eligo.server.asking import Brought
 from eligo.server.books import MOST_RECENT, Books, Came, parts_of, same
 from eligo.server.clients import Client
 from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
+from eligo.server.words import ResultWords
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
 LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
@@ -25,7 +27,7 @@ class Deliveries:
         #: results that came again, and those of them that differ, since the server began
         self.duplicates = self.conflicts = 0
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought], past: Past = UNKNOWN) -> list[str]:
+    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords], past: Past = UNKNOWN) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer.
 
         `ForgottenError` where something must be read first: `wanted` says what, and *past* is what was read.
@@ -44,7 +46,7 @@ class Deliveries:
         return answers
 
     def _deliver(
-        self, client: Client, parts: Parts, told: Brought, together: Collection[Place], good: list[Came]
+        self, client: Client, parts: Parts, told: ResultWords, together: Collection[Place], good: list[Came]
     ) -> str:
         """What is told of a result; those that are simply *good* are gathered, to be accepted together."""
         lease = self.books.find(parts, client.id)
@@ -58,7 +60,7 @@ class Deliveries:
         known = self._lease(parts, client.id)
         return known if isinstance(known, str) else self._judged(client, known, told, together)
 
-    def _completes(self, lease: Lease, told: Brought, together: Collection[Place]) -> bool:
+    def _completes(self, lease: Lease, told: ResultWords, together: Collection[Place]) -> bool:
         """Whether a result of a task that is out needs nobody who agrees, and is whole; then the task is executed."""
         served = self.books.served[lease.workflow]
         if told.outcome != "done" or served.codes[lease.task] != ALLOCATED or served.wishes.quorum > 1:
@@ -68,7 +70,7 @@ class Deliveries:
         served.execution.complete_number(lease.task)
         return True
 
-    def _judged(self, client: Client, lease: Lease, told: Brought, together: Collection[Place]) -> str:
+    def _judged(self, client: Client, lease: Lease, told: ResultWords, together: Collection[Place]) -> str:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, told)
@@ -83,7 +85,7 @@ class Deliveries:
             lacking = None if served.files is None else self._lacking(served, lease.task, told, together)
             if lacking is None:
                 return self._done(client, served, lease, told)
-            told = told._replace(failure=lacking)
+            told = replace(told, failure=lacking)
         return self._failed(client, served, lease, told)
 
     def _lease(self, parts: Parts, client: str) -> Lease | str:
@@ -111,7 +113,7 @@ class Deliveries:
             raise ForgottenError
         return recent or self._past.ends[place]
 
-    def wanted(self, client: Client, deliveries: Sequence[Brought]) -> Lacking:
+    def wanted(self, client: Client, deliveries: Sequence[ResultWords]) -> Lacking:
         """What must be read before these can be delivered."""
         found, books = Lacking(), self.books
         for told in deliveries:
@@ -124,7 +126,7 @@ class Deliveries:
             if books.digests_of(workflow) is None:
                 found.digests.add(workflow)
             if workflow in books.ended:
-                found.files.update((workflow, name) for name, _, _ in told.outputs)
+                found.files.update((workflow, name) for name in told.outputs)
         return found
 
     def _absorbed(self, past: Past) -> Past:
@@ -139,7 +141,7 @@ class Deliveries:
             books.learn_digests(workflow, digests)
         return past
 
-    def _too_late(self, lease: Lease, told: Brought) -> str:
+    def _too_late(self, lease: Lease, told: ResultWords) -> str:
         """Its workflow has ended: is this what was accepted? Nothing more is kept of it."""
         digests = self.books.digests_of(lease.workflow) or ()
         accepted = digests[lease.task] if lease.task < len(digests) else 0
@@ -150,21 +152,20 @@ class Deliveries:
         self.books.recall(self.books.came(lease, told), answer := "duplicate" if alike else "conflict")
         return answer
 
-    def _files(self, workflow: str, told: Brought) -> Mapping[str, FileRow | None]:
+    def _files(self, workflow: str, told: ResultWords) -> Mapping[str, FileRow | None]:
         """The files of a workflow that has ended, as far as a result has any of these names."""
         served = self.books.served.get(workflow)
         if served is not None:
             return {} if served.files is None else served.files.there
-        names = [name for name, _, _ in told.outputs]
-        if any((workflow, name) not in self._past.files for name in names):
+        if any((workflow, name) not in self._past.files for name in told.outputs):
             raise ForgottenError
-        return {name: self._past.files[workflow, name] for name in names}
+        return {name: self._past.files[workflow, name] for name in told.outputs}
 
     def _together(
-        self, client: Client, deliveries: Sequence[Brought], parts: Sequence[Parts]
-    ) -> dict[Place, tuple[Lease, Brought]]:
+        self, client: Client, deliveries: Sequence[ResultWords], parts: Sequence[Parts]
+    ) -> dict[Place, tuple[Lease, ResultWords]]:
         """The results of one call that count if all of them do, by workflow and task, where files travel."""
-        found = dict[Place, tuple[Lease, Brought]]()
+        found = dict[Place, tuple[Lease, ResultWords]]()
         travelling = {workflow for workflow in {part[0] for part in parts} if self._travels(workflow)}
         for told, part in zip(deliveries, parts, strict=True) if travelling else ():
             lease = self._lease(part, client.id)
@@ -180,7 +181,7 @@ class Deliveries:
         served = self.books.served.get(workflow)
         return served is not None and served.files is not None and served.wishes.quorum == 1
 
-    def _counts(self, lease: Lease, told: Brought, others: dict[Place, tuple[Lease, Brought]]) -> bool:
+    def _counts(self, lease: Lease, told: ResultWords, others: dict[Place, tuple[Lease, ResultWords]]) -> bool:
         """Whether a result will be accepted if these others are, those that it waits for before it."""
         served = self.books.served[lease.workflow]
         for u in served.flow.dag.parents_of(lease.task).tolist():
@@ -189,7 +190,7 @@ class Deliveries:
                 return False
         return self._lacking(served, lease.task, told, others) is None
 
-    def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
+    def _returned(self, served: Served, lease: Lease, told: ResultWords) -> str:
         if lease.number in served.leases:
             self.books.bring(served, [self.books.came(lease, told)], "returned", told.failure)
             served.tries[lease.task] -= 1
@@ -197,7 +198,7 @@ class Deliveries:
             self.books.came_back(served)
         return "returned"
 
-    def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
+    def _duplicate(self, served: Served, lease: Lease, told: ResultWords) -> str:
         """The task is done already: is this what was accepted?"""
         accepted = 0 if served.digests is None else served.digests[lease.task]
         there = {} if served.files is None else served.files.there
@@ -209,17 +210,16 @@ class Deliveries:
         self.books.touch(served)
         return answer
 
-    def _lacking(self, served: Served, task: int, told: Brought, together: Collection[Place]) -> str | None:
+    def _lacking(self, served: Served, task: int, told: ResultWords, together: Collection[Place]) -> str | None:
         """Why a result is not whole: None where it is."""
         made = served.flow.task(served.flow.dag.tasks[task]).outputs
-        brought = {name for name, _, _ in told.outputs}
-        for name, sha256, _ in told.outputs:
+        for name, file in told.outputs.items():
             if name not in made:
                 return f"it is not to make {name!r}"
-            if not self.has_file(sha256):
-                return f"the file {sha256} was not uploaded"
+            if not self.has_file(file.sha256):
+                return f"the file {file.sha256} was not uploaded"
         for name in made:
-            if name not in brought and not self._needless(served, name, together):
+            if name not in told.outputs and not self._needless(served, name, together):
                 return f"it did not make {name!r}"
         return None
 
@@ -229,7 +229,7 @@ class Deliveries:
         codes = served.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
-    def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
+    def _done(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
         if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, told):
             votes = served.votes.setdefault(lease.task, {})
             votes[client.id] = told.digest
@@ -240,7 +240,7 @@ class Deliveries:
         self._accept(client, [self.books.came(lease, told)])
         return "accepted"
 
-    def _believed(self, client: Client, served: Served, task: int, told: Brought) -> bool:
+    def _believed(self, client: Client, served: Served, task: int, told: ResultWords) -> bool:
         """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
         if not client.trusted(self.books.terms):
             return False
@@ -254,7 +254,7 @@ class Deliveries:
         recent = self.books.now - self.books.terms.lease
         return not any(one.seen >= recent and one is not client for one in self.books.clients.values())
 
-    def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
+    def _voted(self, served: Served, lease: Lease, told: ResultWords) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
         live = lease.number in served.leases
         self.books.bring(served, [self.books.came(lease, told)], "voted")
@@ -275,11 +275,11 @@ class Deliveries:
         if served.holding:
             others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
             self.books.end(served, others, "dropped", "somebody else was sooner")
-        for file, sha256, size in chain.from_iterable(told.outputs for _, told, _ in came):
-            row = FileRow(served.id, file, sha256, size)
+        for name, file in chain.from_iterable(told.outputs.items() for _, told, _ in came if told.outputs):
+            row = FileRow(served.id, name, file.sha256, file.size)
             self.books.changes.files.append(row)
             if served.files is not None:
-                served.files.there[file] = row
+                served.files.there[name] = row
         self._credit(client, served, ends, sum(took for _, _, took in came))
         self.books.after(served)
 
@@ -308,7 +308,7 @@ class Deliveries:
                     known.dissented(self.books.now, self.books.terms)
                 self.books.note(other)
 
-    def _failed(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
+    def _failed(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
         live = lease.number in served.leases
         self.books.bring(served, [self.books.came(lease, told)], "failed", told.failure or "it failed")
         if live:
@@ -336,7 +336,7 @@ class Deliveries:
             self.books.note(client)
 
 
-def _same_files(there: Mapping[str, FileRow | None], told: Brought) -> bool:
+def _same_files(there: Mapping[str, FileRow | None], told: ResultWords) -> bool:
     """Whether a result has the files that are there; what stayed inside a grant cannot be compared otherwise."""
-    known = ((there.get(name), sha256) for name, sha256, _ in told.outputs)
+    known = ((there.get(name), file.sha256) for name, file in told.outputs.items())
     return bool(there and told.outputs) and all(row is not None and row.sha256 == sha256 for row, sha256 in known)

@@ -216,9 +216,12 @@ def _refuse_repeated(body: bytes, words: object = None) -> None:
     a name is given twice in one object
     a name is given twice in one object
     """
-    odd = b"\\" in body or b'" ' in body or b'"\n' in body or b'"\t' in body or b'"\r' in body
     names = body.count(b'":')
-    if odd or (names > encode(words).count(b'":') and names > encode(anything(body or b"{}")).count(b'":')):
+    apart = names < body.count(b":") and any(blank in body for blank in (b'" ', b'"\n', b'"\t', b'"\r'))
+    odd = apart or b"\\" in body
+    if not odd and names <= encode(words).count(b'":'):
+        return
+    if odd or names > encode(anything(body or b"{}")).count(b'":'):
         json.loads(body, object_pairs_hook=_once_each)
 
 

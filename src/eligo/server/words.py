@@ -1,5 +1,7 @@
 """What goes over the wire, word for word: every request and answer of the API."""
 
+from functools import lru_cache
+from hashlib import sha256
 from typing import Annotated, Literal
 
 import msgspec
@@ -11,7 +13,17 @@ Amount = Annotated[float, Meta(ge=0, le=1e15)]
 Short = Annotated[str, Meta(max_length=200, pattern="^[^\\x00]*$")]
 Text = Annotated[str, Meta(max_length=8192)]
 FileName = Annotated[str, Meta(min_length=1, max_length=4096, pattern="^[^\\x00]*$")]
+Outcome = Literal["done", "failed", "returned"]
 MOST_TASKS = 10_000  # in one request or answer
+
+
+@lru_cache(maxsize=1024)  # mostly there is one for all tasks
+def _digest(code: int | None, tail: str) -> str:
+    return _hash(f"{code} {tail}")
+
+
+def _hash(told: str) -> str:
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Brief(Struct, omit_defaults=True):
@@ -113,14 +125,22 @@ class ResultWords(Brief):
     """What came of a task."""
 
     lease: Annotated[str, Meta(max_length=200)]
-    outcome: Literal["done", "failed", "returned"]
+    outcome: Outcome
     seconds: Amount = 0.0
     code: Annotated[int, Meta(ge=1 - 2**31, le=2**31 - 1)] | None = None
     memory: Count | None = None
     failure: Text | None = None
+    #: the files it made and uploaded
     outputs: dict[FileName, FileWords] = {}
     tail: Text | None = None
     saved: Count = 0
+
+    @property
+    def digest(self) -> str:
+        """By what results are compared: the files, or where there are none what it printed last."""
+        if not self.outputs:
+            return _digest(self.code, self.tail or "")
+        return _hash(repr(sorted((name, file.sha256, file.size) for name, file in self.outputs.items())))
 
 
 class DeliverWords(Brief):

@@ -5,6 +5,8 @@ pages, whatever the rows before say: of what came of one lease the last counts.
 """
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -23,6 +25,7 @@ _End = tuple[
 ]
 _encode = msgspec.json.Encoder().encode
 _tasks = msgspec.json.Decoder(list[tuple[int, int, int]]).decode
+_task = itemgetter(1, 2, 3)
 _ends = msgspec.json.Decoder(list[_End]).decode
 
 
@@ -32,7 +35,7 @@ def page_of(number: int) -> int:
 
 
 def packed_leases(leases: Iterable[Lease]) -> list[tuple[Any, ...]]:
-    """One row a grant.
+    """One row a grant; its leases follow one another.
 
     >>> grant = [Lease("w", number, task, 1, "ann", "5ec7e7", "k", 7, 2.0) for number, task in ((7, 0), (8, 3))]
     >>> packed_leases(grant)
@@ -40,16 +43,11 @@ def packed_leases(leases: Iterable[Lease]) -> list[tuple[Any, ...]]:
     >>> unpacked_leases(packed_leases(grant)) == grant
     True
     """
-    grants: dict[tuple[str, int], tuple[Lease, list[tuple[int, int, int]]]] = {}
-    for lease in leases:
-        workflow, number, task, attempt, _, _, _, first, _ = lease
-        known = grants.get((workflow, first))
-        if known is None:
-            known = grants[workflow, first] = lease, []
-        known[1].append((number, task, attempt))
+    grants = [[*grant] for _, grant in groupby(leases, itemgetter(0, 7))]
     return [
-        (one.workflow, one.first, one.client, one.secret, one.key, one.since, _encode(tasks).decode())
-        for one, tasks in grants.values()
+        (one.workflow, one.first, one.client, one.secret, one.key, one.since, _text([*map(_task, grant)]))
+        for grant in grants
+        for one in grant[:1]
     ]
 
 
