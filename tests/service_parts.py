@@ -23,11 +23,11 @@ from eligo.stores.serving import (
     FileRow,
     Lease,
     LeaseEnd,
-    Past,
     ServiceStore,
     TokenRow,
+    Upshot,
     WorkflowRow,
-    past_of,
+    upshot_of,
 )
 from eligo.workflow import Task, Workflow
 
@@ -135,9 +135,9 @@ class MemoryStore:
     def last_number(self, workflow: str) -> int:
         return max((number for known in (self.out, self.ends) for at, number in known if at == workflow), default=0)
 
-    def past(self, workflow: str) -> Past:
+    def upshot(self, workflow: str) -> Upshot:
         pardons = {task: number for (owner, task), number in self.pardons.items() if owner == workflow}
-        return past_of(self.outcomes(workflow), pardons)
+        return upshot_of(self.outcomes(workflow), pardons)
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")

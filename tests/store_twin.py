@@ -14,10 +14,10 @@ from eligo.stores.serving import (
     Lease,
     LeaseEnd,
     Moves,
-    Past,
     ServiceStore,
     TokenRow,
     Tried,
+    Upshot,
     WorkflowRow,
 )
 
@@ -109,7 +109,7 @@ class TwinStore:
             "moves": array("q", self.journal.get(workflow, [])),
             "leases": [row for row in given if (workflow, row.number) not in self.came],
             "last_number": max([0, *(row.number for row in came), *(row.number for row in given)]),
-            "past": Past(
+            "upshot": Upshot(
                 {row.task: self._tally([same for same in other if same.task == row.task]) for row in other},
                 [(r.task, r.client, r.digest or "") for r in self._counting(came) if r.answer == "voted"],
                 len(came) - len(other), sum(row.attempt > 1 for row in came), sum(row.saved for row in came),
@@ -147,7 +147,7 @@ def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
         "moves": store.moves(workflow),
         "leases": store.leases(workflow),
         "last_number": store.last_number(workflow),
-        "past": store.past(workflow),
+        "upshot": store.upshot(workflow),
         "accepted": sorted((task, str(digest)) for task, digest in store.accepted(workflow)),
         "outcomes": came,
         "outcome": [store.outcome(workflow, number) for number in (*(row.number for row in came), unknown)],

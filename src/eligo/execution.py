@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.errors import InputError, MoveError, StateError
 from eligo.names import Name
-from eligo.rows import Ints, Settled, gathered, places
+from eligo.rows import Ints, Settled, gathered, latest, places
 
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
 WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
@@ -134,7 +134,7 @@ class Execution:
     def _mend(self) -> None:
         """Release what is held for nobody: where a journal was cut off between two moves that belong together."""
         for kind, v in unpacked(self.since(max(0, len(self._journal) - 1))):
-            self._let_go(self.dag.children_of(v).tolist() if kind == DROP else ())
+            self._let_go(self.below(v) if kind == DROP else ())
         for v in list(self._inside[HELD]):
             if self._states[v] == HELD and not all(self._states[u] in _OUT for u in self.dag.parents_of(v).tolist()):
                 self._let_go([v])
@@ -147,7 +147,7 @@ class Execution:
         seen = dict.fromkeys(self._inside[FAILED])
         below = list(seen)
         for v in below:
-            fresh = [w for w in self.dag.children_of(v).tolist() if w not in seen]
+            fresh = [w for w in self.below(v) if w not in seen]
             seen.update(dict.fromkeys(fresh))
             below += fresh
         return self.dag.named(sorted(below[len(self._inside[FAILED]) :]))
@@ -222,31 +222,21 @@ class Execution:
 
     def take_numbers(self, tasks: list[int], again: bool = False) -> None:
         """See `take`."""
-        if again:
-            for v in tasks:
-                self._check(AGAIN, v)
-            for v in tasks:
-                self._do(AGAIN, v)
-            return
-        states, inside = self._states, self._inside
-        moves = self._takes(tasks)
-        for kind, v in zip(moves, tasks, strict=True):
-            if kind == TAKE:
-                del inside[ELIGIBLE][v]
-            states[v] = state = _TO[kind]
-            inside[state][v] = None
-        self._journal.extend([kind << 32 | v for kind, v in zip(moves, tasks, strict=True)])
+        moves = [(AGAIN, v) for v in tasks] if again else self._takes(tasks)
+        for kind, v in moves if again else ():
+            self._check(kind, v)
+        self._journal.extend([kind << 32 | v for kind, v in moves])
+        for kind, v in moves:
+            self._done_so(kind, v)
 
     def complete_number(self, v: int, late: bool = False) -> list[int]:
         """See `complete`."""
-        if self._states[v] != ALLOCATED:
-            if late and self._states[v] == FAILED:
+        if late and self._states[v] != ALLOCATED:
+            if self._states[v] == FAILED:
                 self._do(RELEASE, v)
-            if late and self._states[v] == ELIGIBLE:
+            if self._states[v] == ELIGIBLE:
                 self._do(TAKE, v)
-            self._check(COMPLETE, v)
-        self._journal.append(COMPLETE << 32 | v)
-        return self._completed(v)
+        return self._do(COMPLETE, v)
 
     # Moves
 
@@ -288,8 +278,8 @@ class Execution:
         self.take(task)
         return self.complete(task)
 
-    def _takes(self, numbers: list[int]) -> list[int]:
-        """How each of these can be taken by one holder."""
+    def _takes(self, numbers: list[int]) -> list[tuple[int, int]]:
+        """How each of these can be taken by one holder, which is checked."""
         earlier: set[int] = set()
         moves = []
         for v in numbers:
@@ -300,14 +290,14 @@ class Execution:
                 before = sum(u in earlier for u in self.dag.parents_of(v).tolist())
                 kind = HOLD if self._missing[v] == before and self._states[v] == WAITING else TAKE
                 self._check(kind, v)
-            moves.append(kind)
+            moves.append((kind, v))
             earlier.add(v)
         return moves
 
     def _give_back(self, kind: int, task: Name) -> None:
         v = self.dag.number(task)
         self._do(DROP if self._copies.get(v) else kind, v)
-        self._let_go(w for w in self.dag.children_of(v).tolist() if self._states[w] == HELD)
+        self._let_go(w for w in self.below(v) if self._states[w] == HELD)
 
     def _let_go(self, tasks: Iterable[int]) -> None:
         """Release held tasks, and those held because of them: their holder cannot run them, or nobody knows who can."""
@@ -316,7 +306,7 @@ class Execution:
             v = waiting.pop()
             if self._states[v] == HELD:
                 self._do(RELEASE, v)
-                waiting += self.dag.children_of(v).tolist()
+                waiting += self.below(v)
 
     def _check(self, kind: int, v: int) -> None:
         if self._states[v] not in _FROM[kind]:
@@ -326,14 +316,16 @@ class Execution:
         """One move, checked and written down; returns the tasks that became eligible."""
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
-        if kind == COMPLETE:
-            return self._completed(v)
-        if kind in _COPIES:
-            self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
+        return self._completed(v) if kind == COMPLETE else self._done_so(kind, v)
+
+    def _done_so(self, kind: int, v: int) -> list[int]:
+        """What a move changes that is no completion: nothing becomes eligible by it."""
+        if kind in _TO:
+            self._enter(v, _TO[kind])
         elif kind == RELEASE:
             self._enter(v, WAITING if self._missing[v] else ELIGIBLE)
         else:
-            self._enter(v, _TO[kind])
+            self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
         return []
 
     def _completed(self, v: int) -> list[int]:
@@ -382,7 +374,7 @@ class Execution:
             moves[1::2] |= COMPLETE << 32
             self._journal.frombytes(moves.tobytes())
             ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
-            ready = ready[np.lexsort((ready, _latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
+            ready = ready[np.lexsort((ready, latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
         else:
             ready = np.flatnonzero(dag.indegree == 0).astype(np.int32)
         for state, tasks in ((EXECUTED, done), (ELIGIBLE, ready)):
@@ -402,15 +394,6 @@ class Execution:
             raise StateError(self.dag.tasks[v], said, self.dag.tasks[lacking])
         if self._states[v] != ELIGIBLE:
             raise StateError(self.dag.tasks[v], said, state=STATES[self._states[v]])
-
-
-def _latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
-    """For tasks with these parents, one row after another, the turn of the parent executed last; -1 for none."""
-    latest = np.full(len(degree), -1, np.int32)
-    some = np.flatnonzero(degree)
-    if len(some):
-        latest[some] = np.maximum.reduceat(turn[parents], (np.cumsum(degree) - degree)[some])
-    return latest
 
 
 class Tasks(Set[Name]):

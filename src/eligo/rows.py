@@ -69,6 +69,15 @@ def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
     return [v, *reversed(walk)]
 
 
+def latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
+    """For tasks with these parents, one row after another, the turn of the parent executed last; -1 for none."""
+    latest = np.full(len(degree), -1, np.int32)
+    some = np.flatnonzero(degree)
+    if len(some):
+        latest[some] = np.maximum.reduceat(turn[parents], (np.cumsum(degree) - degree)[some])
+    return latest
+
+
 class Settled(MutableMapping[int, None]):
     """The numbers that have come into a state which none leaves, in order: 4 bytes each, where a dictionary takes 70.
 

@@ -414,8 +414,8 @@ def _wishes(call: ApiCall) -> Wishes:
 
 def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
     """What came of a workflow so far, by its outcomes."""
-    past = store.past(row.id)
-    return Sums(len(unpacked_flow(store.document(row.id))), past.accepted, row.lost, past.repeated, past.saved)
+    upshot = store.upshot(row.id)
+    return Sums(len(unpacked_flow(store.document(row.id))), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
 
 
 def _attempt(row: LeaseEnd, task: str) -> AttemptWords:

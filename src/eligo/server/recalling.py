@@ -19,11 +19,11 @@ def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) 
     if found.files is not None:
         found.files.there.update((file.name, file) for file in store.files(row.id))
     found.signatures = store.signatures(row.id)
-    past = store.past(row.id)
-    for task, tally in past.tallies.items():
+    upshot = store.upshot(row.id)
+    for task, tally in upshot.tallies.items():
         found.tries[task], found.failures[task], found.losses[task] = tally
-    found.repeated, found.saved = past.repeated, past.saved
-    for task, client, digest in past.votes:
+    found.repeated, found.saved = upshot.repeated, upshot.saved
+    for task, client, digest in upshot.votes:
         found.votes.setdefault(task, {})[client] = digest
     _recall_leases(found, store.leases(row.id))
     return found

@@ -215,7 +215,7 @@ class Tried(NamedTuple):
     losses: int = 0
 
 
-class Past(NamedTuple):
+class Upshot(NamedTuple):
     """What came of a workflow's leases that are no more."""
 
     #: how often each task was tried that has any outcome but one that was accepted
@@ -228,7 +228,7 @@ class Past(NamedTuple):
     saved: int
 
 
-def past_of(ends: Iterable[LeaseEnd], retried: Mapping[int, int]) -> Past:
+def upshot_of(ends: Iterable[LeaseEnd], retried: Mapping[int, int]) -> Upshot:
     """All of it, by what came of each lease, and the numbers up to which that does not count any more, by task."""
     tallies, votes = dict[int, Tried](), list[tuple[int, str, str]]()
     accepted = repeated = saved = 0
@@ -244,7 +244,7 @@ def past_of(ends: Iterable[LeaseEnd], retried: Mapping[int, int]) -> Past:
         tallies[end.task] = Tried(tries + 1, failures + failed, losses + lost)
         if counts and end.answer == "voted":
             votes.append((end.task, end.client, end.digest or ""))
-    return Past(tallies, votes, accepted, repeated, saved)
+    return Upshot(tallies, votes, accepted, repeated, saved)
 
 
 class ServiceStore(Protocol):
@@ -333,7 +333,7 @@ class ServiceStore(Protocol):
         """The largest number that a lease of a workflow ever had."""
         ...
 
-    def past(self, workflow: str) -> Past:
+    def upshot(self, workflow: str) -> Upshot:
         """What came of the leases that are no more."""
         ...
 

@@ -19,10 +19,10 @@ from eligo.stores.serving import (
     Lease,
     LeaseEnd,
     Moves,
-    Past,
     TokenRow,
+    Upshot,
     WorkflowRow,
-    past_of,
+    upshot_of,
 )
 from eligo.stores.serving_packing import (
     GRANT,
@@ -181,10 +181,10 @@ class SqlStore:
         last = () if row is None or row[0] is None else next(self._ends(workflow, row[0], row[0]))
         return max((one.number for one in (*last, *self._given(workflow))), default=0)
 
-    def past(self, workflow: str) -> Past:
+    def upshot(self, workflow: str) -> Upshot:
         """See `ServiceStore`."""
         rows = self._rows("SELECT task, number FROM retried WHERE workflow = ?", (workflow,))
-        return past_of(self.outcomes(workflow), dict(rows))
+        return upshot_of(self.outcomes(workflow), dict(rows))
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         """See `ServiceStore`."""
