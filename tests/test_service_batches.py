@@ -115,13 +115,10 @@ def test_leases_and_outcomes_of_before_are_brought_up_to_date(tmp_path: Path) ->
             ("w", number, number % 7, 1, "ann", "5e", "k", part, 1e9 + 0.1) for number, part in ((3, 0), (5, 0), (6, 1))
         ]
         old.executemany(f"INSERT INTO lease VALUES ({', '.join('?' * 9)})", out)
-        ends = [
-            ("w", n, n % 7, 1, "ann", "5e", 1e9 + n / 3, 2e9, "accepted", None, n, None, "d", '"\\ \n', 0)
-            for n in range(600)
-        ]
-        old.executemany(
-            f"INSERT INTO outcome VALUES ({', '.join('?' * 15)})", [end for end in ends if end[1] not in {3, 5, 6}]
-        )
+        facts = ("accepted", None, 1, None, "d", '"\\ \n', 0)
+        over = [n for n in range(600) if n not in {3, 5, 6}]
+        ends = [("w", n, n % 7, 1, "ann", "5e", 1e9 + n / 3, 2e9, *facts) for n in over]
+        old.executemany(f"INSERT INTO outcome VALUES ({', '.join('?' * 15)})", ends)
         old.commit()
     with closing(SqliteServiceStore(path)) as store:
         first = {3: 3, 5: 3, 6: 6}
