@@ -462,10 +462,10 @@ def test_leases_and_outcomes_of_before_are_brought_up_to_date(place: PostgresPla
     with psycopg.connect(place.where) as old:
         old.execute("CREATE TABLE eligo_schema (version BIGINT NOT NULL)")
         for number, text in list(steps_after(STEPS, 0))[:2]:
-            old.execute(text)  # type: ignore[call-overload]
+            old.execute(text)
             old.execute("INSERT INTO eligo_schema VALUES (%s)", (number,))
-        old.cursor().executemany(f"INSERT INTO lease VALUES ({', '.join(['%s'] * 9)})", out)  # type: ignore[arg-type]
-        old.cursor().executemany(f"INSERT INTO outcome VALUES ({', '.join(['%s'] * 15)})", ends)  # type: ignore[arg-type]
+        old.cursor().executemany(f"INSERT INTO lease VALUES ({', '.join(['%s'] * 9)})", out)
+        old.cursor().executemany(f"INSERT INTO outcome VALUES ({', '.join(['%s'] * 15)})", ends)
     with closing(place.open()) as store:
         first = {3: 3, 5: 3, 6: 6}
         assert store.leases("w") == [Lease(*row[:7], first=first[row[1]], since=row[8]) for row in out]
