@@ -252,9 +252,10 @@ def restart(n: int = MANY) -> None:
 def half_done(store: str, n: int) -> None:
     """A store with a workflow of which the first half of every chain is done."""
     from eligo.dag import Dag
-    from eligo.server.asking import Brought, Request
+    from eligo.server.asking import Request
     from eligo.server.preparing import Wishes, prepared
     from eligo.server.service import Service
+    from eligo.server.words import ResultWords
     from eligo.stores.serving_sqlite import SqliteServiceStore
     from eligo.workflow import Task, Workflow
 
@@ -270,7 +271,7 @@ def half_done(store: str, n: int) -> None:
         now += 1.0
         ticket = service.ask(now, client, f"k{done}", Request(1, 500))
         service.serve(now)
-        told = [Brought(lease.id, "done", 0.1) for grant in ticket.grants for lease in grant.leases]
+        told = [ResultWords(lease.id, "done", 0.1) for grant in ticket.grants for lease in grant.leases]
         done += service.deliver(now, client, told).count("accepted")
         changes = service.take_changes()
         if changes is not None:

@@ -9,13 +9,14 @@ from typing import Any
 
 from eligo.dag import Dag
 from eligo.execution import ALLOCATED, HELD
-from eligo.server.asking import Brought, Granted, Request, Ticket
+from eligo.server.asking import Granted, Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.remembering import Archive
 from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.terms import ServerTerms
+from eligo.server.words import Outcome, ResultWords
 from eligo.stores.serving import (
     Changes,
     ClientRow,
@@ -24,8 +25,9 @@ from eligo.stores.serving import (
     LeaseEnd,
     ServiceStore,
     TokenRow,
-    Tried,
+    Upshot,
     WorkflowRow,
+    upshot_of,
 )
 from eligo.workflow import Task, Workflow
 
@@ -70,9 +72,13 @@ class MemoryStore:
         for lease in one.leases:
             assert lease[:2] not in self.out
             self.out[lease[:2]] = lease
-        for place in one.ended:
-            del self.out[place]
         self.ends.update((end[:2], end) for end in one.outcomes)
+        for workflow, first in one.ended:
+            grant = [place for place, lease in self.out.items() if (lease.workflow, lease.first) == (workflow, first)]
+            assert grant
+            for place in grant:
+                assert place in self.ends
+                del self.out[place]
         self.there.update((row[:2], row) for row in one.files)
         self.signed.update(((workflow, task), signature) for workflow, task, signature in one.signatures)
         approved = {id: row.approved for id, row in self.known.items()}
@@ -124,30 +130,14 @@ class MemoryStore:
         return copy(self.journals[workflow])
 
     def leases(self, workflow: str) -> list[Lease]:
-        return [lease for lease in self.out.values() if lease.workflow == workflow]
+        return [lease for place, lease in self.out.items() if lease.workflow == workflow and place not in self.ends]
 
     def last_number(self, workflow: str) -> int:
         return max((number for known in (self.out, self.ends) for at, number in known if at == workflow), default=0)
 
-    def tallies(self, workflow: str) -> dict[int, Tried]:
-        found: dict[int, Tried] = {}
-        for end in self.outcomes(workflow):
-            if end.answer != "accepted":
-                tries, failures, losses = found.get(end.task, Tried())
-                failed, lost = (self._counts(end, answer) for answer in ("failed", "expired"))
-                found[end.task] = Tried(tries + 1, failures + failed, losses + lost)
-        return found
-
-    def _counts(self, end: LeaseEnd, answer: str) -> bool:
-        return end.answer == answer and end.number > self.pardons.get((end.workflow, end.task), 0)
-
-    def spent(self, workflow: str) -> tuple[int, int]:
-        ends = list(self.outcomes(workflow))
-        return sum(end.attempt > 1 for end in ends), sum(end.saved for end in ends)
-
-    def votes(self, workflow: str) -> list[tuple[int, str, str]]:
-        ends = [end for end in self.outcomes(workflow) if self._counts(end, "voted")]
-        return [(end.task, end.client, end.digest or "") for end in ends]
+    def upshot(self, workflow: str) -> Upshot:
+        pardons = {task: number for (owner, task), number in self.pardons.items() if owner == workflow}
+        return upshot_of(self.outcomes(workflow), pardons)
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
@@ -297,13 +287,13 @@ class Scene:
     def leases(self, client: str, **request: Any) -> list[Lease]:
         return [lease for grant in self.get(client, **request) for lease in grant.leases]
 
-    def tell(self, client: str, *brought: Brought) -> list[str]:
+    def tell(self, client: str, *brought: ResultWords) -> list[str]:
         found = self.service.deliver(self.now, self.client(client), brought)
         self.kept()
         return found
 
-    def bring(self, lease: Lease, outcome: str = "done", client: str | None = None, **facts: Any) -> str:
-        (answer,) = self.tell(client or lease.client, Brought(lease.id, outcome, **facts))
+    def bring(self, lease: Lease, outcome: Outcome = "done", client: str | None = None, **facts: Any) -> str:
+        (answer,) = self.tell(client or lease.client, ResultWords(lease.id, outcome, **facts))
         return answer
 
     def later(self, seconds: float, *alive: str) -> int:

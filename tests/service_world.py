@@ -4,9 +4,10 @@ from typing import Any
 
 from eligo.execution import EXECUTED, Execution
 from eligo.running.retrying import Retries
-from eligo.server.asking import Brought, Ticket
+from eligo.server.asking import Ticket
 from eligo.server.packing import unpacked_flow
 from eligo.server.served import Served
+from eligo.server.words import FileWords, Outcome, ResultWords
 from eligo.stores.serving import Lease, ServiceStore
 from service_parts import Scene, check, flow_of
 
@@ -151,15 +152,14 @@ class World:
         seen = {lease.id for lease in (*self.known, *self._leases)}
         self._leases += [lease for grant in ticket.grants for lease in grant.leases if lease.id not in seen]
 
-    def _brought(self, lease: Lease, b: int, c: int) -> Brought:
-        outcome = "done" if c % 4 else ("failed", "returned")[c % 8 // 4]
-        outcome = "done" if c == 0 else outcome
+    def _brought(self, lease: Lease, b: int, c: int) -> ResultWords:
+        outcome: Outcome = "done" if c % 4 or c == 0 else "returned" if c % 8 else "failed"
         tail = "wrong" if b % 7 == 6 else "right"
         name = f"of t{lease.task}"
-        outputs = ((name, tail, 1),) if b % 3 or c % 5 else ()
-        return Brought(lease.id, outcome, seconds=float(c % 9), outputs=outputs, tail=tail)
+        outputs = {name: FileWords(tail, 1)} if b % 3 or c % 5 else {}
+        return ResultWords(lease.id, outcome, seconds=float(c % 9), outputs=outputs, tail=tail)
 
-    def _deliver(self, client: str, brought: list[Brought]) -> None:
+    def _deliver(self, client: str, brought: list[ResultWords]) -> None:
         answers = self.scene.tell(client, *brought)
         self._answers += [(told.lease, answer) for told, answer in zip(brought, answers, strict=True)]
         for told, answer in zip(brought, answers, strict=True):
@@ -196,7 +196,7 @@ class World:
         store, service = self.scene.store, self.scene.service
         accepted = [(end.workflow, end.task) for end in store.ends.values() if end.answer == "accepted"]
         assert len(set(accepted)) == len(accepted), "a result was accepted twice"
-        assert set(store.out.values()) == {
+        assert {lease for workflow in store.rows for lease in store.leases(workflow)} == {
             lease for served in service.served.values() for lease in served.leases.values()
         }
         for lease, answer in self.told.items():
@@ -231,7 +231,7 @@ class World:
                     scene.service.retry(scene.now, served.id)
             for client in honest:
                 for lease in scene.leases(client):
-                    outputs = ((f"of t{lease.task}", "right", 1),)
+                    outputs = {f"of t{lease.task}": FileWords("right", 1)}
                     scene.bring(lease, outputs=outputs, tail="right", seconds=1.0)
             scene.now += 5.0
             scene.service.expire(scene.now)

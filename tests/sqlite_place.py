@@ -18,8 +18,8 @@ INSERT INTO extra_2 SELECT n FROM extra_1;
 MIGRATING = """
 from eligo.stores import serving_sqlite as home
 real = home.steps_after
-home.steps_after = lambda folder, version: [*real(folder, version), *([(3, {extra!r})] if version < 3 else [])]
-home.newest = lambda folder: 3
+home.steps_after = lambda folder, version: [*real(folder, version), *([(4, {extra!r})] if version < 4 else [])]
+home.newest = lambda folder: 4
 print("begins", flush=True)
 store = home.SqliteServiceStore({path!r})
 print(store.facts()["n"], flush=True)
@@ -58,5 +58,5 @@ class SqlitePlace:
         with closing(sqlite3.connect(self.where)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             (tables,) = database.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'extra%'").fetchone()
-        assert (version, tables) in {(2, 0), (3, 2)}
-        return bool(version == 3)
+        assert (version, tables) in {(3, 0), (4, 2)}
+        return bool(version == 4)

@@ -17,6 +17,7 @@ from eligo.stores.serving import (
     ServiceStore,
     TokenRow,
     Tried,
+    Upshot,
     WorkflowRow,
 )
 
@@ -44,8 +45,8 @@ class TwinStore:
             for moves in one.moves:
                 self.journal.setdefault(moves.workflow, []).extend(moves.moves)
             self.out |= {(row.workflow, row.number): row for row in one.leases}
-            for ended in one.ended:
-                self.out.pop(ended, None)
+            over = set(one.ended)
+            self.out = {place: row for place, row in self.out.items() if (row.workflow, row.first) not in over}
             self.came |= {(row.workflow, row.number): row for row in one.outcomes}
             self.there |= {(row.workflow, row.name): row for row in one.files}
             self.signed |= {(workflow, task): signature for workflow, task, signature in one.signatures}
@@ -101,16 +102,18 @@ class TwinStore:
     def told(self, workflow: str) -> dict[str, Any]:
         """All that a store is asked of a workflow."""
         came = sorted((row for row in self.came.values() if row.workflow == workflow), key=lambda row: row.number)
-        out = sorted((row for row in self.out.values() if row.workflow == workflow), key=lambda row: row.number)
+        given = sorted((row for row in self.out.values() if row.workflow == workflow), key=lambda row: row.number)
         other = [row for row in came if row.answer != "accepted"]
         return {
             "document": self.rows[workflow].document if workflow in self.rows else b"",
             "moves": array("q", self.journal.get(workflow, [])),
-            "leases": out,
-            "last_number": max([0, *(row.number for row in came), *(row.number for row in out)]),
-            "tallies": {row.task: self._tally([same for same in other if same.task == row.task]) for row in other},
-            "spent": (sum(row.attempt > 1 for row in came), sum(row.saved for row in came)),
-            "votes": [(r.task, r.client, r.digest or "") for r in self._counting(came) if r.answer == "voted"],
+            "leases": [row for row in given if (workflow, row.number) not in self.came],
+            "last_number": max([0, *(row.number for row in came), *(row.number for row in given)]),
+            "upshot": Upshot(
+                {row.task: self._tally([same for same in other if same.task == row.task]) for row in other},
+                [(r.task, r.client, r.digest or "") for r in self._counting(came) if r.answer == "voted"],
+                len(came) - len(other), sum(row.attempt > 1 for row in came), sum(row.saved for row in came),
+            ),
             "accepted": sorted((row.task, str(row.digest)) for row in came if row.answer == "accepted"),
             "outcomes": came,
             "outcome": [*came, None],
@@ -144,9 +147,7 @@ def told_by(store: ServiceStore, workflow: str) -> dict[str, Any]:
         "moves": store.moves(workflow),
         "leases": store.leases(workflow),
         "last_number": store.last_number(workflow),
-        "tallies": store.tallies(workflow),
-        "spent": store.spent(workflow),
-        "votes": store.votes(workflow),
+        "upshot": store.upshot(workflow),
         "accepted": sorted((task, str(digest)) for task, digest in store.accepted(workflow)),
         "outcomes": came,
         "outcome": [store.outcome(workflow, number) for number in (*(row.number for row in came), unknown)],
@@ -180,7 +181,9 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 TEXTS = st.one_of(TEXT, st.sampled_from(['"', "\\", "NULL", "{}", ",", "?", "%s", "'", " ", "\\x00", "é\U0001f600"]))
 NUMBER = st.integers(-(2**63), 2**63 - 1)
 SMALL = st.integers(0, 5)
+LEASE = st.one_of(SMALL, st.sampled_from([255, 256, 257, 300, 20_000]))
 REAL = st.floats(allow_nan=False)
+TIME = st.floats(allow_nan=False, allow_infinity=False)
 BYTES = st.binary(max_size=12)
 ANSWER = st.sampled_from(["accepted", "failed", "expired", "voted", "returned"])
 MAYBE = st.one_of(st.none(), TEXTS)
@@ -206,8 +209,17 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
     which = st.sampled_from(ids)
     first, number, out = dict.fromkeys(ids, 0), iter(range(1, 10_000)), list[tuple[str, int]]()
 
+    grants = st.tuples(
+        which, st.lists(st.tuples(SMALL, NUMBER), min_size=1, max_size=3), st.tuples(TEXTS, TEXTS, TEXTS), REAL
+    )
+
     def some(row: st.SearchStrategy[Any]) -> list[Any]:
         return draw(st.lists(row, max_size=2))
+
+    def granted(workflow: str, tasks: list[tuple[int, int]], who: tuple[str, str, str], since: float) -> list[Lease]:
+        numbers = [next(number) for _ in tasks]
+        known = zip(numbers, tasks, strict=True)
+        return [Lease(workflow, n, v, attempt, *who, numbers[0], since) for n, (v, attempt) in known]
 
     def one() -> Changes:
         moves = [Moves(w, 0, array("q", found)) for w, found in some(st.tuples(which, st.lists(NUMBER, min_size=1)))]
@@ -216,14 +228,12 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
             placed.append(row._replace(first=first[row.workflow]))
             first[row.workflow] += len(row.moves)
         ended = [out.pop() for _ in range(min(len(out), draw(st.integers(0, 2))))]
-        leases = some(
-            st.builds(Lease, which, st.builds(lambda: next(number)), SMALL, NUMBER, TEXTS, TEXTS, TEXTS, NUMBER, REAL)
-        )
-        out.extend((row.workflow, row.number) for row in leases)
+        leases = [lease for grant in some(grants) for lease in granted(*grant)]
+        out.extend({(row.workflow, row.first): None for row in leases})
         return Changes(
             states=some(st.tuples(which, st.sampled_from(["running", "done"]))), plans=some(st.tuples(which, BYTES)),
             moves=placed, leases=leases, ended=ended,
-            outcomes=some(st.builds(LeaseEnd, which, SMALL, SMALL, NUMBER, TEXTS, TEXTS, REAL, REAL, ANSWER, MAYBE,
+            outcomes=some(st.builds(LeaseEnd, which, LEASE, SMALL, NUMBER, TEXTS, TEXTS, TIME, TIME, ANSWER, MAYBE,
                                     MAYBE_NUMBER, MAYBE_NUMBER, MAYBE, MAYBE, SMALL)),
             losses=some(st.tuples(which, SMALL)), endings=some(st.tuples(which, REAL, TEXTS)),
             retried=some(st.tuples(which, SMALL, SMALL)),

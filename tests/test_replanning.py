@@ -9,16 +9,16 @@ from conftest import random_small_dag
 from eligo.execution import Execution
 from eligo.planning import plan
 from eligo.server import replanning
-from eligo.server.asking import Brought
 from eligo.server.replanning import Course, Standing, order_of_rest, standing
+from eligo.server.words import ResultWords
 from eligo.theory.eligibility import check_schedule
 from service_parts import Scene, flow_of
 
 FORK = {"a": [], "b": [], **{f"a{i}": ["a"] for i in range(3)}, **{f"b{i}": ["b"] for i in range(5)}}
 
 
-def failed(lease: str) -> Brought:
-    return Brought(lease, "failed", 0.1, 1, failure="exit code 1")
+def failed(lease: str) -> ResultWords:
+    return ResultWords(lease, "failed", 0.1, 1, failure="exit code 1")
 
 
 def test_the_rest_is_planned_as_it_would_be_by_itself() -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from eligo.errors import InputError, NotHeldError
 from eligo.formats.reading import parse
-from eligo.server.asking import Brought, Request
+from eligo.server.asking import Request
 from eligo.server.keeping import Keeper
 from eligo.server.passing import Neighbour, PassedOn
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.refusing import RefusedError
 from eligo.server.service import Service
+from eligo.server.words import ResultWords
 from eligo.stores.serving import Changes
 from eligo.workflow import Workflow
 from uvicorn_thread import served
@@ -65,7 +66,7 @@ def test_what_is_forgotten_leaves_nothing_to_keep() -> None:
     client = service.enrol(2.0, "x")
     leases = [*granted(service, client, "a"), *granted(service, client, "b")]
     mine = [lease for lease in leases if lease.startswith(first)]
-    service.deliver(3.0, client, [Brought(mine[0], "done")])
+    service.deliver(3.0, client, [ResultWords(mine[0], "done")])
     service.forget([first])
     assert list(service.served) == [second]
     assert client.holds == len(leases) - len(mine)
@@ -73,7 +74,7 @@ def test_what_is_forgotten_leaves_nothing_to_keep() -> None:
     changes = service.take_changes()
     assert changes is not None
     assert changes.workflows_touched() <= {second}
-    assert service.deliver(4.0, client, [Brought(mine[0], "done")]) == ["refused"]
+    assert service.deliver(4.0, client, [ResultWords(mine[0], "done")]) == ["refused"]
     assert service.renew(4.0, client, leases) == mine
     assert service.expire(1000.0) == len(leases) - len(mine)
 
@@ -102,7 +103,7 @@ def test_the_rest_of_a_group_is_kept_where_one_workflow_was_lost() -> None:
         client = service.enrol(2.0, "x")
         held = [*granted(service, client, "a"), *granted(service, client, "b")]
         assert {lease.partition(".")[0] for lease in held} <= set(ids)
-        service.deliver(3.0, client, [Brought(lease, "done") for lease in held])
+        service.deliver(3.0, client, [ResultWords(lease, "done") for lease in held])
         service.sign(3.0, ids[0], {name: "x"})
         service.sign(3.0, ids[1], {name: "y"})
         with pytest.raises(RefusedError, match="another server") as refused:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from eligo.server.asking import Brought, Request
+from eligo.server.asking import Request
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.service import Service
 from eligo.server.terms import DAY
 from eligo.server.tidying import MOST, Tidying
 from eligo.server.whole import Server, Setup
+from eligo.server.words import FileWords, ResultWords
 from eligo.stores.serving_naming import service_store
 from eligo.workflow import Workflow
 from running_cases import written
@@ -74,7 +75,7 @@ def test_who_did_something_keeps_its_name_and_who_has_something_its_place(tmp_pa
         for client in (done, busy):
             ticket = service.ask(time.monotonic(), client, "k", Request())
             service.serve(time.monotonic())
-        assert service.deliver(time.monotonic(), done, [Brought(_lease(service, done.id), "done")]) == ["accepted"]
+        assert service.deliver(time.monotonic(), done, [ResultWords(_lease(service, done.id), "done")]) == ["accepted"]
         assert ticket.grants
         done.seen = busy.seen = time.monotonic() - 31 * DAY
         await tidying.turn()
@@ -186,7 +187,7 @@ def ended(server: Server, key: str) -> tuple[str, str, str]:
     client = service.enrol(now, "ann")
     service.ask(now, client, key, Request())
     service.serve(now)
-    told = Brought(_lease(service, client.id), "done", outputs=(("out", found, 1),))
+    told = ResultWords(_lease(service, client.id), "done", outputs={"out": FileWords(found, 1)})
     assert service.deliver(now, client, [told]) == ["accepted"]
     for hash in (given, found):
         used = time.time() - 2 * DAY

@@ -9,11 +9,11 @@ from eligo.allocating.prudent import PRUDENT, Prudent
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.running.retrying import Retries
-from eligo.server.asking import Brought
 from eligo.server.clients import Client
 from eligo.server.packing import unpacked_plan
 from eligo.server.sharing import Turns
 from eligo.server.terms import ServerTerms
+from eligo.server.words import FileWords, Outcome, ResultWords
 from eligo.stores.serving import Lease
 from service_parts import Scene, check, flow_of, many
 
@@ -84,7 +84,7 @@ def test_a_result_of_what_is_done_is_a_duplicate_or_differs(scene: Scene, tail: 
 
 
 @pytest.mark.parametrize("outcome", ["done", "failed", "returned"])
-def test_the_same_result_again_gets_the_same_answer_also_after_a_restart(scene: Scene, outcome: str) -> None:
+def test_the_same_result_again_gets_the_same_answer_also_after_a_restart(scene: Scene, outcome: Outcome) -> None:
     scene.submit(many(2))
     ann = scene.enrol()
     lease = scene.lease(ann)
@@ -135,7 +135,7 @@ def test_a_wrong_secret_is_refused(scene: Scene, secret: str) -> None:
 def test_what_is_no_lease_is_refused(scene: Scene, number: str) -> None:
     workflow, ann = scene.submit(many(1)), scene.enrol()
     told = f"{workflow}.{number}.ab"
-    assert scene.tell(ann, Brought(told, "done")) == ["refused"]
+    assert scene.tell(ann, ResultWords(told, "done")) == ["refused"]
     assert scene.service.renew(scene.now, scene.client(ann), [told]) == [told]
 
 
@@ -477,7 +477,7 @@ def test_members_of_a_fat_task_are_acknowledged_one_by_one_and_the_rest_comes_ba
 
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("outcome", ["failed", "returned"])
-def test_a_member_that_does_not_come_releases_what_waits_for_it(scene: Scene, restart: bool, outcome: str) -> None:
+def test_a_member_that_does_not_come_releases_what_waits_for_it(scene: Scene, restart: bool, outcome: Outcome) -> None:
     workflow, ann = scene.submit(flow_of({"a": [], "b": ["a"], "c": ["b"], "x": []})), scene.enrol()
     leases = scene.leases(ann, size=4)
     if restart:
@@ -537,6 +537,10 @@ def file(name: str) -> tuple[str, str, int]:
     return name, f"hash of {name}", 1
 
 
+def brought(*names: str) -> dict[str, FileWords]:
+    return {name: FileWords(sha256, size) for name, sha256, size in map(file, names)}
+
+
 def inside(scene: Scene) -> tuple[str, list[Lease]]:
     """A client that has a, b and c, whose files x and y nobody else reads."""
     scene.submit(flow_of(CHAIN, INSIDE), files=True)
@@ -544,8 +548,8 @@ def inside(scene: Scene) -> tuple[str, list[Lease]]:
     return ann, scene.leases(ann, size=3)
 
 
-def done(lease: Lease, *names: str) -> Brought:
-    return Brought(lease.id, "done", outputs=tuple(map(file, names)))
+def done(lease: Lease, *names: str) -> ResultWords:
+    return ResultWords(lease.id, "done", outputs=brought(*names))
 
 
 def test_a_file_that_stays_inside_is_not_missed_if_its_readers_come_in_the_same_call(scene: Scene) -> None:

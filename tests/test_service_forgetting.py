@@ -15,9 +15,9 @@ import pytest
 from eligo.execution import EXECUTED, Execution
 from eligo.running.retrying import Retries
 from eligo.server.api import Api
-from eligo.server.asking import Brought
 from eligo.server.books import MOST_RECENT
 from eligo.server.remembering import ForgottenError, Lacking, Past
+from eligo.server.words import FileWords, ResultWords
 from eligo.stores.serving import Lease, Sums
 from eligo.stores.serving_sql import steps_after
 from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
@@ -108,7 +108,7 @@ def late_and_accepted(scene: Scene, **wishes: Any) -> tuple[str, Lease]:
     workflow, ann, bob = scene.submit(flow_of({"a": []}, files), **wishes), scene.enrol(), scene.enrol("bob")
     late = scene.lease(ann)
     scene.later(100.0)
-    outputs = (("f", "1" * 64, 1),) if wishes else ()
+    outputs = {"f": FileWords("1" * 64, 1)} if wishes else {}
     assert scene.bring(scene.lease(bob), tail="right", outputs=outputs) == "accepted"
     assert scene.state(workflow) == "done"
     return workflow, late
@@ -134,7 +134,7 @@ def test_files_of_what_has_ended_are_compared_by_name(scene: Scene, restarted: b
     _, late = late_and_accepted(scene, files=True)
     if restarted:
         scene.restart()
-    assert scene.bring(late, tail="other words", outputs=(("f", hash * 64, 1),)) == answer
+    assert scene.bring(late, tail="other words", outputs={"f": FileWords(hash * 64, 1)}) == answer
 
 
 def test_what_comes_of_a_cancelled_workflow_is_of_no_use_and_no_conflict(scene: Scene) -> None:
@@ -154,7 +154,7 @@ def test_the_rules_read_nothing_themselves(scene: Scene) -> None:
     assert scene.bring(next(one for one in scene.leases(bob, grants=2) if one.task == late.task)) == "accepted"
     scene.restart()
     results, client = scene.service.results, scene.client(ann)
-    told = [Brought(late.id, "done", tail="x")]
+    told = [ResultWords(late.id, "done", tail="x")]
     with pytest.raises(ForgottenError):
         results.deliver(scene.now, client, told)
     assert results.wanted(client, told) == Lacking({late[:2]}, {workflow})
@@ -169,12 +169,12 @@ def test_what_happens_while_the_store_is_read_counts(scene: Scene) -> None:
     late = scene.lease(ann)
     scene.later(100.0)
     scene.restart()
-    results, told = scene.service.results, [Brought(late.id, "done", tail="x")]
+    results, told = scene.service.results, [ResultWords(late.id, "done", tail="x")]
     past = scene.service.archive.read(results.wanted(scene.client(ann), told), Past(), scene.service.books.ends)
     soon = next(one for one in scene.leases(bob, grants=2) if one.task == late.task)
     assert scene.bring(soon, tail="y") == "accepted"
     assert results.deliver(scene.now, scene.client(ann), told, past) == ["conflict"]
-    assert scene.service.deliver(scene.now, scene.client(bob), [Brought(soon.id, "done", tail="y")]) == ["accepted"]
+    assert scene.service.deliver(scene.now, scene.client(bob), [ResultWords(soon.id, "done", tail="y")]) == ["accepted"]
     scene.service.books.ends += MOST_RECENT  # so much that what was read may be out of date
     scene.service.books.recent.clear()
     with pytest.raises(ForgottenError):

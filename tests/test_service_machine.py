@@ -62,7 +62,7 @@ def test_a_file_keeps_what_dictionaries_keep(tmp_path: Path, story: int) -> None
     file = SqliteServiceStore(tmp_path / "server.db")
     store = play(story, file).scene.store
     for workflow in store.rows:
-        for ask in ("leases", "last_number", "tallies", "votes", "moves"):
+        for ask in ("leases", "last_number", "upshot", "moves"):
             assert getattr(file, ask)(workflow) == getattr(store, ask)(workflow), ask
         assert list(file.outcomes(workflow)) == list(store.outcomes(workflow))
         assert sorted(file.accepted(workflow)) == sorted(store.accepted(workflow))

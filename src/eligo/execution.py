@@ -238,11 +238,12 @@ class Execution:
 
     def take_numbers(self, tasks: list[int], again: bool = False) -> None:
         """See `take`."""
-        moves = [AGAIN] * len(tasks) if again else self._takes(tasks)
-        for kind, v in zip(moves, tasks, strict=True):
+        moves = [(AGAIN, v) for v in tasks] if again else self._takes(tasks)
+        for kind, v in moves if again else ():
             self._check(kind, v)
-        for kind, v in zip(moves, tasks, strict=True):
-            self._do(kind, v)
+        self._journal.extend([kind << 32 | v for kind, v in moves])
+        for kind, v in moves:
+            self._done_so(kind, v)
 
     def complete_number(self, v: int, late: bool = False) -> list[int]:
         """See `complete`."""
@@ -341,17 +342,19 @@ class Execution:
             self._enter(v, ELIGIBLE)
         return ready
 
-    def _takes(self, numbers: list[int]) -> list[int]:
-        """How each of these can be taken by one holder."""
+    def _takes(self, numbers: list[int]) -> list[tuple[int, int]]:
+        """How each of these can be taken by one holder, which is checked."""
         earlier: set[int] = set()
         moves = []
         for v in numbers:
             if v in earlier:
                 raise MoveError("take", self.graph.name(v), "named twice")
-            waits = self._states[v] == WAITING and self._missing[v] == sum(
-                u in earlier for u in self.graph.parents_of(v)
-            )
-            moves.append(HOLD if waits else TAKE)
+            kind = TAKE
+            if self._states[v] != ELIGIBLE:
+                before = sum(u in earlier for u in self.graph.parents_of(v))
+                kind = HOLD if self._missing[v] == before and self._states[v] == WAITING else TAKE
+                self._check(kind, v)
+            moves.append((kind, v))
             earlier.add(v)
         return moves
 
@@ -377,26 +380,35 @@ class Execution:
         """One move, checked and written down; returns the tasks that became eligible."""
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
-        if kind == COMPLETE:
-            return self._completed(v)
-        if kind in _COPIES:
-            self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
+        return self._completed(v) if kind == COMPLETE else self._done_so(kind, v)
+
+    def _done_so(self, kind: int, v: int) -> list[int]:
+        """What a move changes that is no completion: nothing becomes eligible by it."""
+        if kind in _TO:
+            self._enter(v, _TO[kind])
         elif kind == RELEASE:
             self._enter(v, WAITING if self._missing[v] else ELIGIBLE)
         else:
-            self._enter(v, _TO[kind])
+            self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
         return []
 
     def _completed(self, v: int) -> list[int]:
-        self._enter(v, EXECUTED)
-        self._copies.pop(v, None)
+        states, missing, inside = self._states, self._missing, self._inside
+        del inside[ALLOCATED][v]
+        self._settled.add(v)
+        states[v] = EXECUTED
+        if self._copies:
+            self._copies.pop(v, None)
         fresh = []
         for w in self.graph.children_of(v):
-            self._missing[w] -= 1
-            if not self._missing[w] and self._states[w] == WAITING:
-                self._enter(w, ELIGIBLE)
+            missing[w] -= 1
+            if missing[w]:
+                continue
+            if states[w] == WAITING:
+                states[w] = ELIGIBLE
+                inside[ELIGIBLE][w] = None
                 fresh.append(w)
-            elif not self._missing[w]:
+            else:
                 self._enter(w, ALLOCATED)
         return fresh
 

@@ -90,9 +90,11 @@ class Settled(MutableMapping[int, None]):
 
     def __init__(self, states: bytearray, state: int) -> None:
         self.states, self._state, self._order = states, state, array("i")
+        #: one more has come
+        self.add = self._order.append
 
     def __setitem__(self, number: int, value: None) -> None:
-        self._order.append(number)
+        self.add(number)
 
     def __getitem__(self, number: int) -> None:
         if number not in self:

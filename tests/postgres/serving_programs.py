@@ -226,11 +226,11 @@ def check_once(where: str, workflows: dict[str, int], acknowledged: list[str]) -
     """Every task of every workflow was accepted once, no lease number was given twice, nothing acknowledged is missing."""
     with psycopg.connect(where) as database:
         for workflow, tasks in workflows.items():
-            rows = database.execute(
-                "SELECT number, task, secret, answer FROM outcome WHERE workflow = %s", (workflow,)
-            ).fetchall()
-            numbers = Counter(number for number, *_ in rows)
-            assert max(numbers.values()) == 1
+            kept_ends = database.execute("SELECT ends FROM outcome WHERE workflow = %s ORDER BY id", (workflow,))
+            ends = [end for (text,) in kept_ends for end in json.loads(text)]
+            assert len({number for number, *_ in ends}) == len({(end[0], end[4]) for end in ends})
+            last = {number: (number, task, secret, answer) for number, task, _, _, secret, _, _, answer, *_ in ends}
+            rows = last.values()
             accepted = Counter(task for _, task, _, answer in rows if answer == "accepted")
             assert accepted == dict.fromkeys(range(tasks), 1)
             kept = {f"{workflow}.{number}.{secret}" for number, _, secret, answer in rows if answer == "accepted"}

@@ -17,9 +17,10 @@ import pytest
 from postgres_server import PostgresServer
 
 from eligo.errors import InputError, NotHeldError
-from eligo.stores.serving import HELD, Changes, Lease
+from eligo.stores.serving import HELD, Changes, Lease, LeaseEnd
 from eligo.stores.serving_naming import service_store
-from eligo.stores.serving_postgres import PostgresServiceStore
+from eligo.stores.serving_postgres import STEPS, PostgresServiceStore
+from eligo.stores.serving_sql import steps_after
 from store_contract import KilledContract, StoreContract, last_told, program, writer
 from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, fill, keep, submitted
 
@@ -29,8 +30,8 @@ EXTRA = "CREATE TABLE extra_1 (n INT); SELECT pg_sleep(0.3); CREATE TABLE extra_
 MIGRATING = """
 from eligo.stores import serving_postgres as home
 real = home.steps_after
-home.steps_after = lambda folder, version: [*real(folder, version), *([(3, {extra!r})] if version == 2 else [])]
-home.newest = lambda folder: 3
+home.steps_after = lambda folder, version: [*real(folder, version), *([(4, {extra!r})] if version == 3 else [])]
+home.newest = lambda folder: 4
 print("begins", flush=True)
 store = home.PostgresServiceStore({where!r})
 print(store.facts()["n"], flush=True)
@@ -74,8 +75,8 @@ class PostgresPlace:
         ((version, tables),) = self.asked(
             "SELECT (SELECT max(version) FROM eligo_schema), (SELECT count(*) FROM pg_tables WHERE tablename LIKE 'extra%')"
         )
-        assert (version, tables) in {(2, 0), (3, 2)}
-        return bool(version == 3)
+        assert (version, tables) in {(3, 0), (4, 2)}
+        return bool(version == 4)
 
 
 @pytest.fixture
@@ -421,7 +422,7 @@ def test_nobody_holds_what_another_holds(place: PostgresPlace) -> None:
                     for _ in range(rng.randrange(4)):
                         last = store.last_number(name)
                         time.sleep(rng.choice([0.0, 0.005, 0.02]))
-                        store.commit([Changes(leases=[Lease(name, last + 1, 0, 1, "c", "s", "k", epoch, 0.0)])])
+                        store.commit([Changes(leases=[Lease(name, last + 1, epoch, 1, "c", "s", "k", last + 1, 0.0)])])
                 except NotHeldError:
                     refused.append(name)
                 if rng.random() < 0.7:
@@ -447,7 +448,30 @@ def test_nobody_holds_what_another_holds(place: PostgresPlace) -> None:
         for name in names:
             found = store.leases(name)
             assert [row.number for row in found] == list(range(1, len(found) + 1))
-            assert [row.part for row in found] == sorted(row.part for row in found)
+            assert [row.task for row in found] == sorted(row.task for row in found)
+
+
+# Databases of before
+
+
+def test_leases_and_outcomes_of_before_are_brought_up_to_date(place: PostgresPlace) -> None:
+    out = [("w", number, number % 7, 1, "ann", "5e", "k", part, 1e9 + 0.1) for number, part in ((3, 0), (5, 0), (6, 1))]
+    facts = ("accepted", None, 1, None, "d", '"\\ \n', 0)
+    over = [n for n in range(600) if n not in {3, 5, 6}]
+    ends = [("w", n, n % 7, 1, "ann", "5e", 1e9 + n / 3, 2e9, *facts) for n in over]
+    with psycopg.connect(place.where) as old:
+        old.execute("CREATE TABLE eligo_schema (version BIGINT NOT NULL)")
+        for number, text in list(steps_after(STEPS, 0))[:2]:
+            old.execute(text)
+            old.execute("INSERT INTO eligo_schema VALUES (%s)", (number,))
+        old.cursor().executemany(f"INSERT INTO lease VALUES ({', '.join(['%s'] * 9)})", out)
+        old.cursor().executemany(f"INSERT INTO outcome VALUES ({', '.join(['%s'] * 15)})", ends)
+    with closing(place.open()) as store:
+        first = {3: 3, 5: 3, 6: 6}
+        assert store.leases("w") == [Lease(*row[:7], first=first[row[1]], since=row[8]) for row in out]
+        assert list(store.outcomes("w")) == [LeaseEnd(*end) for end in ends]
+        assert store.last_number("w") == 599
+    assert place.asked("SELECT count(*) FROM outcome") == [(3,)]
 
 
 # Names and programs

@@ -1,6 +1,6 @@
 """The ready task of the highest score, by a policy kept up to date with the execution."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
@@ -81,7 +81,7 @@ class ByPolicy:
         ready = len(self.execution.numbers(ELIGIBLE))
         try:
             single = ask.size == 1 and ask.seconds is None and ask.fits is None
-            chosen = self._next(ask) if single else list(self._chosen(ask))
+            chosen = self._next(ask) if single else self._chosen(ask)
         except BaseException:
             self._begin()  # the board has moved with a choice that nobody gets
             raise
@@ -127,19 +127,20 @@ class ByPolicy:
         self._board.take(v)
         return [v]
 
-    def _chosen(self, ask: Ask) -> Iterator[int]:
+    def _chosen(self, ask: Ask) -> list[int]:
         """Task after task, until the client has what it asked for; what it cannot run is hidden meanwhile."""
-        passed, opened, count, room = list[int](), _Opened(self, ask), 0, ask.work
+        passed, opened, chosen, room = list[int](), _Opened(self, ask), list[int](), ask.work
+        most = ask.size if room is None else MOST_SHORT
         try:
-            while count < (ask.size if room is None else MOST_SHORT):
+            while len(chosen) < most:
                 v = opened.first_of(self._first(ask, passed))
-                if v < 0 or (room is not None and count and self._length(v) > room):
-                    return
+                if v < 0 or (room is not None and chosen and self._length(v) > room):
+                    break
                 self._board.take(v)
                 opened.takes(v)
-                count += 1
+                chosen.append(v)
                 room = None if room is None else room - self._length(v)
-                yield v
+            return chosen
         finally:
             for u in passed:
                 self._board.place(u)
@@ -147,8 +148,10 @@ class ByPolicy:
     def _first(self, ask: Ask, passed: list[int]) -> int:
         """The first ready task that the client can run, or -1; those before it are hidden."""
         heap: Heap = self._board.worst if ask.modest else self._board.best
+        if ask.fits is None:
+            return heap.top()
         name = self.execution.graph.name
-        while (v := heap.top()) >= 0 and ask.fits is not None and not ask.fits(name(v)):
+        while (v := heap.top()) >= 0 and not ask.fits(name(v)):
             self._board.hide(v)
             passed.append(v)
         return v
@@ -165,7 +168,8 @@ class _Opened:
     """The tasks that wait for nothing but what one client gets, by their scores when they came to wait so."""
 
     def __init__(self, allocator: ByPolicy, ask: Ask) -> None:
-        self._of, self._ask = allocator, ask
+        self._ask, self._worth, self._rank = ask, allocator._board.worth, allocator.policy.rank.data
+        self._graph = allocator.execution.graph
         self._single = ask.modest or (ask.seconds is None and ask.size == 1)
         self._heap: list[tuple[float, int, int]] = []
         self._parents: dict[int, int] = {}
@@ -173,12 +177,13 @@ class _Opened:
 
     def takes(self, v: int) -> None:
         """The client gets task v too."""
-        graph = self._of.execution.graph
         if self._heap and self._heap[0][2] == v:
             heappop(self._heap)
-        for w in [] if self._single else graph.children_of(v):
+        if self._single:
+            return
+        for w in self._graph.children_of(v):
             self._parents[w] = taken = self._parents.get(w, 0) + 1
-            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(graph.name(w)):
+            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(self._graph.name(w)):
                 heappush(self._heap, self._key(w))
 
     def first_of(self, v: int) -> int:
@@ -188,4 +193,4 @@ class _Opened:
         return v if v >= 0 and self._key(v) < self._heap[0] else self._heap[0][2]
 
     def _key(self, v: int) -> tuple[float, int, int]:
-        return -self._of._board.worth(v), int(self._of.policy.rank[v]), v
+        return -self._worth(v), self._rank[v], v

@@ -90,10 +90,10 @@ class Speeds:
         self.work = self.seconds = 0.0
         self.results = 0
 
-    def record(self, client: Hashable, seconds: float, work: float = 1.0) -> None:
-        """A client took so long for a task; *work* is what the task was expected to take, where that is known."""
+    def record(self, client: Hashable, seconds: float, work: float = 1.0, results: int = 1) -> None:
+        """A client took so long for tasks; *work* is what these were expected to take, where that is known."""
         self.introduce(client, seconds, work)
-        self.results += 1
+        self.results += results
 
     def introduce(self, client: Hashable, seconds: float, work: float) -> None:
         """A client is known to do so much work in so many seconds."""
@@ -174,11 +174,12 @@ class Prudent:
         """A client took so long for a task."""
         if not is_amount(seconds):
             raise InputError(f"a client takes some seconds for a task, and {seconds!r} are none")
-        self.learn_number(client, self.execution.graph.number(task), seconds)
+        self.learn_numbers(client, [self.execution.graph.number(task)], seconds)
 
-    def learn_number(self, client: Hashable, v: int, seconds: float) -> None:
-        """The same by the task's number."""
-        self.speeds.record(client, seconds, self._expected(v))
+    def learn_numbers(self, client: Hashable, tasks: Sequence[int], seconds: float) -> None:
+        """The same for several tasks together, by number."""
+        work = float(len(tasks)) if self.rules.expected is None else sum(map(self._expected, tasks))
+        self.speeds.record(client, seconds, work, len(tasks))
 
     def _expected(self, v: int) -> float:
         """How long a task is believed to take: one that was added since, as long as the mean of the others."""
@@ -264,7 +265,7 @@ class Handed:
         self.due: float | None = None
         self._began: dict[int, float] = {}  # when each was handed out first
         self._heap: list[tuple[float, int]] = []  # the same, the longest out first; some are out of date
-        self._given: dict[int, set[Hashable]] = {}  # to whom each was given
+        self._given: dict[int, tuple[Hashable, ...]] = {}  # to whom each was given
         self._has: dict[Hashable, set[int]] = {}  # and what each client was given
         self._seen = 0
         self._holding = False  # whether anybody ever held tasks that wait for others
@@ -322,17 +323,19 @@ class Handed:
 
     def given(self, grants: Sequence[Grant]) -> None:
         """Remember who got what."""
+        given = self._given
         for grant in grants:
             client = grant.ask.client
-            numbers = [self.execution.graph.number(task) for task in grant.tasks]
+            numbers, alone = [*map(self.execution.graph.number, grant.tasks)], (client,)
             self._has.setdefault(client, set()).update(numbers)
             for v in numbers:
-                self._given.setdefault(v, set()).add(client)
+                known = given.get(v)
+                given[v] = alone if known is None else known if client in known else (*known, client)
 
     def gone(self, client: Hashable) -> None:
         """A client has nothing any more."""
         for v in self._has.pop(client, ()):
-            self._given[v].discard(client)
+            self._given[v] = tuple(other for other in self._given[v] if other != client)
 
     def _back(self, v: int) -> None:
         """Nobody has a task any more."""

@@ -22,10 +22,10 @@ from eligo.server.service import Service
 from eligo.server.speaking import Desk
 from eligo.server.telling import (
     client_words,
-    delivery,
     ended_words,
     grants_words,
     state_words,
+    without_nul,
     workflow_words,
 )
 from eligo.server.tokens import demand
@@ -108,8 +108,9 @@ class Api:
     async def deliver(self, call: ApiCall) -> AnswersWords:
         """What a client brings."""
         ask = None if call.words.ask is None else _request(call.words.ask)
-        told = [delivery(one) for one in call.words.results]
-        answers, ticket = await self.desk.deliver(call.client, told, call.key, ask)
+        if b"\\u0000" in call.body:
+            without_nul(call.words.results)
+        answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask)
         given = grants_words(ticket, self._service.books.terms.lease)
         return AnswersWords(answers, given.grants, given.lease, given.wait, given.stop)
 
@@ -413,8 +414,8 @@ def _wishes(call: ApiCall) -> Wishes:
 
 def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
     """What came of a workflow so far, by its outcomes."""
-    done = sum(1 for _ in store.accepted(row.id))
-    return Sums(len(unpacked_flow(store.document(row.id))), done, row.lost, *store.spent(row.id))
+    upshot = store.upshot(row.id)
+    return Sums(len(unpacked_flow(store.document(row.id))), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
 
 
 def _attempt(row: LeaseEnd, task: str) -> AttemptWords:

@@ -1,8 +1,6 @@
 """What a client says to the server, and what it gets: the words that the rules work with."""
 
 from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import sha256
 from typing import NamedTuple
 
 from eligo.server.clients import Client
@@ -44,29 +42,3 @@ class Ticket:
     away: float = 0.0
     #: whether nothing will come any more
     stop: bool = False
-
-
-class Brought(NamedTuple):
-    """What a client says came of a task."""
-
-    lease: str
-    #: "done", "failed" or "returned"
-    outcome: str
-    seconds: float = 0.0
-    code: int | None = None
-    memory: int | None = None
-    failure: str | None = None
-    #: name, hash and size of the files it made and uploaded
-    outputs: tuple[tuple[str, str, int], ...] = ()
-    tail: str | None = None
-    saved: int = 0
-
-    @property
-    def digest(self) -> str:
-        """By what results are compared: the files, or where there are none what it printed last."""
-        return _digest(repr(sorted(self.outputs)) if self.outputs else f"{self.code} {self.tail or ''}")
-
-
-@lru_cache(maxsize=1024)
-def _digest(told: str) -> str:
-    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]

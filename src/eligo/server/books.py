@@ -2,20 +2,23 @@
 
 import hmac
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from eligo.execution import HELD
-from eligo.server.asking import Brought
 from eligo.server.clients import Client
 from eligo.server.remembering import Digests, Remembered
 from eligo.server.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.terms import ServerTerms
+from eligo.server.words import ResultWords
 from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
 MOST_DIGITS = 19  # of the number of a lease: more fit no database
 SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
 MOST_RECENT = 20_000  # outcomes that are remembered, beside those that are not kept yet
+#: what a client brought of a lease, and how long it took
+Came = tuple[Lease, ResultWords, float]
 
 
 @dataclass(eq=False)
@@ -148,7 +151,7 @@ class Books:
         """A client was not heard of for too long: what it has comes back."""
         client = self.clients.get(lease.client)
         begun = served.codes[lease.task] != HELD  # what waited for others was not tried
-        self.end(served, lease, "expired" if begun else "dropped", "its client was not heard of")
+        self.end(served, [lease], "expired" if begun else "dropped", "its client was not heard of")
         served.lost += 1
         self.changes.losses.append((served.id, served.lost))
         if client is not None:
@@ -163,46 +166,60 @@ class Books:
             served.come_back(lease.task)
         self.came_back(served)
 
-    def end(
-        self, served: Served, lease: Lease, answer: str, failure: str | None = None, told: Brought | None = None
-    ) -> None:
-        """A lease is no more; what came of it is kept under its number."""
-        place = lease[:2]
-        if served.drop(lease):
-            self.due.pop(place, None)
-            self.changes.ended.append(place)
-            if lease.client in self.clients:
-                self.clients[lease.client].holds -= 1
-        outcome = self._outcome(lease, answer, failure, told)
-        self.changes.outcomes.append(outcome)
-        self._remember(outcome)
+    def end(self, served: Served, leases: Sequence[Lease], answer: str, failure: str | None = None) -> None:
+        """Leases are no more, and nobody brought anything."""
+        self._drop(served, leases)
+        wall = self.wall
+        self._keep([LeaseEnd(*lease[:6], lease.since, wall, answer, failure) for lease in leases])
 
-    def recall(self, lease: Lease, answer: str, told: Brought) -> None:
+    def bring(self, served: Served, came: Sequence[Came], answer: str, failure: str | None = None) -> list[LeaseEnd]:
+        """Leases are no more; what their clients brought is kept under their numbers."""
+        self._drop(served, [lease for lease, _, _ in came])
+        ends = self._ends(came, answer, failure)
+        self._keep(ends)
+        return ends
+
+    def recall(self, came: Came, answer: str) -> None:
         """What a client was told of a result that came after its workflow had ended, in case it comes again."""
-        self._remember(self._outcome(lease, answer, None, told))
+        self._remember(self._ends([came], answer, None))
 
-    def _remember(self, outcome: LeaseEnd) -> None:
-        place = outcome.workflow, outcome.number
-        self.recent[place] = outcome
-        self.recent.move_to_end(place)
-        self.ends += 1
+    def _drop(self, served: Served, leases: Sequence[Lease]) -> None:
+        had, over = served.drop(leases)
+        id, due, clients = served.id, self.due, self.clients
+        for lease in had:
+            due.pop((id, lease.number), None)
+            if lease.client in clients:
+                clients[lease.client].holds -= 1
+        self.changes.ended += [(id, first) for first in over]
 
-    def _outcome(self, lease: Lease, answer: str, failure: str | None, told: Brought | None) -> LeaseEnd:
-        wall = self.now + self.ahead
-        if told is None:
-            return LeaseEnd(*lease[:6], lease.since, wall, answer, failure)
-        rest = (told.code, told.memory, told.digest, told.tail, told.saved)
-        return LeaseEnd(*lease[:6], wall - self.took(lease, told), wall, answer, failure, *rest)
+    def _ends(self, came: Sequence[Came], answer: str, failure: str | None) -> list[LeaseEnd]:
+        wall, made, found = self.wall, tuple.__new__, list[LeaseEnd]()  # by its name it would take twice as long
+        for lease, told, took in came:
+            rest = (told.code, told.memory, told.digest, told.tail, told.saved)
+            found.append(made(LeaseEnd, (*lease[:6], wall - took, wall, answer, failure, *rest)))
+        return found
 
-    def took(self, lease: Lease, told: Brought) -> float:
-        """The seconds that a client says a task took, as far as they can be true."""
+    def _keep(self, ends: list[LeaseEnd]) -> None:
+        self.changes.outcomes += ends
+        self._remember(ends)
+
+    def _remember(self, ends: list[LeaseEnd]) -> None:
+        recent = self.recent
+        for end in ends:
+            place = end[:2]
+            if place in recent:
+                recent.move_to_end(place)
+            recent[place] = end
+        self.ends += len(ends)
+
+    def came(self, lease: Lease, told: ResultWords) -> Came:
+        """A result, with the seconds that its client says the task took, as far as they can be true."""
         since = self.now + self.ahead - lease.since
-        return told.seconds if told.seconds <= since else max(0.0, since)
+        return lease, told, told.seconds if told.seconds <= since else max(0.0, since)
 
     def came_back(self, served: Served) -> None:
         """A task came back undone: what waited for it has ended too, whoever had that."""
-        for orphan in served.orphans():
-            self.end(served, orphan, "dropped", "what it waits for came back")
+        self.end(served, served.orphans(), "dropped", "what it waits for came back")
         self.after(served)
 
     def after(self, served: Served) -> None:
@@ -230,8 +247,7 @@ class Books:
 
     def close(self, served: Served, state: str) -> None:
         """A workflow has ended: nobody needs what is out."""
-        for lease in list(served.leases.values()):
-            self.end(served, lease, "dropped", f"the workflow is {state}")
+        self.end(served, list(served.leases.values()), "dropped", f"the workflow is {state}")
         self.touch(served)
         self._over.add(served.id)
         self.enter(served, state)
@@ -259,8 +275,10 @@ class Books:
 
 def parts_of(lease: str) -> tuple[str, int, str]:
     """The workflow, the number and the secret in the id of a lease; -1 for what is no number."""
-    workflow, _, rest = lease.partition(".")
-    number, _, secret = rest.partition(".")
+    try:
+        workflow, number, secret = lease.split(".", 2)
+    except ValueError:
+        return lease, -1, ""
     return workflow, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else -1, secret
 
 

@@ -57,13 +57,14 @@ class Client:
         """Whether its results count without others that agree."""
         return self.valid >= terms.trusted
 
-    def succeeded(self, terms: ServerTerms) -> None:
-        """It brought back a good result."""
-        self.done += 1
-        self.valid += 1
+    def succeeded(self, terms: ServerTerms, results: int = 1) -> None:
+        """It brought back good results."""
+        self.done += results
+        self.valid += results
         self.streak = self.pauses = 0
-        if self.quota < terms.most_quota:
+        while results and self.quota < terms.most_quota:
             self.quota = min(terms.most_quota, max(1.0, 2 * self.quota))
+            results -= 1
 
     def failed(self, now: float, terms: ServerTerms) -> None:
         """A task failed with it, and with nobody else so far."""

@@ -1,13 +1,16 @@
 """Results: the first good one counts, whoever brings it and however late; none is lost, and none counts twice."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 
-from eligo.execution import EXECUTED, HELD, WAITING
-from eligo.server.asking import Brought
-from eligo.server.books import MOST_RECENT, Books, parts_of, same
+from msgspec.structs import replace
+
+from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
+from eligo.server.books import MOST_RECENT, Books, Came, parts_of, same
 from eligo.server.clients import Client
 from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
+from eligo.server.words import ResultWords
 from eligo.stores.serving import FileRow, Lease, LeaseEnd
 
 LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
@@ -24,7 +27,7 @@ class Deliveries:
         #: results that came again, and those of them that differ, since the server began
         self.duplicates = self.conflicts = 0
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought], past: Past = UNKNOWN) -> list[str]:
+    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords], past: Past = UNKNOWN) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer.
 
         `ForgottenError` where something must be read first: `wanted` says what, and *past* is what was read.
@@ -34,12 +37,40 @@ class Deliveries:
         parts = [parts_of(told.lease) for told in deliveries]
         together = self._together(client, deliveries, parts) if len(parts) > 1 else {}
         answers, numbers = [""] * len(parts), [number for _, number, _ in parts]
-        for i in sorted(range(len(parts)), key=numbers.__getitem__):  # as they were to be run
-            lease = self._lease(parts[i], client.id)
-            answers[i] = lease if isinstance(lease, str) else self._deliver(client, lease, deliveries[i], together)
+        good = list[Came]()
+        try:
+            for i in sorted(range(len(parts)), key=numbers.__getitem__):  # as they were to be run
+                answers[i] = self._deliver(client, parts[i], deliveries[i], together, good)
+        finally:
+            self._accept(client, good)
         return answers
 
-    def _deliver(self, client: Client, lease: Lease, told: Brought, together: Collection[Place]) -> str:
+    def _deliver(
+        self, client: Client, parts: Parts, told: ResultWords, together: Collection[Place], good: list[Came]
+    ) -> str:
+        """What is told of a result; those that are simply *good* are gathered, to be accepted together."""
+        lease = self.books.find(parts, client.id)
+        if good and (lease is None or lease.workflow != good[0][0].workflow):
+            self._accept(client, good)
+        if lease is not None and self._completes(lease, told, together):
+            good.append(self.books.came(lease, told))
+            return "accepted"
+        if good:
+            self._accept(client, good)
+        known = self._lease(parts, client.id)
+        return known if isinstance(known, str) else self._judged(client, known, told, together)
+
+    def _completes(self, lease: Lease, told: ResultWords, together: Collection[Place]) -> bool:
+        """Whether a result of a task that is out needs nobody who agrees, and is whole; then the task is executed."""
+        served = self.books.served[lease.workflow]
+        if told.outcome != "done" or served.codes[lease.task] != ALLOCATED or served.wishes.quorum > 1:
+            return False
+        if served.files is not None and self._lacking(served, lease.task, told, together) is not None:
+            return False
+        served.execution.complete_number(lease.task)
+        return True
+
+    def _judged(self, client: Client, lease: Lease, told: ResultWords, together: Collection[Place]) -> str:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, told)
@@ -54,7 +85,7 @@ class Deliveries:
             lacking = None if served.files is None else self._lacking(served, lease.task, told, together)
             if lacking is None:
                 return self._done(client, served, lease, told)
-            told = told._replace(failure=lacking)
+            told = replace(told, failure=lacking)
         return self._failed(client, served, lease, told)
 
     def _lease(self, parts: Parts, client: str) -> Lease | str:
@@ -72,7 +103,7 @@ class Deliveries:
             return past.answer
         if self.books.digests_of(workflow) is None:
             raise ForgottenError
-        return Lease(*past[:6], key="", part=0, since=past.began)
+        return Lease(*past[:6], key="", first=number, since=past.began)
 
     # What only the store knows
 
@@ -82,7 +113,7 @@ class Deliveries:
             raise ForgottenError
         return recent or self._past.ends[place]
 
-    def wanted(self, client: Client, deliveries: Sequence[Brought]) -> Lacking:
+    def wanted(self, client: Client, deliveries: Sequence[ResultWords]) -> Lacking:
         """What must be read before these can be delivered."""
         found, books = Lacking(), self.books
         for told in deliveries:
@@ -95,7 +126,7 @@ class Deliveries:
             if books.digests_of(workflow) is None:
                 found.digests.add(workflow)
             if workflow in books.ended:
-                found.files.update((workflow, name) for name, _, _ in told.outputs)
+                found.files.update((workflow, name) for name in told.outputs)
         return found
 
     def _absorbed(self, past: Past) -> Past:
@@ -110,7 +141,7 @@ class Deliveries:
             books.learn_digests(workflow, digests)
         return past
 
-    def _too_late(self, lease: Lease, told: Brought) -> str:
+    def _too_late(self, lease: Lease, told: ResultWords) -> str:
         """Its workflow has ended: is this what was accepted? Nothing more is kept of it."""
         digests = self.books.digests_of(lease.workflow) or ()
         accepted = digests[lease.task] if lease.task < len(digests) else 0
@@ -118,24 +149,23 @@ class Deliveries:
         alike = alike or _same_files(self._files(lease.workflow, told), told)
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.recall(lease, answer := "duplicate" if alike else "conflict", told)
+        self.books.recall(self.books.came(lease, told), answer := "duplicate" if alike else "conflict")
         return answer
 
-    def _files(self, workflow: str, told: Brought) -> Mapping[str, FileRow | None]:
+    def _files(self, workflow: str, told: ResultWords) -> Mapping[str, FileRow | None]:
         """The files of a workflow that has ended, as far as a result has any of these names."""
         served = self.books.served.get(workflow)
         if served is not None:
             return {} if served.files is None else served.files.there
-        names = [name for name, _, _ in told.outputs]
-        if any((workflow, name) not in self._past.files for name in names):
+        if any((workflow, name) not in self._past.files for name in told.outputs):
             raise ForgottenError
-        return {name: self._past.files[workflow, name] for name in names}
+        return {name: self._past.files[workflow, name] for name in told.outputs}
 
     def _together(
-        self, client: Client, deliveries: Sequence[Brought], parts: Sequence[Parts]
-    ) -> dict[Place, tuple[Lease, Brought]]:
+        self, client: Client, deliveries: Sequence[ResultWords], parts: Sequence[Parts]
+    ) -> dict[Place, tuple[Lease, ResultWords]]:
         """The results of one call that count if all of them do, by workflow and task, where files travel."""
-        found = dict[Place, tuple[Lease, Brought]]()
+        found = dict[Place, tuple[Lease, ResultWords]]()
         travelling = {workflow for workflow in {part[0] for part in parts} if self._travels(workflow)}
         for told, part in zip(deliveries, parts, strict=True) if travelling else ():
             lease = self._lease(part, client.id)
@@ -151,7 +181,7 @@ class Deliveries:
         served = self.books.served.get(workflow)
         return served is not None and served.files is not None and served.wishes.quorum == 1
 
-    def _counts(self, lease: Lease, told: Brought, others: dict[Place, tuple[Lease, Brought]]) -> bool:
+    def _counts(self, lease: Lease, told: ResultWords, others: dict[Place, tuple[Lease, ResultWords]]) -> bool:
         """Whether a result will be accepted if these others are, those that it waits for before it."""
         served = self.books.served[lease.workflow]
         for u in served.flow.dag.parents_of(lease.task).tolist():
@@ -160,15 +190,15 @@ class Deliveries:
                 return False
         return self._lacking(served, lease.task, told, others) is None
 
-    def _returned(self, served: Served, lease: Lease, told: Brought) -> str:
+    def _returned(self, served: Served, lease: Lease, told: ResultWords) -> str:
         if lease.number in served.leases:
-            self.books.end(served, lease, "returned", told.failure, told)
+            self.books.bring(served, [self.books.came(lease, told)], "returned", told.failure)
             served.tries[lease.task] -= 1
             served.come_back(lease.task)
             self.books.came_back(served)
         return "returned"
 
-    def _duplicate(self, served: Served, lease: Lease, told: Brought) -> str:
+    def _duplicate(self, served: Served, lease: Lease, told: ResultWords) -> str:
         """The task is done already: is this what was accepted?"""
         accepted = 0 if served.digests is None else served.digests[lease.task]
         there = {} if served.files is None else served.files.there
@@ -176,21 +206,20 @@ class Deliveries:
         answer = "duplicate" if alike else "conflict"
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.end(served, lease, answer, told.failure, told)
+        self.books.bring(served, [self.books.came(lease, told)], answer, told.failure)
         self.books.touch(served)
         return answer
 
-    def _lacking(self, served: Served, task: int, told: Brought, together: Collection[Place]) -> str | None:
+    def _lacking(self, served: Served, task: int, told: ResultWords, together: Collection[Place]) -> str | None:
         """Why a result is not whole: None where it is."""
         made = served.flow.task(served.flow.dag.tasks[task]).outputs
-        brought = {name for name, _, _ in told.outputs}
-        for name, sha256, _ in told.outputs:
+        for name, file in told.outputs.items():
             if name not in made:
                 return f"it is not to make {name!r}"
-            if not self.has_file(sha256):
-                return f"the file {sha256} was not uploaded"
+            if not self.has_file(file.sha256):
+                return f"the file {file.sha256} was not uploaded"
         for name in made:
-            if name not in brought and not self._needless(served, name, together):
+            if name not in told.outputs and not self._needless(served, name, together):
                 return f"it did not make {name!r}"
         return None
 
@@ -200,17 +229,18 @@ class Deliveries:
         codes = served.codes
         return bool(readers) and all(codes[v] == EXECUTED or (served.id, v) in together for v in readers)
 
-    def _done(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
+    def _done(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
         if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, told):
             votes = served.votes.setdefault(lease.task, {})
             votes[client.id] = told.digest
             agreeing = [one for one, digest in votes.items() if digest == told.digest]
             if len(agreeing) < served.wishes.quorum:
                 return self._voted(served, lease, told)
-        self._accept(client, served, lease, told)
+        served.execution.complete_number(lease.task, late=True)
+        self._accept(client, [self.books.came(lease, told)])
         return "accepted"
 
-    def _believed(self, client: Client, served: Served, task: int, told: Brought) -> bool:
+    def _believed(self, client: Client, served: Served, task: int, told: ResultWords) -> bool:
         """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
         if not client.trusted(self.books.terms):
             return False
@@ -224,10 +254,10 @@ class Deliveries:
         recent = self.books.now - self.books.terms.lease
         return not any(one.seen >= recent and one is not client for one in self.books.clients.values())
 
-    def _voted(self, served: Served, lease: Lease, told: Brought) -> str:
+    def _voted(self, served: Served, lease: Lease, told: ResultWords) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
         live = lease.number in served.leases
-        self.books.end(served, lease, "voted", None, told)
+        self.books.bring(served, [self.books.came(lease, told)], "voted")
         disputed = len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes
         if live and disputed:
             self.books.set_aside(served, lease, "no two clients agree on its result")
@@ -236,34 +266,38 @@ class Deliveries:
         self.books.came_back(served)
         return "voted"
 
-    def _accept(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
-        """The first good result counts; whoever else is at it may stop."""
-        self.books.end(served, lease, "accepted", None, told)
-        served.execution.complete_number(lease.task, late=True)
-        for other in served.others(lease):
-            self.books.end(served, other, "dropped", "somebody else was sooner")
-        for file, sha256, size in told.outputs:
-            row = FileRow(served.id, file, sha256, size)
+    def _accept(self, client: Client, good: list[Came]) -> None:
+        """The first good results of tasks of a workflow count, and are gathered no longer; whoever else is at it may stop."""
+        if not good:
+            return
+        served, came, good[:] = self.books.served[good[0][0].workflow], good[:], ()
+        ends = self.books.bring(served, came, "accepted")
+        if served.holding:
+            others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
+            self.books.end(served, others, "dropped", "somebody else was sooner")
+        for name, file in chain.from_iterable(told.outputs.items() for _, told, _ in came if told.outputs):
+            row = FileRow(served.id, name, file.sha256, file.size)
             self.books.changes.files.append(row)
             if served.files is not None:
-                served.files.there[file] = row
-        self._credit(client, served, lease, told)
+                served.files.there[name] = row
+        self._credit(client, served, ends, sum(took for _, _, took in came))
         self.books.after(served)
 
-    def _credit(self, client: Client, served: Served, lease: Lease, told: Brought) -> None:
-        if lease.task in served.votes:
-            self._judge(client, served.votes.pop(lease.task), told.digest)
-        if served.digests is not None:
-            served.digests[lease.task] = short(told.digest)
-        served.forget(lease.task)
-        served.saved += told.saved
-        took = self.books.took(lease, told)
-        served.allocator.learn_number(client.id, lease.task, took)
+    def _credit(self, client: Client, served: Served, ends: Sequence[LeaseEnd], took: float) -> None:
+        digests, tasks = served.digests, [end.task for end in ends]
+        for end in ends:
+            if end.task in served.votes:
+                self._judge(client, served.votes.pop(end.task), end.digest)
+            if digests is not None:
+                digests[end.task] = short(end.digest)
+        served.forget(tasks)
+        served.saved += sum(end.saved for end in ends)
+        served.allocator.learn_numbers(client.id, tasks, took)
         client.seconds += took
-        client.succeeded(self.books.terms)
+        client.succeeded(self.books.terms, len(ends))
         self.books.note(client.id)
 
-    def _judge(self, client: Client, votes: dict[str, str], digest: str) -> None:
+    def _judge(self, client: Client, votes: dict[str, str], digest: str | None) -> None:
         """Those who said the same were right, and those who did not were not."""
         for other, said in votes.items():
             if other in self.books.clients and other != client.id:
@@ -274,9 +308,9 @@ class Deliveries:
                     known.dissented(self.books.now, self.books.terms)
                 self.books.note(other)
 
-    def _failed(self, client: Client, served: Served, lease: Lease, told: Brought) -> str:
+    def _failed(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
         live = lease.number in served.leases
-        self.books.end(served, lease, "failed", told.failure or "it failed", told)
+        self.books.bring(served, [self.books.came(lease, told)], "failed", told.failure or "it failed")
         if live:
             self._blame(client, served, lease.task)
             served.failures[lease.task] += 1
@@ -302,7 +336,7 @@ class Deliveries:
             self.books.note(client)
 
 
-def _same_files(there: Mapping[str, FileRow | None], told: Brought) -> bool:
+def _same_files(there: Mapping[str, FileRow | None], told: ResultWords) -> bool:
     """Whether a result has the files that are there; what stayed inside a grant cannot be compared otherwise."""
-    known = ((there.get(name), sha256) for name, sha256, _ in told.outputs)
+    known = ((there.get(name), file.sha256) for name, file in told.outputs.items())
     return bool(there and told.outputs) and all(row is not None and row.sha256 == sha256 for row, sha256 in known)

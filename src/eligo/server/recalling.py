@@ -19,10 +19,11 @@ def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) 
     if found.files is not None:
         found.files.there.update((file.name, file) for file in store.files(row.id))
     found.signatures = store.signatures(row.id)
-    for task, tally in store.tallies(row.id).items():
+    upshot = store.upshot(row.id)
+    for task, tally in upshot.tallies.items():
         found.tries[task], found.failures[task], found.losses[task] = tally
-    found.repeated, found.saved = store.spent(row.id)
-    for task, client, digest in store.votes(row.id):
+    found.repeated, found.saved = upshot.repeated, upshot.saved
+    for task, client, digest in upshot.votes:
         found.votes.setdefault(task, {})[client] = digest
     _recall_leases(found, store.leases(row.id))
     return found
@@ -30,9 +31,10 @@ def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) 
 
 def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:
     """Who had what still has it; what is out with nobody comes back."""
-    for lease in leases:
+    known = list(leases)
+    served.add(known)
+    for lease in known:
         served.tries[lease.task] = max(served.tries[lease.task], lease.attempt)
-        served.add(lease)
         served.allocator.has(lease.client, served.flow.dag.tasks[lease.task])
     codes = served.execution.codes
     for v in [v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD} and v not in served.holding]:

@@ -8,6 +8,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from eligo.stores.serving import FileRow, LeaseEnd, ServiceStore
 
@@ -94,6 +95,7 @@ def blank(tasks: int) -> "Digests[int]":
     return array("Q", bytes(8 * tasks))
 
 
+@lru_cache(maxsize=1024)  # mostly there is one for all tasks
 def short(digest: str | None) -> int:
     """A digest as one number.
 

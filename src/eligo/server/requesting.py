@@ -60,7 +60,7 @@ class Requests:
         """What clients have of a workflow that is gone on with, they got as answers to requests."""
         grants: dict[tuple[str, str, int], list[Lease]] = {}
         for lease in served.leases.values():
-            grants.setdefault((lease.client, lease.key, lease.part), []).append(lease)
+            grants.setdefault((lease.client, lease.key, lease.first), []).append(lease)
         for (client, key, _), leases in grants.items():
             numbers = range(leases[0].number, leases[-1].number + 1)
             self._keys.setdefault((client, key), []).append(Got(served.id, numbers, "it was handed out before"))
@@ -181,8 +181,7 @@ class Requests:
         grants, wall = served.hand_out(queue), self.books.wall
         for grant in grants:
             ticket = waiting[id(grant.ask)].popleft()
-            terms = (ticket.client.id, self._secrets.next(), ticket.key, len(ticket.grants), wall)
-            leases = served.lease(grant.tasks, terms)
+            leases = served.lease(grant.tasks, ticket.client.id, self._secrets.next(), ticket.key, wall)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)
             self._shares.charge(served, len(leases))
@@ -200,9 +199,7 @@ class Requests:
         return [served.ask(client.id, min(size, room), request.cores, request.memory)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
-        until, due = self.books.until, self.books.due
-        for lease in leases:
-            due[lease[:2]] = until
+        self.books.due.update(dict.fromkeys([lease[:2] for lease in leases], self.books.until))
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
         numbers = range(leases[0].number, leases[-1].number + 1)

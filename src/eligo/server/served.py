@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Any
 
 from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
@@ -49,7 +48,8 @@ class Served:
         self.files = files if files is not None and (files.makers or files.readers) else None
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
-        self.holding: dict[int, set[int]] = {}  # the leases of each task that is out
+        self.holding: dict[int, tuple[int, ...]] = {}  # the leases of each task that is out
+        self._out: dict[int, int] = {}  # how many leases of each grant are out, by its first number
         self.number = 0
         self.tries: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
@@ -172,43 +172,56 @@ class Served:
 
     # Leases
 
-    def lease(self, tasks: Sequence[Name], terms: Sequence[Any]) -> list[Lease]:
-        """A client gets tasks; *terms* are the client, the secret, the request's key, which grant it is, and the time."""
+    def lease(self, tasks: Sequence[Name], client: str, secret: str, key: str, since: float) -> list[Lease]:
+        """A client gets tasks, by one grant."""
+        first, id, tries = self.number + 1, self.id, self.tries
+        self.number += len(tasks)
         found = []
-        for task in map(self.flow.dag.number, tasks):
-            self.number += 1
-            self.tries[task] = tries = self.tries.get(task, 0) + 1
-            found.append(lease := Lease(self.id, self.number, task, tries, *terms))
-            self.add(lease)
+        for number, task in enumerate(map(self.flow.dag.index.__getitem__, tasks), first):
+            tries[task] = attempt = tries.get(task, 0) + 1
+            found.append(Lease(id, number, task, attempt, client, secret, key, first, since))
+        self.add(found)
         return found
 
-    def add(self, lease: Lease) -> None:
-        """A client has a task."""
-        self.leases[lease.number] = lease
-        self.holding.setdefault(lease.task, set()).add(lease.number)
-        if self.tries.get(lease.task, 0) > 1:
-            self.repeated += 1
+    def add(self, leases: Sequence[Lease]) -> None:
+        """Clients have tasks."""
+        holding, out = self.holding, self._out
+        for lease in leases:
+            _, number, task, attempt, _, _, _, first, _ = lease
+            self.leases[number] = lease
+            holding[task] = (*holding[task], number) if task in holding else (number,)
+            out[first] = out.get(first, 0) + 1
+            if attempt > 1:
+                self.repeated += 1
 
-    def drop(self, lease: Lease) -> bool:
-        """A client has a task no more; whether it had it."""
-        if self.leases.pop(lease.number, None) is None:
-            return False
-        holders = self.holding[lease.task]
-        holders.discard(lease.number)
-        if not holders:
-            del self.holding[lease.task]
-        return True
+    def drop(self, leases: Sequence[Lease]) -> tuple[list[Lease], list[int]]:
+        """Clients have tasks no more: which they had, and the grants, by their first numbers, of which nothing is out now."""
+        had, over, holding, out = [], [], self.holding, self._out
+        for lease in leases:
+            _, number, task, _, _, _, _, first, _ = lease
+            if self.leases.pop(number, None) is None:
+                continue
+            had.append(lease)
+            if len(holding[task]) == 1:
+                del holding[task]
+            else:
+                holding[task] = tuple(other for other in holding[task] if other != number)
+            out[first] -= 1
+            if not out[first]:
+                del out[first]
+                over.append(first)
+        return had, over
 
-    def others(self, lease: Lease) -> list[Lease]:
-        """The other leases of the same task."""
-        return [self.leases[number] for number in self.holding.get(lease.task, ()) if number != lease.number]
+    def holders(self, task: int) -> list[Lease]:
+        """The leases of a task."""
+        return [self.leases[number] for number in self.holding.get(task, ())]
 
     def orphans(self) -> list[Lease]:
         """The leases of tasks that, since this was asked before, came back because what they wait for did."""
         moves, self._looked = self.execution.since(self._looked), len(self.execution.journal)
         codes = self.codes
         back = {v for kind, v in unpacked(moves) if kind == RELEASE and codes[v] not in {ALLOCATED, HELD}}
-        return [self.leases[number] for v in back for number in self.holding.get(v, ())]
+        return [lease for v in back for lease in self.holders(v)]
 
     # What comes of tasks
 
@@ -224,10 +237,11 @@ class Served:
         """A task that was set aside is tried again then."""
         heappush(self.later, (until, task))
 
-    def forget(self, task: int) -> None:
-        """A task is done: how it went before does not matter any more."""
-        for counts in (self.tries, self.failures, self.losses, self.failed_with, self.causes):
-            if counts:
+    def forget(self, tasks: Iterable[int]) -> None:
+        """Tasks are done: how it went before does not matter any more."""
+        known = [counts for counts in (self.tries, self.failures, self.losses, self.failed_with, self.causes) if counts]
+        for task in tasks:
+            for counts in known:
                 counts.pop(task, None)
 
     def try_again(self, now: float) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from eligo.errors import InputError
 from eligo.execution import FAILED, Execution
 from eligo.rows import Ints
-from eligo.server.asking import Brought, Request, Ticket
+from eligo.server.asking import Request, Ticket
 from eligo.server.books import Books, parts_of
 from eligo.server.clients import Client, remembered
 from eligo.server.delivering import Deliveries
@@ -22,6 +22,7 @@ from eligo.server.remembering import UNKNOWN, Archive, ForgottenError
 from eligo.server.requesting import Requests
 from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
+from eligo.server.words import ResultWords
 from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, WorkflowRow
 
 NOTHING = Archive()
@@ -186,7 +187,7 @@ class Service:
         chosen = [v for v in map(served.flow.dag.number, tasks) if v in served.holding]
         for lease in [served.leases[number] for v in chosen for number in list(served.holding[v])]:
             if lease.number in served.leases:  # else it came back with one that it waited for
-                self.books.end(served, lease, "dropped", "its owner took it back")
+                self.books.end(served, [lease], "dropped", "its owner took it back")
                 served.come_back(lease.task)
                 self.books.came_back(served)
         return len(chosen)
@@ -271,7 +272,7 @@ class Service:
         """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
         return self.requests.serve(now)
 
-    def deliver(self, now: float, client: Client, deliveries: Sequence[Brought]) -> list[str]:
+    def deliver(self, now: float, client: Client, deliveries: Sequence[ResultWords]) -> list[str]:
         """What a client brings; what it is told of each: the same result again gets the same answer."""
         past = UNKNOWN
         while True:

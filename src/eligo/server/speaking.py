@@ -5,12 +5,13 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from eligo.server.asking import Brought, Request, Ticket
+from eligo.server.asking import Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper, Waiter
 from eligo.server.refusing import RefusedError
 from eligo.server.remembering import UNKNOWN, ForgottenError
 from eligo.server.service import Service
+from eligo.server.words import ResultWords
 
 #: the next message of a connection
 Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -81,7 +82,7 @@ class Desk:
                 self._watching[ticket] = self._loop.create_task(self._watch(gone, ticket))
 
     async def deliver(
-        self, client: Client, deliveries: Sequence[Brought], key: str = "", request: Request | None = None
+        self, client: Client, deliveries: Sequence[ResultWords], key: str = "", request: Request | None = None
     ) -> tuple[list[str], Ticket | None]:
         """Take results; and answer a request that came with them, at once."""
         self.keeper.check()
@@ -92,7 +93,7 @@ class Desk:
             return answers, None
         return answers, await self.ask(client, key, request._replace(wait=0.0) if request.wait else request)
 
-    async def _delivered(self, client: Client, deliveries: Sequence[Brought]) -> list[str]:
+    async def _delivered(self, client: Client, deliveries: Sequence[ResultWords]) -> list[str]:
         """Take results; what only the store knows of them is read first, while others are answered."""
         results, past = self.service.results, UNKNOWN
         while True:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from eligo.execution import STATES
-from eligo.server.asking import Brought, Granted, Ticket
+from eligo.server.asking import Granted, Ticket
 from eligo.server.clients import Client
 from eligo.server.served import Served
 from eligo.server.service import Service
@@ -79,12 +79,11 @@ def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
     return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
 
 
-def delivery(told: ResultWords) -> Brought:
-    """A result in the words of the rules."""
-    outputs = tuple((name, file.sha256, file.size) for name, file in told.outputs.items()) if told.outputs else ()
-    failure = told.failure and told.failure.replace("\0", " ")
-    tail = told.tail and told.tail.replace("\0", " ")
-    return Brought(told.lease, told.outcome, told.seconds, told.code, told.memory, failure, outputs, tail, told.saved)
+def without_nul(told: Iterable[ResultWords]) -> None:
+    """Take what no store keeps out of what results say."""
+    for one in told:
+        one.failure = one.failure and one.failure.replace("\0", " ")
+        one.tail = one.tail and one.tail.replace("\0", " ")
 
 
 def workflow_words(served: Served) -> WorkflowWords:

@@ -1,6 +1,8 @@
 """What goes over the wire, word for word: every request and answer of the API."""
 
-from typing import Annotated
+from functools import lru_cache
+from hashlib import sha256
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -11,7 +13,21 @@ Amount = Annotated[float, Meta(ge=0, le=1e15)]
 Short = Annotated[str, Meta(max_length=200, pattern="^[^\\x00]*$")]
 Text = Annotated[str, Meta(max_length=8192)]
 FileName = Annotated[str, Meta(min_length=1, max_length=4096, pattern="^[^\\x00]*$")]
+Outcome = Literal["done", "failed", "returned"]
 MOST_TASKS = 10_000  # in one request or answer
+
+
+@lru_cache(maxsize=1024)  # mostly there is one for all tasks
+def _digest(code: int | None, tail: str) -> str:
+    return _hash(f"{code} {tail}")
+
+
+def _hash(told: str) -> str:
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Brief(Struct, omit_defaults=True):
+    """Words of which those that are as usual are not said; all that are taken are such: see `http.Answering`."""
 
 
 class FileWords(Struct):
@@ -21,7 +37,7 @@ class FileWords(Struct):
     size: Count
 
 
-class EnrolWords(Struct):
+class EnrolWords(Brief):
     """A client introduces itself."""
 
     name: Short = ""
@@ -37,7 +53,7 @@ class EnrolledWords(Struct):
     token: str | None = None
 
 
-class AskWords(Struct):
+class AskWords(Brief):
     """A client asks for work: so many grants of so many tasks, or of so many seconds of work."""
 
     count: Annotated[int, Meta(ge=1, le=MOST_TASKS)] = 1
@@ -57,7 +73,7 @@ class SignedWords(Struct):
     environment: dict[str, str]
 
 
-class TaskWords(Struct):
+class TaskWords(Brief):
     """A task that a client gets."""
 
     lease: str
@@ -93,7 +109,7 @@ class GrantsWords(Struct):
     stop: bool = False
 
 
-class RenewWords(Struct):
+class RenewWords(Brief):
     """A client lives, and has these."""
 
     leases: Annotated[list[Short], Meta(max_length=MOST_TASKS)]
@@ -105,21 +121,29 @@ class GoneWords(Struct):
     gone: list[str]
 
 
-class ResultWords(Struct):
+class ResultWords(Brief):
     """What came of a task."""
 
-    lease: Short
-    outcome: Annotated[str, Meta(pattern="^(done|failed|returned)$")]
+    lease: Annotated[str, Meta(max_length=200)]
+    outcome: Outcome
     seconds: Amount = 0.0
     code: Annotated[int, Meta(ge=1 - 2**31, le=2**31 - 1)] | None = None
     memory: Count | None = None
     failure: Text | None = None
+    #: the files it made and uploaded
     outputs: dict[FileName, FileWords] = {}
     tail: Text | None = None
     saved: Count = 0
 
+    @property
+    def digest(self) -> str:
+        """By what results are compared: the files, or where there are none what it printed last."""
+        if not self.outputs:
+            return _digest(self.code, self.tail or "")
+        return _hash(repr(sorted((name, file.sha256, file.size) for name, file in self.outputs.items())))
 
-class DeliverWords(Struct):
+
+class DeliverWords(Brief):
     """What a client brings, and what it asks for next."""
 
     results: Annotated[list[ResultWords], Meta(max_length=MOST_TASKS)]
@@ -145,7 +169,7 @@ class SubmittedWords(Struct):
     state: str
 
 
-class InputsWords(Struct):
+class InputsWords(Brief):
     """Files that were uploaded, by their names in the workflow; the owner's signatures of tasks."""
 
     files: dict[FileName, FileWords] = {}
@@ -158,13 +182,13 @@ class MissingWords(Struct):
     missing: list[str]
 
 
-class RetryWords(Struct):
+class RetryWords(Brief):
     """Tasks to be tried again; none: all that failed."""
 
     tasks: list[str] | None = None
 
 
-class ReleaseWords(Struct):
+class ReleaseWords(Brief):
     """Tasks to be taken back from the clients that have them."""
 
     tasks: list[str]
@@ -278,7 +302,7 @@ class ClientsWords(Struct):
     clients: list[ClientWords]
 
 
-class TokenAskWords(Struct):
+class TokenAskWords(Brief):
     """A token is wanted: what it is called, what it is good for, and for how many days."""
 
     name: Short
@@ -292,7 +316,7 @@ class TokenWords(Struct):
     token: str
 
 
-class NameWords(Struct):
+class NameWords(Brief):
     """A name."""
 
     name: Short

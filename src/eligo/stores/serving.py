@@ -6,7 +6,7 @@ death: the journal of every workflow, who has what, what came of it, and who the
 
 import json
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -56,7 +56,10 @@ class Sums(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """A task that a client has. The number is one more for every lease of its workflow; the secret nobody can guess."""
+    """A task that a client has. The number is one more for every lease of its workflow; the secret nobody can guess.
+
+    Those of one grant have one secret, and *first* is the smallest of their numbers.
+    """
 
     workflow: str
     number: int
@@ -65,7 +68,7 @@ class Lease(NamedTuple):
     client: str
     secret: str
     key: str
-    part: int
+    first: int
     since: float
 
     @property
@@ -165,7 +168,7 @@ class Changes:
     endings: list[tuple[str, float, str]] = field(default_factory=list)
     moves: list[Moves] = field(default_factory=list)
     leases: list[Lease] = field(default_factory=list)
-    #: leases that are no more: workflow and number
+    #: grants of which nothing is out any more: workflow and first number; each of their leases has an outcome
     ended: list[tuple[str, int]] = field(default_factory=list)
     outcomes: list[LeaseEnd] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
@@ -210,6 +213,38 @@ class Tried(NamedTuple):
     tries: int = 0
     failures: int = 0
     losses: int = 0
+
+
+class Upshot(NamedTuple):
+    """What came of a workflow's leases that are no more."""
+
+    #: how often each task was tried that has any outcome but one that was accepted
+    tallies: dict[int, Tried]
+    #: the results that wait for others to agree: task, client, digest; none of before a task was to be tried again
+    votes: list[tuple[int, str, str]]
+    #: how many results were accepted, how many leases were of tasks handed out before, and the bytes that did not travel
+    accepted: int
+    repeated: int
+    saved: int
+
+
+def upshot_of(ends: Iterable[LeaseEnd], retried: Mapping[int, int]) -> Upshot:
+    """All of it, by what came of each lease, and the numbers up to which that does not count any more, by task."""
+    tallies, votes = dict[int, Tried](), list[tuple[int, str, str]]()
+    accepted = repeated = saved = 0
+    for end in ends:
+        repeated += end.attempt > 1
+        saved += end.saved
+        if end.answer == "accepted":
+            accepted += 1
+            continue
+        counts = end.number > retried.get(end.task, 0)
+        tries, failures, losses = tallies.get(end.task, Tried())
+        failed, lost = counts and end.answer == "failed", counts and end.answer == "expired"
+        tallies[end.task] = Tried(tries + 1, failures + failed, losses + lost)
+        if counts and end.answer == "voted":
+            votes.append((end.task, end.client, end.digest or ""))
+    return Upshot(tallies, votes, accepted, repeated, saved)
 
 
 class ServiceStore(Protocol):
@@ -298,16 +333,8 @@ class ServiceStore(Protocol):
         """The largest number that a lease of a workflow ever had."""
         ...
 
-    def tallies(self, workflow: str) -> dict[int, Tried]:
-        """How often each task was tried that has any outcome but one that was accepted."""
-        ...
-
-    def spent(self, workflow: str) -> tuple[int, int]:
-        """How many of the leases that are no more were of tasks handed out before, and the bytes that did not travel."""
-        ...
-
-    def votes(self, workflow: str) -> list[tuple[int, str, str]]:
-        """The results that wait for others to agree: task, client, digest; none of before a task was to be tried again."""
+    def upshot(self, workflow: str) -> Upshot:
+        """What came of the leases that are no more."""
         ...
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:

@@ -4,9 +4,10 @@ The statements are written with `?` for values; a database that wants another si
 """
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from eligo.errors import InputError
@@ -19,8 +20,19 @@ from eligo.stores.serving import (
     LeaseEnd,
     Moves,
     TokenRow,
-    Tried,
+    Upshot,
     WorkflowRow,
+    upshot_of,
+)
+from eligo.stores.serving_packing import (
+    GRANT,
+    HALF,
+    NUL,
+    packed_ends,
+    packed_leases,
+    page_of,
+    unpacked_ends,
+    unpacked_leases,
 )
 from eligo.stores.sqlite import unpacked_numbers
 
@@ -65,7 +77,6 @@ class Keeping(NamedTuple):
         return list({tuple(row[i] for i in where): row for row in rows}.values())
 
 
-_NUMBERED = ("workflow", "number")
 #: how each kind of change is kept
 KEEPING = {
     "workflows": Keeping("insert", "workflow", WorkflowRow._fields),
@@ -74,9 +85,9 @@ KEEPING = {
     "losses": Keeping("update", "workflow", ("lost", "id"), ("id",)),
     "endings": Keeping("update", "workflow", ("ended", "tally", "id"), ("id",)),
     "moves": Keeping("insert", "journal", Moves._fields),
-    "leases": Keeping("insert", "lease", Lease._fields),
-    "ended": Keeping("delete", "lease", _NUMBERED, _NUMBERED),
-    "outcomes": Keeping("put", "outcome", LeaseEnd._fields, _NUMBERED),
+    "leases": Keeping("insert", "lease", GRANT),
+    "ended": Keeping("delete", "lease", ("workflow", "first"), ("workflow", "first")),
+    "outcomes": Keeping("insert", "outcome", ("workflow", "page", "ends")),
     "files": Keeping("put", "file", FileRow._fields, ("workflow", "name")),
     "retried": Keeping("put", "retried", ("workflow", "task", "number"), ("workflow", "task")),
     "signatures": Keeping("put", "signature", ("workflow", "task", "signature"), ("workflow", "task")),
@@ -92,21 +103,9 @@ _ENDED = "state NOT IN ('running', 'paused')"
 _FINAL = "state IN ('done', 'cancelled')"
 WORKFLOWS = f"""SELECT id, key, name, owner, share, policy, settings, state, made,
     CASE WHEN {_ENDED} THEN NULL ELSE document END, plan, lost, ended, tally FROM workflow ORDER BY made, id"""  # noqa: S608
-LAST_NUMBER = """SELECT max(number) FROM (
-    SELECT max(number) AS number FROM outcome WHERE workflow = ?
-    UNION ALL SELECT max(number) FROM lease WHERE workflow = ?) AS numbers"""
-_SINCE = """FROM outcome LEFT JOIN retried ON retried.workflow = outcome.workflow AND retried.task = outcome.task
-    WHERE outcome.workflow = ?"""
-_COUNTS = "outcome.number > coalesce(retried.number, 0)"
-TALLIES = f"""SELECT outcome.task, count(*), sum(CASE WHEN answer = 'failed' AND {_COUNTS} THEN 1 ELSE 0 END),
-    sum(CASE WHEN answer = 'expired' AND {_COUNTS} THEN 1 ELSE 0 END)
-    {_SINCE} AND answer <> 'accepted' GROUP BY outcome.task"""
-VOTES = f"""SELECT outcome.task, client, digest {_SINCE} AND answer = 'voted' AND {_COUNTS}
-    ORDER BY outcome.number"""
-ACCEPTED = """SELECT number, task, digest FROM outcome WHERE workflow = ? AND number > ? AND answer = 'accepted'
-    ORDER BY number LIMIT ?"""
-MOST_ROWS = 10_000  # that are in memory at a time
-SPENT = "SELECT sum(CASE WHEN attempt > 1 THEN 1 ELSE 0 END), sum(saved * 1.0) FROM outcome WHERE workflow = ?"
+PAGES = "SELECT DISTINCT page FROM outcome WHERE workflow = ? AND page >= ? ORDER BY page"
+ENDS = "SELECT page, ends FROM outcome WHERE workflow = ? AND page BETWEEN ? AND ? ORDER BY page, id"
+MOST_PAGES = 40  # that are in memory at a time
 NEEDED = f"""SELECT DISTINCT sha256 FROM file JOIN workflow ON id = workflow
     WHERE (NOT {_FINAL} OR (given = 0 AND ended > ?)) AND sha256 IN ({{}})"""  # noqa: S608
 OUTDATED = f"""SELECT file.workflow, file.name FROM workflow JOIN file ON file.workflow = workflow.id
@@ -166,50 +165,56 @@ class SqlStore:
 
     def leases(self, workflow: str) -> list[Lease]:
         """See `ServiceStore`."""
-        return list(map(Lease._make, self._table(Lease, "lease", workflow)))
+        given = self._given(workflow)
+        pages = sorted({page_of(lease.number) for lease in given})
+        over = {end.number for page in pages for end in chain.from_iterable(self._ends(workflow, page, page))}
+        return [lease for lease in given if lease.number not in over]
+
+    def _given(self, workflow: str) -> list[Lease]:
+        """The leases of all grants of which something is out."""
+        statement = f"SELECT {', '.join(GRANT)} FROM lease WHERE workflow = ? ORDER BY first"  # noqa: S608
+        return unpacked_leases(self._rows(statement, (workflow,)))
 
     def last_number(self, workflow: str) -> int:
         """See `ServiceStore`."""
-        row = self._row(LAST_NUMBER, (workflow, workflow))
-        return int(row[0] or 0) if row else 0
+        row = self._row("SELECT max(page) FROM outcome WHERE workflow = ?", (workflow,))
+        last = () if row is None or row[0] is None else next(self._ends(workflow, row[0], row[0]))
+        return max((one.number for one in (*last, *self._given(workflow))), default=0)
 
-    def tallies(self, workflow: str) -> dict[int, Tried]:
+    def upshot(self, workflow: str) -> Upshot:
         """See `ServiceStore`."""
-        return {task: Tried(*map(int, counts)) for task, *counts in self._rows(TALLIES, (workflow,))}
-
-    def spent(self, workflow: str) -> tuple[int, int]:
-        """See `ServiceStore`."""
-        again, saved = self._row(SPENT, (workflow,)) or (0, 0)
-        return int(again or 0), int(saved or 0)
-
-    def votes(self, workflow: str) -> list[tuple[int, str, str]]:
-        """See `ServiceStore`."""
-        return [(task, client, digest or "") for task, client, digest in self._rows(VOTES, (workflow,))]
+        rows = self._rows("SELECT task, number FROM retried WHERE workflow = ?", (workflow,))
+        return upshot_of(self.outcomes(workflow), dict(rows))
 
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         """See `ServiceStore`."""
-        last = -1
-        while rows := list(self._rows(ACCEPTED, (workflow, last, MOST_ROWS))):
-            last = rows[-1][0]
-            yield from ((task, digest) for _, task, digest in rows)
+        return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
 
     def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
         """See `ServiceStore`."""
-        columns = ", ".join(LeaseEnd._fields)
-        statement = f"SELECT {columns} FROM outcome WHERE workflow = ? AND number = ?"  # noqa: S608
-        row = self._row(statement, (workflow, number))
-        return None if row is None else LeaseEnd._make(row)
+        page = page_of(number)
+        ends = chain.from_iterable(self._ends(workflow, page, page))
+        return next((end for end in ends if end.number == number), None)
 
     def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
         """See `ServiceStore`."""
-        return map(LeaseEnd._make, self._table(LeaseEnd, "outcome", workflow))
+        return self._since(workflow, 0)
 
     def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
         """See `ServiceStore`."""
-        columns = ", ".join(LeaseEnd._fields)
-        order = "workflow = ? AND number >= ? ORDER BY number LIMIT ?"
-        statement = f"SELECT {columns} FROM outcome WHERE {order}"  # noqa: S608
-        return list(map(LeaseEnd._make, self._rows(statement, (workflow, first, most))))
+        return list(islice((end for end in self._since(workflow, page_of(first)) if end.number >= first), most))
+
+    def _since(self, workflow: str, page: int) -> Iterator[LeaseEnd]:
+        """What came of leases, from a page on."""
+        pages = [page for (page,) in self._rows(PAGES, (workflow, page))]
+        for i in range(0, len(pages), MOST_PAGES):
+            some = pages[i : i + MOST_PAGES]
+            yield from chain.from_iterable(self._ends(workflow, some[0], some[-1]))
+
+    def _ends(self, workflow: str, first: int, last: int) -> Iterator[list[LeaseEnd]]:
+        """What came of leases, page after page."""
+        for _, rows in groupby(self._rows(ENDS, (workflow, first, last)), itemgetter(0)):
+            yield unpacked_ends(workflow, (ends for _, ends in rows))
 
     def files(self, workflow: str) -> list[FileRow]:
         """See `ServiceStore`."""
@@ -288,8 +293,8 @@ def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any
 
 def _told(kind: str, rows: list[Any]) -> list[Any]:
     """The values of rows in the order of their columns."""
-    if kind == "moves":
-        return _joined(rows)
+    if kind in PACKED:
+        return PACKED[kind](rows)
     if KEEPING[kind].verb == "update":
         return [(*values, id) for id, *values in rows]
     return rows
@@ -309,15 +314,21 @@ def _joined(rows: Iterable[Moves]) -> list[tuple[str, int, bytes]]:
     return done + [(workflow, begun, together.tobytes()) for workflow, (begun, together) in last.items() if together]
 
 
+#: kinds of which several become one row
+PACKED: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "moves": _joined, "leases": packed_leases, "outcomes": packed_ends,
+}  # fmt: skip
+
+
 def _check_texts(rows: list[Sequence[Any]]) -> None:
     """Refuse a text that not every database keeps."""
     texts = "".join([value for row in rows for value in row if type(value) is str])
     if "\0" in texts:
-        raise InputError("a text with a NUL character in it cannot be kept")
+        raise InputError(NUL)
     try:
         texts.encode()
     except UnicodeEncodeError:
-        raise InputError("a text with half of a surrogate pair in it cannot be kept") from None
+        raise InputError(HALF) from None
 
 
 def steps_after(folder: str, version: int) -> Iterator[tuple[int, str]]:
