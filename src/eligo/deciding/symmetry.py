@@ -24,8 +24,6 @@ from eligo.deciding.limits import LEAST_ALIKE
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 
-SWAP = 3_000  # units of work for each task and arc where a swap is looked for: colours refined, many times over
-
 
 class Alike(NamedTuple):
     """Interchangeable tasks in their fixed order, and for each two neighbours the automorphism that swaps them."""
@@ -34,21 +32,24 @@ class Alike(NamedTuple):
     swaps: list[Ints]
 
 
-def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) -> list[Alike]:
+def interchangeable(
+    dag: Dag, among: Sequence[int], work: Work | None = None, earlier: Sequence[Alike] = ()
+) -> list[Alike]:
     """Disjoint sets of interchangeable tasks, found among the given ones: equal colours, every swap verified.
 
-    Once the work is over no more are looked for.
+    Swaps leave those of *earlier* sets in place. Once the work is over no more are looked for.
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bcd"] + [(x, "e") for x in "bcd"])
     >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
     [('b', 'c', 'd')]
     """
-    colour = colours(dag)
+    work = work or Work()
+    colour = colours(dag, None, work)
     classes: dict[int, list[int]] = defaultdict(list)
     for v in sorted(among):
         classes[int(colour[v])].append(v)
-    twins = _Twins(dag, colour, work or Work())
-    fixed: list[int] = []
+    twins = _Twins(dag, colour, work)
+    fixed = [v for alike in earlier for v in alike.members]
     found: list[Alike] = []
     for members in sorted(classes.values(), key=len, reverse=True):
         if len(members) >= LEAST_ALIKE:
@@ -94,24 +95,24 @@ def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
     """
     dag, twice, colour = twins.dag, twins.twice, twins.colour
     n = len(dag)
-    twins.work.spend(SWAP * (n + dag.arc_count))
     top = int(colour.max(initial=0)) + 1
     start = np.concatenate([colour, colour])
     for k, v in enumerate(fixed):
         start[v] = start[n + v] = top + k
     start[a] = start[n + b] = top + len(fixed)
     start[b] = start[n + a] = top + len(fixed) + 1
-    refined = colours(twice, start)
+    refined = colours(twice, start, twins.work)
     same = np.flatnonzero(refined[:n] == refined[n:])
     refined[same] = refined[n + same] = refined.max() + 1 + np.arange(len(same))
-    refined = colours(twice, refined)
-    image = _read_off(twice, refined, n)
+    refined = colours(twice, refined, twins.work)
+    image = _read_off(twins, refined)
     return image if image is not None and is_automorphism(dag, image) else None
 
 
-def _read_off(twice: Dag, refined: NDArray[np.int64], n: int) -> Ints | None:
+def _read_off(twins: _Twins, refined: NDArray[np.int64]) -> Ints | None:
     """The map from equal colours; where several share one, the first two are paired and the rest refined again."""
-    while True:
+    n = len(twins.dag)
+    while not twins.work.over():
         left, right = np.argsort(refined[:n], kind="stable"), np.argsort(refined[n:], kind="stable")
         if not np.array_equal(refined[:n][left], refined[n:][right]):
             return None
@@ -122,7 +123,8 @@ def _read_off(twice: Dag, refined: NDArray[np.int64], n: int) -> Ints | None:
             image[left] = right
             return image
         refined[left[unclear[0]]] = refined[n + right[unclear[0]]] = refined.max() + 1
-        refined = colours(twice, refined)
+        refined = colours(twins.twice, refined, twins.work)
+    return None
 
 
 def is_automorphism(dag: Dag, image: Ints) -> bool:

@@ -1,0 +1,329 @@
+"""Joins of tables of states, planned before any value is computed: what they cost and how much memory they take is known first.
+
+Two tables are joined by all combinations of rows that agree on the tasks both have; values are added along T, the number of
+executed tasks. A join may drop a task: of rows that agree on all others the best remains, and the join is never written
+out. Joins of equal tables in the same way are one, which is done once: workflows repeat themselves.
+
+What is planned is known exactly but for the values: which rows there are, and for which T a row can have a value.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.deciding.work import Work
+from eligo.kernels import tables
+from eligo.rows import Ints
+
+Longs = NDArray[np.int64]
+Cells = NDArray[np.int16] | NDArray[np.int32]
+Cell = type[np.int16] | type[np.int32]
+
+# what a join costs to be planned, and each of its rows; then to be done, each of its rows, values of the shorter and sums
+LOOK, PLANNED_JOIN, PLANNED_ROW = 20_000, 60_000, 60
+JOIN, ROW, ENTRY, SUM = 40_000, 60, 4, 1 / 8
+ROW_BYTES, MATCH_BYTES, GROUP_BYTES = 20, 9, 4
+MOST_BITS = 62  # of a code
+MOST_ROWS = 1 << 30
+FEW_ROWS = 1_000  # a join of more is not kept to be used again
+PARENT, CHILD, NOT_LOWER, NOT_HIGHER = range(4)  # what a task is to one whose state is chosen later
+NO_TASK = ((0, 1, -1, -1, 0, 0),)
+NONE, NO_CODES = np.zeros(0, np.int32), np.zeros(0, np.int64)
+EXECUTED = 2
+NEVER = {np.int16: -(1 << 15), np.int32: -(1 << 30)}  # no value
+PLANNING = 1 / 4  # of the work may go into plans
+
+
+class TooWideError(Exception):
+    """The tables would be too large, or the work is over."""
+
+
+class Kind(NamedTuple):
+    """The states that a task can have: the lowest, and how many; 0 is not eligible, 1 eligible, 2 executed."""
+
+    lowest: int
+    count: int
+
+    @property
+    def bits(self) -> int:
+        """How many bits a state takes."""
+        return 2 if self.count > 2 else 1
+
+
+@dataclass(eq=False, slots=True)
+class Rows:
+    """The rows of a table: codes of states, from which T on there can be values, and where these begin."""
+
+    number: int
+    codes: Longs
+    first: Ints
+    ptr: Longs
+    count: int
+    cells: int
+    #: joins to be done with them
+    uses: int = 0
+    values: Cells | None = None
+
+    @property
+    def few(self) -> bool:
+        """Whether a join that gives them is kept, to be used again."""
+        return self.count <= FEW_ROWS
+
+    def forget(self) -> None:
+        """Give back the memory."""
+        self.values = None
+        if not self.few:
+            self.codes, self.ptr, self.first = NO_CODES, NO_CODES, NONE
+
+
+class Table(NamedTuple):
+    """Rows of states of some tasks, these from the lowest digit on."""
+
+    scope: tuple[int, ...]
+    rows: Rows
+
+
+class Shape(NamedTuple):
+    """How two tables are joined, as `kernels.tables.match_rows` wants it, and whether the lowest digit is dropped."""
+
+    one: int
+    two: int
+    levels: tuple[tuple[int, ...], ...]
+    rules: tuple[tuple[int, ...], ...]
+    drops: bool
+
+
+class Matches(NamedTuple):
+    """Which rows are joined, group by group, and the codes of the groups."""
+
+    begins: Ints
+    left: Ints
+    right: Ints
+    digits: NDArray[np.int8]
+    codes: Longs
+
+
+class Join(NamedTuple):
+    """Two tables to be joined, how, and what comes of it."""
+
+    one: Rows
+    two: Rows
+    shape: Shape
+    out: Rows
+    matches: int
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What there is to be joined: for each task its states, its place in the order, its children, and its rank in a set."""
+
+    kinds: Sequence[Kind]
+    place: Sequence[int]
+    children: Sequence[set[int]]
+    ranks: dict[int, tuple[int, int]]
+
+    def shape(self, one: Table, two: Table, scope: Sequence[int], drops: bool) -> Shape:
+        """How two tables are joined to one of this scope."""
+        at_one, at_two, at = (self._digits(tasks) for tasks in (one.scope, two.scope, scope))
+        level = {v: i for i, v in enumerate(reversed(scope))}
+        rules: list[list[tuple[int, int]]] = [[] for _ in scope]
+        for i, other, kind in self._rules(level):
+            rules[i].append((other, kind))
+        levels, end = [], 0
+        for v, i in level.items():
+            end += len(rules[i])
+            levels.append((*self.kinds[v], at_one.get(v, -1), at_two.get(v, -1), at[v], end))
+        flat = tuple(rule for own in rules for rule in own)
+        return Shape(one.rows.number, two.rows.number, tuple(levels) or NO_TASK, flat, drops)
+
+    def _digits(self, scope: Sequence[int]) -> dict[int, int]:
+        """Where in a code the digit of each task begins."""
+        digits, at = {}, 0
+        for v in scope:
+            digits[v] = at
+            at += self.kinds[v].bits
+        if at > MOST_BITS:
+            raise TooWideError(f"{len(scope)} tasks are in one table")
+        return digits
+
+    def _rules(self, level: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+        """Arcs between the tasks, and sets of interchangeable ones that are kept sorted: level, earlier level, kind."""
+        tasks = level.keys()
+        for u, i in level.items():
+            for j in sorted(level[w] for w in self.children[u] & tasks):
+                yield (j, i, PARENT) if i < j else (i, j, CHILD)
+        ranked = sorted((*self.ranks[v], i) for v, i in level.items() if v in self.ranks) if self.ranks else []
+        for (group, _, i), (other, _, j) in pairwise(ranked):
+            if group == other:
+                yield (j, i, NOT_LOWER) if i < j else (i, j, NOT_HIGHER)
+
+
+@dataclass(eq=False)
+class Planner:
+    """Plans joins, without any value; raises `TooWideError` where more work or memory would be needed than there is."""
+
+    frame: Frame
+    work: Work
+    room: float
+    cell: Cell
+    joins: list[Join] = field(default_factory=list)
+    known: dict[Shape, Rows] = field(default_factory=dict)
+    cost: float = 0
+
+    def __post_init__(self) -> None:
+        self.cell_bytes = np.dtype(self.cell).itemsize
+        self.planning = self.work.part(self.work.left * PLANNING)
+        self.unit = Table((), Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), 1, 1))
+
+    def joined(self, waiting: Sequence[Table], v: int | None = None, near: Iterable[int] = ()) -> Table:
+        """All these tables joined, the smallest first; with v also its neighbours, and without v itself."""
+        heap = [(t.rows.cells, t.rows.number, i, t) for i, t in enumerate(waiting)]
+        heapify(heap)
+        numbers = count(len(heap))
+        while len(heap) > 2 or (v is None and len(heap) > 1):
+            one, two = heappop(heap)[-1], heappop(heap)[-1]
+            table = self._join(one, two, {*one.scope, *two.scope}, False)
+            heappush(heap, (table.rows.cells, table.rows.number, next(numbers), table))
+        found = [table for *_, table in sorted(heap, key=lambda entry: entry[:3])]
+        one, two = [self.unit, self.unit, *found][-2:]
+        return two if v is None else self._join(one, two, {*one.scope, *two.scope, v, *near}, True)
+
+    def _join(self, one: Table, two: Table, tasks: set[int], drops: bool) -> Table:
+        if one.rows.cells * two.rows.count > two.rows.cells * one.rows.count:
+            one, two = two, one  # the one with the shorter rows first
+        scope = sorted(tasks, key=self.frame.place.__getitem__)
+        shape = self.frame.shape(one, two, scope, drops)
+        self.planning.spend(LOOK)
+        rows = self.known.get(shape)
+        if rows is None:
+            rows = self._planned(one.rows, two.rows, shape)
+            if rows.few:
+                self.known[shape] = rows
+        return Table(tuple(scope[1:] if drops else scope), rows)
+
+    def _planned(self, one: Rows, two: Rows, shape: Shape) -> Rows:
+        matches = self._matches(one, two, shape)
+        steps, _ = _own(shape)
+        first, ptr = np.empty(len(matches.codes), np.int32), np.empty(len(matches.codes) + 1, np.int64)
+        found = np.empty(2, np.int64)
+        tables.measure_rows(*matches[:4], steps, one.first, one.ptr, two.first, two.ptr, first, ptr, found)
+        rows = Rows(len(self.joins) + 1, matches.codes, first, ptr, len(first), int(ptr[-1]))
+        cost = JOIN + ROW * len(matches.left) + ENTRY * int(found[0]) + SUM * int(found[1])
+        self.joins.append(Join(one, two, shape, rows, len(matches.left), cost))
+        self.cost += cost
+        if self.cost > self.work.left or self.planning.over():
+            raise TooWideError("there is more work in it than may be done")
+        if _bytes(rows, self.cell_bytes) > self.room:
+            raise TooWideError(f"a table would have {rows.cells:,} cells")
+        for used in (one, two):
+            used.uses += 1
+            if not used.few:
+                used.forget()
+        return rows
+
+    def _matches(self, one: Rows, two: Rows, shape: Shape) -> Matches:
+        """The rows that are joined: counted first, unless there can only be few."""
+        most = int(min(self.room / MATCH_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
+        bound = math.prod(level[1] for level in shape.levels)
+        rows = groups = bound
+        if bound > FEW_ROWS:
+            rows, groups = _match(one, two, shape, most, _room_for(0, 0))
+            self.planning.spend(PLANNED_ROW * rows / 2)
+        if rows > most:
+            raise TooWideError(f"a table would have more than {most:,} rows")
+        matches = _room_for(rows, groups)
+        rows, groups = _match(one, two, shape, most, matches)
+        self.planning.spend(PLANNED_JOIN + PLANNED_ROW * rows)
+        if bound > FEW_ROWS:
+            return matches
+        begins, left, right, digits, codes = matches
+        return Matches(begins[: groups + 1], left[:rows], right[:rows], digits[:rows], codes[:groups].copy())
+
+    def check(self) -> None:
+        """Raise `TooWideError` where the joins, when they are done, take more memory than there is room."""
+        if self.peak() > self.room:
+            raise TooWideError(f"the tables would take {self.peak():,} bytes")
+
+    def peak(self) -> int:
+        """The most bytes that are in use at a time when the joins are done."""
+        uses = {join.out.number: join.out.uses for join in self.joins}
+        alive = sum(ROW_BYTES * join.out.count for join in self.joins if join.out.few)
+        most = alive
+        for join in self.joins:
+            alive += _bytes(join.out, self.cell_bytes)
+            most = max(most, alive + MATCH_BYTES * join.matches + GROUP_BYTES * join.out.count)
+            for used in (join.one, join.two):
+                if used.number:
+                    uses[used.number] -= 1
+                    alive -= 0 if uses[used.number] else _bytes(used, self.cell_bytes)
+        return most
+
+
+def _bytes(rows: Rows, cell: int) -> int:
+    """What rows take in memory while they are in use; a few take none beyond what they always take, but for the values."""
+    return rows.cells * cell + (0 if rows.few else ROW_BYTES * rows.count)
+
+
+def _room_for(rows: int, groups: int) -> Matches:
+    begins, left, right = (np.empty(size, np.int32) for size in (groups + 1, rows, rows))
+    return Matches(begins, left, right, np.empty(rows, np.int8), np.empty(groups, np.int64))
+
+
+def _match(one: Rows, two: Rows, shape: Shape, most: int, out: Matches) -> tuple[int, int]:
+    """How many rows are joined, and groups of them; where there is room for them, which."""
+    levels = np.array(shape.levels, np.int64)
+    rules = np.array(shape.rules, np.int64).reshape(-1, 2)
+    drop = (2 if shape.levels[-1][1] > 2 else 1) if shape.drops else 0
+    stack, found = np.empty((len(levels), 7), np.int64), np.empty(2, np.int64)
+    tables.match_rows(one.codes, two.codes, levels, rules, drop, most, stack, *out, found)
+    return int(found[0]), int(found[1])
+
+
+def _own(shape: Shape) -> tuple[Ints, Ints]:
+    """What each state of the task that is dropped adds: a step where it is executed, one where it became eligible."""
+    lowest, count = shape.levels[-1][:2]
+    states = range(lowest, lowest + count)
+    steps = [int(shape.drops and state == EXECUTED) for state in states]
+    gains = [int(shape.drops and lowest == 0 and state > 0) for state in states]
+    return np.array(steps, np.int32), np.array(gains, np.int32)
+
+
+def perform(planner: Planner, last: Rows, work: Work) -> Cells:
+    """Do the joins as they were planned, and return the values of the last; the others are given back once they are used."""
+    planner.unit.rows.values = np.zeros(1, planner.cell)
+    last.uses += 1
+    planner.unit.rows.uses += 1
+    for join in planner.joins:
+        work.spend(join.cost)
+        if work.stopped():
+            raise TooWideError("the work is over")
+        _perform(join, planner.cell)
+        for used in (join.one, join.two):
+            used.uses -= 1
+            if not used.uses:
+                used.forget()
+    assert last.values is not None
+    return last.values
+
+
+def _perform(join: Join, cell: Cell) -> None:
+    one, two, out = join.one, join.two, join.out
+    matches = _room_for(join.matches, out.count)
+    _match(one, two, join.shape, join.matches, matches)
+    steps, gains = _own(join.shape)
+    if not out.few:
+        out.codes, out.first, out.ptr = matches.codes, np.empty(out.count, np.int32), np.empty(out.count + 1, np.int64)
+        shape = (one.first, one.ptr, two.first, two.ptr, out.first, out.ptr)
+        tables.measure_rows(*matches[:4], steps, *shape, np.empty(2, np.int64))
+    out.values = np.empty(out.cells, cell)
+    tables.join_rows(
+        *matches[:4], steps, gains, one.first, one.ptr, one.values, two.first, two.ptr, two.values,
+        out.first, out.ptr, NEVER[cell], out.values,
+    )  # fmt: skip
