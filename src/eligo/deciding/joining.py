@@ -31,7 +31,8 @@ JOIN, ROW, ENTRY, SUM = 40_000, 60, 4, 1 / 8
 ROW_BYTES, MATCH_BYTES, GROUP_BYTES = 20, 9, 4
 MOST_BITS = 62  # of a code
 MOST_ROWS = 1 << 30
-FEW_ROWS = 1_000  # a join of more is not kept to be used again
+FEW_ROWS = 1_000  # a join of so few is always kept to be used again
+KEPT = 1 / 4  # of the room may be taken by what is kept
 PARENT, CHILD, NOT_LOWER, NOT_HIGHER = range(4)  # what a task is to one whose state is chosen later
 NO_TASK = ((0, 1, -1, -1, 0, 0),)
 NONE, NO_CODES = np.zeros(0, np.int32), np.zeros(0, np.int64)
@@ -68,17 +69,14 @@ class Rows:
     cells: int
     #: joins to be done with them
     uses: int = 0
+    #: whether the codes stay in memory, so that an equal join need not be done again
+    kept: bool = True
     values: Cells | None = None
-
-    @property
-    def few(self) -> bool:
-        """Whether a join that gives them is kept, to be used again."""
-        return self.count <= FEW_ROWS
 
     def forget(self) -> None:
         """Give back the memory."""
         self.values = None
-        if not self.few:
+        if not self.kept:
             self.codes, self.ptr, self.first = NO_CODES, NO_CODES, NONE
 
 
@@ -176,6 +174,7 @@ class Planner:
     joins: list[Join] = field(default_factory=list)
     known: dict[Shape, Rows] = field(default_factory=dict)
     cost: float = 0
+    keeping: int = 0
 
     def __post_init__(self) -> None:
         self.cell_bytes = np.dtype(self.cell).itemsize
@@ -204,8 +203,7 @@ class Planner:
         rows = self.known.get(shape)
         if rows is None:
             rows = self._planned(one.rows, two.rows, shape)
-            if rows.few:
-                self.known[shape] = rows
+            self._keep(shape, rows)
         return Table(tuple(scope[1:] if drops else scope), rows)
 
     def _planned(self, one: Rows, two: Rows, shape: Shape) -> Rows:
@@ -224,25 +222,26 @@ class Planner:
             raise TooWideError(f"a table would have {rows.cells:,} cells")
         for used in (one, two):
             used.uses += 1
-            if not used.few:
-                used.forget()
+            used.forget()
         return rows
 
+    def _keep(self, shape: Shape, rows: Rows) -> None:
+        """Keep a join to be used again, where it is small or there is room for it."""
+        size = ROW_BYTES * rows.count
+        rows.kept = rows.count <= FEW_ROWS or self.keeping + size <= self.room * KEPT
+        if rows.kept:
+            self.keeping += size
+            self.known[shape] = rows
+
     def _matches(self, one: Rows, two: Rows, shape: Shape) -> Matches:
-        """The rows that are joined: counted first, unless there can only be few."""
+        """The rows that are joined; room is made for the most there can be, and taken only where there are some."""
         most = int(min(self.room / MATCH_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
-        bound = math.prod(level[1] for level in shape.levels)
-        rows = groups = bound
-        if bound > FEW_ROWS:
-            rows, groups = _match(one, two, shape, most, _room_for(0, 0))
-            self.planning.spend(PLANNED_ROW * rows / 2)
-        if rows > most:
-            raise TooWideError(f"a table would have more than {most:,} rows")
-        matches = _room_for(rows, groups)
+        bound = min(most + 1, *(_most_rows(rows.count, shape, i) for i, rows in ((2, one), (3, two))))
+        matches = _room_for(bound, bound)
         rows, groups = _match(one, two, shape, most, matches)
         self.planning.spend(PLANNED_JOIN + PLANNED_ROW * rows)
-        if bound > FEW_ROWS:
-            return matches
+        if rows > most:
+            raise TooWideError(f"a table would have more than {most:,} rows")
         begins, left, right, digits, codes = matches
         return Matches(begins[: groups + 1], left[:rows], right[:rows], digits[:rows], codes[:groups].copy())
 
@@ -254,8 +253,7 @@ class Planner:
     def peak(self) -> int:
         """The most bytes that are in use at a time when the joins are done."""
         uses = {join.out.number: join.out.uses for join in self.joins}
-        alive = sum(ROW_BYTES * join.out.count for join in self.joins if join.out.few)
-        most = alive
+        alive = most = self.keeping
         for join in self.joins:
             alive += _bytes(join.out, self.cell_bytes)
             most = max(most, alive + MATCH_BYTES * join.matches + GROUP_BYTES * join.out.count)
@@ -266,9 +264,14 @@ class Planner:
         return most
 
 
+def _most_rows(count: int, shape: Shape, column: int) -> int:
+    """How many rows a join has at most: each of one table with each combination of states of the tasks not in it."""
+    return count * math.prod(level[1] for level in shape.levels if level[column] < 0)
+
+
 def _bytes(rows: Rows, cell: int) -> int:
-    """What rows take in memory while they are in use; a few take none beyond what they always take, but for the values."""
-    return rows.cells * cell + (0 if rows.few else ROW_BYTES * rows.count)
+    """What rows take in memory while they are in use, beyond what is kept all the time."""
+    return rows.cells * cell + (0 if rows.kept else ROW_BYTES * rows.count)
 
 
 def _room_for(rows: int, groups: int) -> Matches:
@@ -318,7 +321,7 @@ def _perform(join: Join, cell: Cell) -> None:
     matches = _room_for(join.matches, out.count)
     _match(one, two, join.shape, join.matches, matches)
     steps, gains = _own(join.shape)
-    if not out.few:
+    if not out.kept:
         out.codes, out.first, out.ptr = matches.codes, np.empty(out.count, np.int32), np.empty(out.count + 1, np.int64)
         shape = (one.first, one.ptr, two.first, two.ptr, out.first, out.ptr)
         tables.measure_rows(*matches[:4], steps, *shape, np.empty(2, np.int64))

@@ -39,11 +39,11 @@ def match_rows(
     levels[l]: of the task that is the l-th to be given a state, the lowest state and the number of states, the place of its
     digit in the codes of one, two (-1: in neither) and the result, and the end of its rules. rules[r]: an earlier level, and
     whether that is a parent (0), a child (1), or may not be lower (2) or higher (3). Combinations that agree but for their
-    *drop* lowest bits are one group. found: how many combinations and groups there are; beyond *most* no more are sought.
-    Where *left* is empty they are only counted. *stack* has a row of seven for each level.
+    *drop* lowest bits are one group. found: how many combinations and groups there are; once there are more than *most*,
+    no more are looked for. *stack* has a row of seven for each level: what is left of one and two, the next digit, the state
+    and the code so far.
     """
     depth = levels.shape[0]
-    writes = left.shape[0] > 0
     rows = 0
     groups = 0
     fresh = 1
@@ -63,21 +63,51 @@ def match_rows(
         mask = 3 if levels[level, 1] > 2 else 1
         a = stack[level, 0]
         a_end = stack[level, 1]
-        if levels[level, 2] >= 0:
-            a = first_from(one, a, a_end, levels[level, 2], mask, digit)
-            a_end = first_from(one, a, a_end, levels[level, 2], mask, digit + 1)
+        place = levels[level, 2]
+        if place >= 0:  # the rows with this digit are the first ones, if there are any
+            begin = a
+            while begin < a_end and (one[a_end - 1] >> place & mask) > digit:
+                middle = (begin + a_end) >> 1
+                if (one[middle] >> place & mask) > digit:
+                    a_end = middle
+                else:
+                    begin = middle + 1
             stack[level, 0] = a_end
         b = stack[level, 2]
         b_end = stack[level, 3]
-        if levels[level, 3] >= 0:
-            b = first_from(two, b, b_end, levels[level, 3], mask, digit)
-            b_end = first_from(two, b, b_end, levels[level, 3], mask, digit + 1)
+        place = levels[level, 3]
+        if place >= 0:
+            begin = b
+            while begin < b_end and (two[b_end - 1] >> place & mask) > digit:
+                middle = (begin + b_end) >> 1
+                if (two[middle] >> place & mask) > digit:
+                    b_end = middle
+                else:
+                    begin = middle + 1
             stack[level, 2] = b_end
         if a == a_end or b == b_end:
             continue
         state = levels[level, 0] + digit
         stack[level, 5] = state
-        if not allowed(levels, rules, level, state, stack):
+        begin = 0
+        if level > 0:
+            begin = levels[level - 1, 5]
+        end = levels[level, 5]
+        while begin < end:
+            other = stack[rules[begin, 0], 5]
+            kind = rules[begin, 1]
+            if kind == 0:
+                broken = state > 0 and other < 2
+            elif kind == 1:
+                broken = other > 0 and state < 2
+            elif kind == 2:
+                broken = other < state
+            else:
+                broken = state < other
+            if broken:
+                break
+            begin += 1
+        if begin < end:
             continue
         code = stack[level, 6] | digit << levels[level, 4]
         if level + 1 < depth:
@@ -90,51 +120,18 @@ def match_rows(
             stack[level, 6] = code
             fresh = 1
             continue
-        if writes:
-            left[rows] = a
-            right[rows] = b
-            digits[rows] = digit
+        left[rows] = a
+        right[rows] = b
+        digits[rows] = digit
         if fresh or drop == 0:
-            if writes:
-                begins[groups] = rows
-                codes[groups] = code >> drop
+            begins[groups] = rows
+            codes[groups] = code >> drop
             groups += 1
             fresh = 0
         rows += 1
-    if writes:
-        begins[groups] = rows
+    begins[groups] = rows
     found[0] = rows
     found[1] = groups
-
-
-def first_from(codes: Longs, begin: int, end: int, place: int, mask: int, digit: int) -> int:
-    """The first of these rows, all alike in higher digits, with this digit or a higher one; *end* where none has."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if codes[middle] >> place & mask < digit:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-def allowed(levels: Longs, rules: Longs, level: int, state: int, stack: Longs) -> bool:
-    """Whether a state at this level breaks none of its rules."""
-    begin = 0
-    if level > 0:
-        begin = levels[level - 1, 5]
-    for r in range(begin, levels[level, 5]):
-        other = stack[rules[r, 0], 5]
-        kind = rules[r, 1]
-        if kind == 0 and state > 0 and other < 2:
-            return False
-        if kind == 1 and other > 0 and state < 2:
-            return False
-        if kind == 2 and other < state:
-            return False
-        if kind == 3 and state < other:
-            return False
-    return True
 
 
 def measure_rows(
