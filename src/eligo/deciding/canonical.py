@@ -8,7 +8,7 @@ from eligo.deciding.limits import MOST_ROUNDS
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 
-ROUND = 300  # units of work for each task and arc in a round of refining
+ROUND = 80  # units of work for each task and arc in a round of refining
 
 
 def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None = None) -> NDArray[np.int64]:

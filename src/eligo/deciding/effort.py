@@ -28,6 +28,8 @@ class Effort:
     cuts: float
     widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
+    #: bytes that the tables of a dynamic program may take
+    room: float = 150_000_000
     work: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
@@ -52,5 +54,6 @@ EFFORTS = {
         20 * SECOND,
         (30, 3_000, 300_000),
         (30, 3_000, 1_000_000),
+        2_500_000_000,
     ),
 }

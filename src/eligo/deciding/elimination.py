@@ -21,8 +21,8 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.joining import Cell, Frame, Kind, Planner, Table, TooWideError, perform
-from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, TABLE_BYTES
-from eligo.deciding.symmetry import Alike, interchangeable
+from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
+from eligo.deciding.symmetry import Alike, Twins
 from eligo.deciding.work import Work
 from eligo.theory.profiles import Profile
 
@@ -30,6 +30,7 @@ __all__ = ["Elimination", "TooWideError", "eliminate", "exact_maxima"]
 
 NEIGHBOUR = 100  # units of work for each two neighbours of a task to be eliminated
 WEIGHTS = {1: 0, 2: 1_000_000, 3: 1_584_963}  # of a task by the number of its states: logarithms, as whole numbers
+SYMMETRY = 1 / 4  # of the work may go into looking for it
 FEW = WEIGHTS[2] * math.log2(FEW_STATES)
 
 
@@ -51,13 +52,22 @@ def eliminate(dag: Dag, work: Work | None = None) -> Elimination:
     work = work or Work()
     greedy = _Greedy(dag, work)
     greedy.run()
-    alike: list[Alike] = []
-    tried = set[int]()
-    for bag in greedy.bags:
+    bags = greedy.bags
+    return Elimination(greedy.in_depth(), bags, _alike(dag, bags, work.part(work.left * SYMMETRY)) if bags else [])
+
+
+def _alike(dag: Dag, bags: list[list[int]], work: Work) -> list[Alike]:
+    """What is interchangeable in these bags; raises `TooWideError` where one is too large even if all that looks alike is."""
+    twins, kinds = Twins(dag, work), _kinds(dag)
+    for bag in bags:
+        looks = twins.classes(bag)
+        states = math.prod(math.comb(len(c) + kinds[c[0]].count - 1, len(c)) for c in looks)
+        if states > MOST_STATES:
+            raise TooWideError(f"a bag has {states:.3g} combinations of states")
+    for bag in bags:
         if not work.over():
-            alike += interchangeable(dag, [v for v in bag if v not in tried], work, alike)
-            tried.update(bag)
-    return Elimination(greedy.in_depth(), greedy.bags, alike)
+            twins.look(bag)
+    return twins.found
 
 
 class _Greedy:

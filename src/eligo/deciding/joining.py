@@ -28,7 +28,9 @@ Cell = type[np.int16] | type[np.int32]
 # what a join costs to be planned, and each of its rows; then to be done, each of its rows, values of the shorter and sums
 LOOK, PLANNED_JOIN, PLANNED_ROW = 20_000, 60_000, 60
 JOIN, ROW, ENTRY, SUM = 40_000, 60, 4, 1 / 8
-ROW_BYTES, MATCH_BYTES, GROUP_BYTES = 20, 9, 4
+# bytes: of a row, of two rows that match and of a group of them; of a row while it is planned; of a plan and a task in it
+ROW_BYTES, MATCH_BYTES, GROUP_BYTES, PLANNED_BYTES = 20, 9, 12, 41
+PLAN_BYTES, TASK_BYTES = 2_000, 300
 MOST_BITS = 62  # of a code
 MOST_ROWS = 1 << 30
 FEW_ROWS = 1_000  # a join of so few is always kept to be used again
@@ -174,7 +176,9 @@ class Planner:
     joins: list[Join] = field(default_factory=list)
     known: dict[Shape, Rows] = field(default_factory=dict)
     cost: float = 0
+    #: bytes that stay in use, and those in use now
     keeping: int = 0
+    holding: int = 0
 
     def __post_init__(self) -> None:
         self.cell_bytes = np.dtype(self.cell).itemsize
@@ -199,7 +203,7 @@ class Planner:
             one, two = two, one  # the one with the shorter rows first
         scope = sorted(tasks, key=self.frame.place.__getitem__)
         shape = self.frame.shape(one, two, scope, drops)
-        self.planning.spend(LOOK)
+        self.work.spend(LOOK)
         rows = self.known.get(shape)
         if rows is None:
             rows = self._planned(one.rows, two.rows, shape)
@@ -218,24 +222,27 @@ class Planner:
         self.cost += cost
         if self.cost > self.work.left or self.planning.over():
             raise TooWideError("there is more work in it than may be done")
-        if _bytes(rows, self.cell_bytes) > self.room:
+        if rows.cells * self.cell_bytes > self.room:
             raise TooWideError(f"a table would have {rows.cells:,} cells")
         for used in (one, two):
             used.uses += 1
+            self.holding -= 0 if used.kept else ROW_BYTES * used.count
             used.forget()
         return rows
 
     def _keep(self, shape: Shape, rows: Rows) -> None:
         """Keep a join to be used again, where it is small or there is room for it."""
-        size = ROW_BYTES * rows.count
+        size, plan = ROW_BYTES * rows.count, PLAN_BYTES + TASK_BYTES * len(shape.levels)
         rows.kept = rows.count <= FEW_ROWS or self.keeping + size <= self.room * KEPT
+        self.keeping += plan + (size if rows.kept else 0)
+        self.holding += plan + size
         if rows.kept:
-            self.keeping += size
             self.known[shape] = rows
 
     def _matches(self, one: Rows, two: Rows, shape: Shape) -> Matches:
         """The rows that are joined; room is made for the most there can be, and taken only where there are some."""
-        most = int(min(self.room / MATCH_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
+        left = max(0, self.room - self.holding)
+        most = int(min(left / PLANNED_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
         bound = min(most + 1, *(_most_rows(rows.count, shape, i) for i, rows in ((2, one), (3, two))))
         matches = _room_for(bound, bound)
         rows, groups = _match(one, two, shape, most, matches)

@@ -11,6 +11,7 @@ MOST_SUMMANDS = 200  # components that are solved one by one and swept together
 MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
 
 # Exact maxima by elimination
+MOST_STATES = 1_000_000_000_000  # combinations in a bag, most of which its arcs rule out
 LARGEST_BAG = 400  # tasks
 FEW_STATES = 20_000  # up to here symmetry is not worth looking for
 TABLE_BYTES = 150_000_000  # of all tables at a time

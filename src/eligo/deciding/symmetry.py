@@ -10,8 +10,7 @@ on the colours being right.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -32,49 +31,53 @@ class Alike(NamedTuple):
     swaps: list[Ints]
 
 
-def interchangeable(
-    dag: Dag, among: Sequence[int], work: Work | None = None, earlier: Sequence[Alike] = ()
-) -> list[Alike]:
+def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) -> list[Alike]:
     """Disjoint sets of interchangeable tasks, found among the given ones: equal colours, every swap verified.
 
-    Swaps leave those of *earlier* sets in place. Once the work is over no more are looked for.
+    Once the work is over no more are looked for.
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bcd"] + [(x, "e") for x in "bcd"])
     >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
     [('b', 'c', 'd')]
     """
-    work = work or Work()
-    colour = colours(dag, None, work)
-    classes: dict[int, list[int]] = defaultdict(list)
-    for v in sorted(among):
-        classes[int(colour[v])].append(v)
-    twins = _Twins(dag, colour, work)
-    fixed = [v for alike in earlier for v in alike.members]
-    found: list[Alike] = []
-    for members in sorted(classes.values(), key=len, reverse=True):
-        if len(members) >= LEAST_ALIKE:
-            alike = twins.chain(members, fixed)
-            if len(alike.members) >= LEAST_ALIKE:
-                found.append(alike)
-                fixed += alike.members
-    return found
+    twins = Twins(dag, work or Work())
+    twins.look(among)
+    return twins.found
 
 
-@dataclass(frozen=True, eq=False)
-class _Twins:
-    """Two copies of a dag side by side, to be refined together."""
+class Twins:
+    """Two copies of a dag side by side, to be refined together, and the interchangeable tasks that were found."""
 
-    dag: Dag
-    colour: NDArray[np.int64]
-    work: Work
+    def __init__(self, dag: Dag, work: Work) -> None:
+        self.dag, self.work = dag, work
+        self.colour = colours(dag, None, work)
+        self.found: list[Alike] = []
+        self._seen: set[int] = set()
 
     @cached_property
     def twice(self) -> Dag:
+        """The two copies as one dag."""
         n = np.int32(len(self.dag))
         tails, heads = (np.concatenate([ends, ends + n]) for ends in (self.dag.tails, self.dag.child))
         return Dag.from_checked(2 * len(self.dag), tails, heads, None)
 
-    def chain(self, members: list[int], fixed: list[int]) -> Alike:
+    def classes(self, among: Iterable[int]) -> list[list[int]]:
+        """These tasks, those of one colour together, the largest class first."""
+        classes: dict[int, list[int]] = defaultdict(list)
+        for v in sorted(among):
+            classes[int(self.colour[v])].append(v)
+        return sorted(classes.values(), key=len, reverse=True)
+
+    def look(self, among: Sequence[int]) -> None:
+        """Look for sets among these tasks, but for those looked at before; swaps leave what was found in place."""
+        for members in self.classes(v for v in among if v not in self._seen):
+            if len(members) >= LEAST_ALIKE:
+                alike = self._chain(members, [v for alike in self.found for v in alike.members])
+                if len(alike.members) >= LEAST_ALIKE:
+                    self.found.append(alike)
+        self._seen.update(among)
+
+    def _chain(self, members: list[int], fixed: list[int]) -> Alike:
         """The longest run from the first member on in which neighbours can be swapped: such swaps generate all."""
         alike = Alike(members[:1], [])
         for v in members[1:]:
@@ -87,7 +90,7 @@ class _Twins:
         return alike
 
 
-def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
+def swap(twins: Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
     """An automorphism that swaps a and b and leaves the *fixed* tasks in place, as a map of tasks; None where none is found.
 
     Two copies of the dag are coloured alike but for a and b, which change places in the second, and refined together: tasks
@@ -109,7 +112,7 @@ def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
     return image if image is not None and is_automorphism(dag, image) else None
 
 
-def _read_off(twins: _Twins, refined: NDArray[np.int64]) -> Ints | None:
+def _read_off(twins: Twins, refined: NDArray[np.int64]) -> Ints | None:
     """The map from equal colours; where several share one, the first two are paired and the rest refined again."""
     n = len(twins.dag)
     while not twins.work.over():
