@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from eligo.deciding.limits import TABLE_BYTES
 from eligo.deciding.work import Work
 from eligo.errors import check_choice
 from eligo.theory.profiles import Profile
@@ -29,7 +30,7 @@ class Effort:
     widths: tuple[int, ...] = (30, 3_000)
     area_widths: tuple[int, ...] = (30, 30_000)
     #: bytes that the tables of a dynamic program may take
-    room: float = 150_000_000
+    room: float = TABLE_BYTES
     work: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)

@@ -31,11 +31,12 @@ __all__ = ["Elimination", "TooWideError", "eliminate", "exact_maxima"]
 NEIGHBOUR = 100  # units of work for each two neighbours of a task to be eliminated
 WEIGHTS = {1: 0, 2: 1_000_000, 3: 1_584_963}  # of a task by the number of its states: logarithms, as whole numbers
 SYMMETRY = 1 / 4  # of the work may go into looking for it
+MOST_SMALL = (1 << 15) - 1  # values that numbers of 16 bits hold
 FEW = WEIGHTS[2] * math.log2(FEW_STATES)
 
 
 class Elimination(NamedTuple):
-    """An order in which to eliminate the tasks, its large bags, the largest first, and interchangeable tasks to be kept sorted."""
+    """An order in which to eliminate the tasks, its large bags, the largest first, and sets of tasks to be kept sorted."""
 
     order: list[int]
     bags: list[list[int]]
@@ -61,7 +62,7 @@ def _alike(dag: Dag, bags: list[list[int]], work: Work) -> list[Alike]:
     twins, kinds = Twins(dag, work), _kinds(dag)
     for bag in bags:
         looks = twins.classes(bag)
-        states = math.prod(math.comb(len(c) + kinds[c[0]].count - 1, len(c)) for c in looks)
+        states = math.prod(math.comb(len(c) + kinds[c[0]].states - 1, len(c)) for c in looks)
         if states > MOST_STATES:
             raise TooWideError(f"a bag has {states:.3g} combinations of states")
     for bag in bags:
@@ -76,7 +77,7 @@ class _Greedy:
     def __init__(self, dag: Dag, work: Work) -> None:
         self.work = work
         _, self.near = _neighbours(dag)
-        self.weight = [WEIGHTS[kind.count] for kind in _kinds(dag)]
+        self.weight = [WEIGHTS[kind.states] for kind in _kinds(dag)]
         self.cost = [self.weight[v] + sum(self.weight[u] for u in self.near[v]) for v in range(len(dag))]
         #: what is eliminated, with its neighbours at that time
         self.around: dict[int, set[int]] = {}
@@ -188,4 +189,4 @@ def planned(dag: Dag, plan: Elimination, work: Work, room: float) -> tuple[Plann
 
 def _cell(dag: Dag) -> Cell:
     """The smallest numbers that hold all values, and a negative one that stays so with all values added to it."""
-    return np.int16 if int((dag.indegree > 0).sum()) <= np.iinfo(np.int16).max else np.int32
+    return np.int16 if int((dag.indegree > 0).sum()) <= MOST_SMALL else np.int32

@@ -1,4 +1,4 @@
-"""Joins of tables of states, planned before any value is computed: what they cost and how much memory they take is known first.
+"""Joins of tables of states, planned before any value is computed: what work and how much memory they take is known first.
 
 Two tables are joined by all combinations of rows that agree on the tasks both have; values are added along T, the number of
 executed tasks. A join may drop a task: of rows that agree on all others the best remains, and the join is never written
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from eligo.kernels import tables
 from eligo.rows import Ints
 
 Longs = NDArray[np.int64]
-Cells = NDArray[np.int16] | NDArray[np.int32]
+Cells = NDArray[np.signedinteger[Any]]
 Cell = type[np.int16] | type[np.int32]
 
 # what a join costs to be planned, and each of its rows; then to be done, each of its rows, values of the shorter and sums
@@ -51,12 +51,12 @@ class Kind(NamedTuple):
     """The states that a task can have: the lowest, and how many; 0 is not eligible, 1 eligible, 2 executed."""
 
     lowest: int
-    count: int
+    states: int
 
     @property
     def bits(self) -> int:
         """How many bits a state takes."""
-        return 2 if self.count > 2 else 1
+        return 2 if self.states > 2 else 1
 
 
 @dataclass(eq=False, slots=True)
@@ -73,11 +73,11 @@ class Rows:
     uses: int = 0
     #: whether the codes stay in memory, so that an equal join need not be done again
     kept: bool = True
-    values: Cells | None = None
+    values: Cells = field(default_factory=lambda: NONE)
 
     def forget(self) -> None:
         """Give back the memory."""
-        self.values = None
+        self.values = NONE
         if not self.kept:
             self.codes, self.ptr, self.first = NO_CODES, NO_CODES, NONE
 
@@ -241,9 +241,9 @@ class Planner:
 
     def _matches(self, one: Rows, two: Rows, shape: Shape) -> Matches:
         """The rows that are joined; room is made for the most there can be, and taken only where there are some."""
-        left = max(0, self.room - self.holding)
-        most = int(min(left / PLANNED_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
-        bound = min(most + 1, *(_most_rows(rows.count, shape, i) for i, rows in ((2, one), (3, two))))
+        room = max(0, self.room - self.holding)
+        most = int(min(room / PLANNED_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
+        bound = min(most + 1, _most_rows(one, shape, 2), _most_rows(two, shape, 3))
         matches = _room_for(bound, bound)
         rows, groups = _match(one, two, shape, most, matches)
         self.planning.spend(PLANNED_JOIN + PLANNED_ROW * rows)
@@ -271,9 +271,9 @@ class Planner:
         return most
 
 
-def _most_rows(count: int, shape: Shape, column: int) -> int:
+def _most_rows(rows: Rows, shape: Shape, column: int) -> int:
     """How many rows a join has at most: each of one table with each combination of states of the tasks not in it."""
-    return count * math.prod(level[1] for level in shape.levels if level[column] < 0)
+    return rows.count * math.prod(level[1] for level in shape.levels if level[column] < 0)
 
 
 def _bytes(rows: Rows, cell: int) -> int:
@@ -319,7 +319,6 @@ def perform(planner: Planner, last: Rows, work: Work) -> Cells:
             used.uses -= 1
             if not used.uses:
                 used.forget()
-    assert last.values is not None
     return last.values
 
 

@@ -6,14 +6,27 @@ ctypedef fused Cell:
 
 @cython.locals(
     depth=Py_ssize_t, rows=Py_ssize_t, groups=Py_ssize_t, fresh=cython.bint, level=Py_ssize_t, digit=cython.longlong,
-    mask=cython.longlong, a=Py_ssize_t, a_end=Py_ssize_t, b=Py_ssize_t, b_end=Py_ssize_t, place=cython.int,
-    begin=Py_ssize_t, middle=Py_ssize_t, end=Py_ssize_t, state=cython.longlong, other=cython.longlong,
-    kind=cython.longlong, broken=cython.bint, code=cython.longlong,
+    mask=cython.longlong, a=Py_ssize_t, a_end=Py_ssize_t, b=Py_ssize_t, b_end=Py_ssize_t, code=cython.longlong,
 )
 cpdef void match_rows(
     const long long[::1] one, const long long[::1] two, const long long[:, ::1] levels, const long long[:, ::1] rules,
     int drop, Py_ssize_t most, long long[:, ::1] stack, int[::1] begins, int[::1] left, int[::1] right,
     signed char[::1] digits, long long[::1] codes, long long[::1] found)
+
+cdef void enter(
+    long long[:, ::1] stack, Py_ssize_t level, Py_ssize_t a, Py_ssize_t a_end, Py_ssize_t b, Py_ssize_t b_end,
+    long long code) noexcept
+
+@cython.locals(middle=Py_ssize_t)
+cdef Py_ssize_t first_above(
+    const long long[::1] codes, Py_ssize_t begin, Py_ssize_t end, int place, long long mask, long long digit) noexcept
+
+@cython.locals(
+    state=cython.longlong, begin=Py_ssize_t, r=Py_ssize_t, other=cython.longlong, kind=cython.longlong,
+    broken=cython.bint,
+)
+cdef bint breaks(
+    const long long[:, ::1] levels, const long long[:, ::1] rules, Py_ssize_t level, long long[:, ::1] stack) noexcept
 
 @cython.locals(
     entries=cython.longlong, sums=cython.longlong, g=Py_ssize_t, i=Py_ssize_t, a=Py_ssize_t, b=Py_ssize_t,

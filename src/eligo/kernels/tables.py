@@ -1,13 +1,13 @@
 """Joins of tables of states: which rows agree, how long the joined rows are, and their values.
 
 A table has a row for each combination of states of some tasks that can be. Its *codes*, in increasing order, hold the states
-as digits of one or two bits. A row has a value for each T from *first* on, at most as many as there are from its place in *ptr*
-to the next one; what is negative is no value.
+as digits of one or two bits. A row has a value for each T from *first* on, as many as there are from its place in *ptr* to
+the next one; what is negative is no value.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int32]
     Longs = NDArray[np.int64]
     Digits = NDArray[np.int8]
-    Cells = NDArray[np.int16] | NDArray[np.int32]
+    Cells = NDArray[np.signedinteger[Any]]
 
 
 def match_rows(
@@ -48,12 +48,7 @@ def match_rows(
     groups = 0
     fresh = 1
     level = 0
-    stack[0, 0] = 0
-    stack[0, 1] = one.shape[0]
-    stack[0, 2] = 0
-    stack[0, 3] = two.shape[0]
-    stack[0, 4] = 0
-    stack[0, 6] = 0
+    enter(stack, 0, 0, one.shape[0], 0, two.shape[0], 0)
     while level >= 0 and rows <= most:
         digit = stack[level, 4]
         if digit == levels[level, 1]:
@@ -63,61 +58,21 @@ def match_rows(
         mask = 3 if levels[level, 1] > 2 else 1
         a = stack[level, 0]
         a_end = stack[level, 1]
-        place = levels[level, 2]
-        if place >= 0:  # the rows with this digit are the first ones, if there are any
-            begin = a
-            while begin < a_end and (one[a_end - 1] >> place & mask) > digit:
-                middle = (begin + a_end) >> 1
-                if (one[middle] >> place & mask) > digit:
-                    a_end = middle
-                else:
-                    begin = middle + 1
+        if levels[level, 2] >= 0:
+            a_end = first_above(one, a, a_end, levels[level, 2], mask, digit)
             stack[level, 0] = a_end
         b = stack[level, 2]
         b_end = stack[level, 3]
-        place = levels[level, 3]
-        if place >= 0:
-            begin = b
-            while begin < b_end and (two[b_end - 1] >> place & mask) > digit:
-                middle = (begin + b_end) >> 1
-                if (two[middle] >> place & mask) > digit:
-                    b_end = middle
-                else:
-                    begin = middle + 1
+        if levels[level, 3] >= 0:
+            b_end = first_above(two, b, b_end, levels[level, 3], mask, digit)
             stack[level, 2] = b_end
-        if a == a_end or b == b_end:
-            continue
-        state = levels[level, 0] + digit
-        stack[level, 5] = state
-        begin = 0
-        if level > 0:
-            begin = levels[level - 1, 5]
-        end = levels[level, 5]
-        while begin < end:
-            other = stack[rules[begin, 0], 5]
-            kind = rules[begin, 1]
-            if kind == 0:
-                broken = state > 0 and other < 2
-            elif kind == 1:
-                broken = other > 0 and state < 2
-            elif kind == 2:
-                broken = other < state
-            else:
-                broken = state < other
-            if broken:
-                break
-            begin += 1
-        if begin < end:
+        stack[level, 5] = levels[level, 0] + digit
+        if a == a_end or b == b_end or breaks(levels, rules, level, stack):
             continue
         code = stack[level, 6] | digit << levels[level, 4]
         if level + 1 < depth:
             level += 1
-            stack[level, 0] = a
-            stack[level, 1] = a_end
-            stack[level, 2] = b
-            stack[level, 3] = b_end
-            stack[level, 4] = 0
-            stack[level, 6] = code
+            enter(stack, level, a, a_end, b, b_end, code)
             fresh = 1
             continue
         left[rows] = a
@@ -132,6 +87,49 @@ def match_rows(
     begins[groups] = rows
     found[0] = rows
     found[1] = groups
+
+
+def enter(stack: Longs, level: int, a: int, a_end: int, b: int, b_end: int, code: int) -> None:
+    """Begin with the first digit at a level."""
+    stack[level, 0] = a
+    stack[level, 1] = a_end
+    stack[level, 2] = b
+    stack[level, 3] = b_end
+    stack[level, 4] = 0
+    stack[level, 6] = code
+
+
+def first_above(codes: Longs, begin: int, end: int, place: int, mask: int, digit: int) -> int:
+    """The first of these rows, all alike in higher digits, with a higher digit than this one; *end* where none has."""
+    while begin < end and (codes[end - 1] >> place & mask) > digit:
+        middle = (begin + end) >> 1
+        if (codes[middle] >> place & mask) > digit:
+            end = middle
+        else:
+            begin = middle + 1
+    return end
+
+
+def breaks(levels: Longs, rules: Longs, level: int, stack: Longs) -> bool:
+    """Whether the state at this level breaks one of its rules."""
+    state = stack[level, 5]
+    begin = 0
+    if level > 0:
+        begin = levels[level - 1, 5]
+    for r in range(begin, levels[level, 5]):
+        other = stack[rules[r, 0], 5]
+        kind = rules[r, 1]
+        if kind == 0:
+            broken = state > 0 and other < 2
+        elif kind == 1:
+            broken = other > 0 and state < 2
+        elif kind == 2:
+            broken = other < state
+        else:
+            broken = state < other
+        if broken:
+            return True
+    return False
 
 
 def measure_rows(

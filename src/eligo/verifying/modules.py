@@ -6,7 +6,6 @@ Everything here is about one dag without shortcuts. Only the innermost loops, `k
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -46,13 +45,13 @@ def swaps_hold(dag: Dag, alike: Sequence[Mapping[str, Any]]) -> bool:
 
 
 class _Rows(NamedTuple):
-    """Combinations of states, each a number, in increasing order, and of each its best values for T = first, first + 1, ..."""
+    """Combinations of states, as numbers in increasing order, and the best values of each for T = first, first + 1, ..."""
 
     number: int
     codes: NDArray[np.int64]
     first: NDArray[np.int32]
     ptr: NDArray[np.int64]
-    values: NDArray[np.int16] | NDArray[np.int32]
+    values: NDArray[np.signedinteger[Any]]
 
 
 class _Table(NamedTuple):
@@ -75,7 +74,8 @@ class _Joins:
         self.children = [set(dag.children_of(v).tolist()) for v in range(len(dag))]
         self.lowest = (dag.indegree == 0).astype(int).tolist()
         self.counts = (3 - (dag.indegree == 0).astype(int) - (dag.outdegree == 0)).tolist()
-        self.kind, self.never = (np.int16, -(1 << 15)) if len(dag) < 1 << 15 else (np.int32, -(1 << 30))
+        few = len(dag) < 1 << 15
+        self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
         self.known: dict[Key, _Rows] = {}
         self.kept = self.made = 0
         self.start = _Table((), self._start())
@@ -84,7 +84,7 @@ class _Joins:
         return _Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros(1, self.kind))
 
     def times(self, one: _Table, two: _Table, more: Sequence[int] = (), without: bool = False) -> _Table:
-        """Every two rows that agree on common tasks, values convolved, for all states of *more*; perhaps without the first."""
+        """Every two rows that agree on common tasks, for all states of *more*, values convolved; the best over the first."""
         if len(one.rows.values) * len(two.rows.codes) > len(two.rows.values) * len(one.rows.codes):
             one, two = two, one
         tasks = tuple(sorted({*one.tasks, *two.tasks, *more}, key=self.place.__getitem__))
@@ -157,7 +157,8 @@ def exact_maxima(dag: Dag, order: Sequence[str], alike: Sequence[Mapping[str, An
         near = [u for u in (*dag.children_of(v).tolist(), *dag.parents_of(v).tolist()) if place[u] > i]
         table = joins.times(one, two, (v, *near), without=True)
         homes[table.tasks[0] if table.tasks else -1].append(table)
-    result: Profile = joins.times(*_two_left(joins, homes.pop(-1, []))).rows.values.astype(np.int64)
+    one, two = _two_left(joins, homes.pop(-1, []))
+    result: Profile = joins.times(one, two).rows.values.astype(np.int64)
     return result
 
 
