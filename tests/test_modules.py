@@ -16,7 +16,7 @@ from eligo.deciding import elimination, joining
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.clock import Clock
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima, planned
-from eligo.deciding.joining import Planner, Table
+from eligo.deciding.joining import Planner, StateTable
 from eligo.deciding.modules import module_dag
 from eligo.deciding.moves import frontier, guided, largest_area
 from eligo.deciding.outcomes import cumulative
@@ -85,7 +85,7 @@ def test_wide_dags_are_given_up() -> None:
         exact_maxima(families.out_mesh(6), Work(100))
 
 
-def joins_of(dag: Dag, work: Work, room: float = 1e9) -> tuple[Planner, Table]:
+def joins_of(dag: Dag, work: Work, room: float = 1e9) -> tuple[Planner, StateTable]:
     return planned(dag, eliminate(dag, work), work, room)
 
 

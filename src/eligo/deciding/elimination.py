@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.joining import Cell, Frame, Kind, Planner, Table, TooWideError, perform
+from eligo.deciding.joining import Cell, Frame, Planner, StateRange, StateTable, TooWideError, perform
 from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
 from eligo.deciding.symmetry import Alike, Twins
 from eligo.deciding.work import Work
@@ -48,7 +48,7 @@ def eliminate(dag: Dag, work: Work | None = None) -> Elimination:
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")])
     >>> eliminate(chain).order
-    [0, 3, 1, 2]
+    [0, 1, 3, 2]
     """
     work = work or Work()
     greedy = _Greedy(dag, work)
@@ -148,9 +148,9 @@ def _neighbours(dag: Dag) -> tuple[list[set[int]], list[set[int]]]:
     return children, near
 
 
-def _kinds(dag: Dag) -> list[Kind]:
+def _kinds(dag: Dag) -> list[StateRange]:
     sources, sinks = (dag.indegree == 0).tolist(), (dag.outdegree == 0).tolist()
-    return [Kind(int(source), 3 - source - sink) for source, sink in zip(sources, sinks, strict=True)]
+    return [StateRange(int(source), 3 - source - sink) for source, sink in zip(sources, sinks, strict=True)]
 
 
 def exact_maxima(
@@ -170,7 +170,7 @@ def exact_maxima(
     return best
 
 
-def planned(dag: Dag, plan: Elimination, work: Work, room: float) -> tuple[Planner, Table]:
+def planned(dag: Dag, plan: Elimination, work: Work, room: float) -> tuple[Planner, StateTable]:
     """All joins, planned, and what the last of them gives: raises `TooWideError` where there is too much in them."""
     place = [0] * len(dag)
     for i, v in enumerate(plan.order):
@@ -178,7 +178,7 @@ def planned(dag: Dag, plan: Elimination, work: Work, room: float) -> tuple[Plann
     children, near = _neighbours(dag)
     ranks = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
     planner = Planner(Frame(_kinds(dag), place, children, ranks), work, room, _cell(dag))
-    waiting: dict[int, list[Table]] = defaultdict(list)
+    waiting: dict[int, list[StateTable]] = defaultdict(list)
     for i, v in enumerate(plan.order):
         table = planner.joined(waiting.pop(v, []), v, (u for u in near[v] if place[u] > i))
         waiting[table.scope[0] if table.scope else -1].append(table)

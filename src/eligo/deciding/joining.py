@@ -47,7 +47,7 @@ class TooWideError(Exception):
     """The tables would be too large, or the work is over."""
 
 
-class Kind(NamedTuple):
+class StateRange(NamedTuple):
     """The states that a task can have: the lowest, and how many; 0 is not eligible, 1 eligible, 2 executed."""
 
     lowest: int
@@ -82,14 +82,14 @@ class Rows:
             self.codes, self.ptr, self.first = NO_CODES, NO_CODES, NONE
 
 
-class Table(NamedTuple):
+class StateTable(NamedTuple):
     """Rows of states of some tasks, these from the lowest digit on."""
 
     scope: tuple[int, ...]
     rows: Rows
 
 
-class Shape(NamedTuple):
+class JoinShape(NamedTuple):
     """How two tables are joined, as `kernels.tables.match_rows` wants it, and whether the lowest digit is dropped."""
 
     one: int
@@ -114,7 +114,7 @@ class Join(NamedTuple):
 
     one: Rows
     two: Rows
-    shape: Shape
+    shape: JoinShape
     out: Rows
     matches: int
     cost: float
@@ -124,12 +124,12 @@ class Join(NamedTuple):
 class Frame:
     """What there is to be joined: for each task its states, its place in the order, its children, and its rank in a set."""
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[StateRange]
     place: Sequence[int]
     children: Sequence[set[int]]
     ranks: dict[int, tuple[int, int]]
 
-    def shape(self, one: Table, two: Table, scope: Sequence[int], drops: bool) -> Shape:
+    def shape(self, one: StateTable, two: StateTable, scope: Sequence[int], drops: bool) -> JoinShape:
         """How two tables are joined to one of this scope."""
         at_one, at_two, at = (self._digits(tasks) for tasks in (one.scope, two.scope, scope))
         level = {v: i for i, v in enumerate(reversed(scope))}
@@ -141,7 +141,7 @@ class Frame:
             end += len(rules[i])
             levels.append((*self.kinds[v], at_one.get(v, -1), at_two.get(v, -1), at[v], end))
         flat = tuple(rule for own in rules for rule in own)
-        return Shape(one.rows.number, two.rows.number, tuple(levels) or NO_TASK, flat, drops)
+        return JoinShape(one.rows.number, two.rows.number, tuple(levels) or NO_TASK, flat, drops)
 
     def _digits(self, scope: Sequence[int]) -> dict[int, int]:
         """Where in a code the digit of each task begins."""
@@ -174,7 +174,7 @@ class Planner:
     room: float
     cell: Cell
     joins: list[Join] = field(default_factory=list)
-    known: dict[Shape, Rows] = field(default_factory=dict)
+    known: dict[JoinShape, Rows] = field(default_factory=dict)
     cost: float = 0
     #: bytes that stay in use, and those in use now
     keeping: int = 0
@@ -183,9 +183,9 @@ class Planner:
     def __post_init__(self) -> None:
         self.cell_bytes = np.dtype(self.cell).itemsize
         self.planning = self.work.part(self.work.left * PLANNING)
-        self.unit = Table((), Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), 1, 1))
+        self.unit = StateTable((), Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), 1, 1))
 
-    def joined(self, waiting: Sequence[Table], v: int | None = None, near: Iterable[int] = ()) -> Table:
+    def joined(self, waiting: Sequence[StateTable], v: int | None = None, near: Iterable[int] = ()) -> StateTable:
         """All these tables joined, the smallest first; with v also its neighbours, and without v itself."""
         heap = [(t.rows.cells, t.rows.number, i, t) for i, t in enumerate(waiting)]
         heapify(heap)
@@ -198,7 +198,7 @@ class Planner:
         one, two = [self.unit, self.unit, *found][-2:]
         return two if v is None else self._join(one, two, {*one.scope, *two.scope, v, *near}, True)
 
-    def _join(self, one: Table, two: Table, tasks: set[int], drops: bool) -> Table:
+    def _join(self, one: StateTable, two: StateTable, tasks: set[int], drops: bool) -> StateTable:
         if one.rows.cells * two.rows.count > two.rows.cells * one.rows.count:
             one, two = two, one  # the one with the shorter rows first
         scope = sorted(tasks, key=self.frame.place.__getitem__)
@@ -208,9 +208,9 @@ class Planner:
         if rows is None:
             rows = self._planned(one.rows, two.rows, shape)
             self._keep(shape, rows)
-        return Table(tuple(scope[1:] if drops else scope), rows)
+        return StateTable(tuple(scope[1:] if drops else scope), rows)
 
-    def _planned(self, one: Rows, two: Rows, shape: Shape) -> Rows:
+    def _planned(self, one: Rows, two: Rows, shape: JoinShape) -> Rows:
         matches = self._matches(one, two, shape)
         steps, _ = _own(shape)
         first, ptr = np.empty(len(matches.codes), np.int32), np.empty(len(matches.codes) + 1, np.int64)
@@ -230,7 +230,7 @@ class Planner:
             used.forget()
         return rows
 
-    def _keep(self, shape: Shape, rows: Rows) -> None:
+    def _keep(self, shape: JoinShape, rows: Rows) -> None:
         """Keep a join to be used again, where it is small or there is room for it."""
         size, plan = ROW_BYTES * rows.count, PLAN_BYTES + TASK_BYTES * len(shape.levels)
         rows.kept = rows.count <= FEW_ROWS or self.keeping + size <= self.room * KEPT
@@ -239,7 +239,7 @@ class Planner:
         if rows.kept:
             self.known[shape] = rows
 
-    def _matches(self, one: Rows, two: Rows, shape: Shape) -> Matches:
+    def _matches(self, one: Rows, two: Rows, shape: JoinShape) -> Matches:
         """The rows that are joined; room is made for the most there can be, and taken only where there are some."""
         room = max(0, self.room - self.holding)
         most = int(min(room / PLANNED_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
@@ -271,7 +271,7 @@ class Planner:
         return most
 
 
-def _most_rows(rows: Rows, shape: Shape, column: int) -> int:
+def _most_rows(rows: Rows, shape: JoinShape, column: int) -> int:
     """How many rows a join has at most: each of one table with each combination of states of the tasks not in it."""
     return rows.count * math.prod(level[1] for level in shape.levels if level[column] < 0)
 
@@ -286,7 +286,7 @@ def _room_for(rows: int, groups: int) -> Matches:
     return Matches(begins, left, right, np.empty(rows, np.int8), np.empty(groups, np.int64))
 
 
-def _match(one: Rows, two: Rows, shape: Shape, most: int, out: Matches) -> tuple[int, int]:
+def _match(one: Rows, two: Rows, shape: JoinShape, most: int, out: Matches) -> tuple[int, int]:
     """How many rows are joined, and groups of them; where there is room for them, which."""
     levels = np.array(shape.levels, np.int64)
     rules = np.array(shape.rules, np.int64).reshape(-1, 2)
@@ -296,7 +296,7 @@ def _match(one: Rows, two: Rows, shape: Shape, most: int, out: Matches) -> tuple
     return int(found[0]), int(found[1])
 
 
-def _own(shape: Shape) -> tuple[Ints, Ints]:
+def _own(shape: JoinShape) -> tuple[Ints, Ints]:
     """What each state of the task that is dropped adds: a step where it is executed, one where it became eligible."""
     lowest, count = shape.levels[-1][:2]
     states = range(lowest, lowest + count)
