@@ -1,6 +1,9 @@
 """Elimination, symmetry, moves and modules, each against the oracle; then the planner with enumeration switched off."""
 
+import tracemalloc
 from collections import Counter
+from functools import reduce
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -9,10 +12,12 @@ import eligo
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
+from eligo.deciding import elimination, joining
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.clock import Clock
-from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima, planned
 from eligo.deciding.guided import guided
+from eligo.deciding.joining import Planner, StateTable
 from eligo.deciding.modules import module_dag
 from eligo.deciding.moves import frontier, largest_area
 from eligo.deciding.outcomes import cumulative
@@ -21,6 +26,7 @@ from eligo.deciding.work import Work
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact
+from eligo.theory.profiles import convolved
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
 
@@ -78,6 +84,78 @@ def test_wide_dags_are_given_up() -> None:
         exact_maxima(families.out_mesh(6), Work(clock=stopped))
     with pytest.raises(TooWideError):
         exact_maxima(families.out_mesh(6), Work(100))
+
+
+def joins_of(dag: Dag, work: Work, room: float = 1e9) -> tuple[Planner, StateTable]:
+    return planned(dag, eliminate(dag, work), work, room)
+
+
+WIDE = [families.butterfly(4), families.out_mesh(12), families.random_layered(5, 12, seed=3), families.clique_dag(9)]
+
+
+@pytest.mark.parametrize("kept", [0, 1 / 4])
+def test_joins_that_are_not_kept_give_the_same(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal joins once or again and again, values of 16 bits or of 32."""
+    monkeypatch.setattr(joining, "FEW_ROWS", 0)
+    monkeypatch.setattr(joining, "KEPT", kept)
+    for i, dag in enumerate(dags(11, 100, 12)):
+        monkeypatch.setattr(elimination, "MOST_SMALL", 0 if i % 2 else elimination.MOST_SMALL)
+        assert exact_maxima(dag).tolist() == subsets_of(dag).maxima.tolist()
+
+
+@pytest.mark.parametrize("dag", WIDE, ids=str)
+def test_what_is_planned_is_what_is_done(dag: Dag) -> None:
+    """The work that is foreseen is the work that is counted; with less of it, nothing is begun."""
+    bare, work = skeleton(dag), Work()
+    planner, last = joins_of(bare, work)
+    before = work.spent
+    maxima = joining.perform(planner, last.rows, work)
+    assert work.spent - before == planner.cost == sum(join.cost for join in planner.joins)
+    assert exact_maxima(bare).tolist() == maxima.tolist()
+    enough, little = Work(5 * work.spent), Work(before + planner.cost / 2)
+    exact_maxima(bare, enough)
+    assert enough.spent == work.spent
+    with pytest.raises(TooWideError):
+        exact_maxima(bare, little)
+    assert little.spent <= before
+
+
+@pytest.mark.parametrize("dag", WIDE, ids=str)
+def test_tables_take_the_memory_that_is_foreseen(dag: Dag) -> None:
+    bare = skeleton(dag)
+    planner, last = joins_of(bare, Work())
+    foreseen = planner.peak()
+    tracemalloc.start()
+    maxima = joining.perform(planner, last.rows, Work())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < foreseen + 20_000  # what numpy and the loop itself take
+    assert exact_maxima(bare, room=4 * foreseen).tolist() == maxima.tolist()
+    with pytest.raises(TooWideError):
+        exact_maxima(bare, room=foreseen / 3)
+
+
+def test_equal_parts_are_joined_once() -> None:
+    part = skeleton(families.random_layered(4, 5, seed=1))
+    alone, together = (joins_of(d, Work())[0] for d in (part, sum_of(*[part] * 8).dag))
+    assert len(together.joins) == len(alone.joins) + 3  # two, four, eight
+
+
+def test_what_is_interchangeable_is_found_in_every_large_bag() -> None:
+    """Three times a sink for every two sources: each has a bag of all its sources, which are interchangeable."""
+    part = Dag.from_arcs([(f"{u}", f"{i} {j}") for i, j in combinations(range(18), 2) for u in (i, j)])
+    dag = sum_of(*[part] * 3).dag
+    assert [len(alike.members) for alike in eliminate(dag).alike] == [18] * 3
+    executed = [np.array([m * (m - 1) // 2 for m in range(19)])] * 3
+    assert exact_maxima(dag).tolist() == reduce(convolved, executed).tolist()
+
+
+def test_the_order_leaves_few_tables_waiting() -> None:
+    """Many parts side by side are done one after another."""
+    dag = skeleton(families.random_layered(4, 5, seed=1))
+    order = eliminate(sum_of(*[dag] * 5).dag).order
+    owners = [v // len(dag) for v in order]
+    assert sum(a != b for a, b in pairwise(owners)) == 4
 
 
 # Symmetry

@@ -157,9 +157,9 @@ def test_nested_branches_are_found_inside_out() -> None:
 # Many words, and limits
 
 
-@pytest.mark.parametrize("copies", [20, 40, 60])
+@pytest.mark.parametrize("copies", [20, 22, 44])
 def test_masks_of_several_words(copies: int) -> None:
-    """Chains of three, some with a fan at their end, side by side: 60, 120 and 180 bits; the largest area is known."""
+    """Chains of three, some with a fan at their end, side by side: 60, 66 and 132 bits; the largest area is known."""
     chain, fan = (
         Dag.from_arcs(list(pairwise("abcd"))),
         Dag.from_arcs([*pairwise("abc"), ("c", "d"), ("c", "e"), ("c", "f")]),
@@ -169,7 +169,7 @@ def test_masks_of_several_words(copies: int) -> None:
     assert best is not None
     area = int(cumulative(dag, best).sum())
     maxima = cumulative(dag, best)
-    found = largest_area(dag, maxima, -1, 30, swaps=swaps(dag))
+    found = largest_area(dag, maxima, -1, 3, swaps=swaps(dag))
     assert found.order is not None
     assert found.area == area == cumulative(dag, found.order).sum()
 

@@ -219,12 +219,12 @@ def test_tables_that_are_too_large_prove_nothing(limit: str, value: int, monkeyp
     assert verify(dag, document).reason == "the tables of the proof are too large to check"
 
 
-@pytest.mark.parametrize("cached", [1, 50, modules.CACHED])
-def test_maxima_by_elimination(cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the planner's order and in any other, some rows at a time."""
-    monkeypatch.setattr(modules, "CACHED", cached)
-    rng = np.random.default_rng(cached)
-    for dag, maxima, _ in solved_dags(cached, 40):
+@pytest.mark.parametrize("kept", [0, 50, modules.MOST_KEPT])
+def test_maxima_by_elimination(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the planner's order and in any other, whether or not equal tables are kept."""
+    monkeypatch.setattr(modules, "MOST_KEPT", kept)
+    rng = np.random.default_rng(kept)
+    for dag, maxima, _ in solved_dags(kept, 40):
         names = dag.named(np.array(elimination.eliminate(dag).order))
         left_out = sorted(set(dag.tasks) - set(names))  # tasks without arcs
         assert modules.exact_maxima(dag, [*names, *left_out], []).tolist() == maxima.tolist()

@@ -6,7 +6,7 @@
 | how long to look | `effort`, `clock` |
 | bounds for every dag | `bounds`, `probing` |
 | modules between strict corners | `modules` |
-| exact M(t) by elimination, with symmetry | `elimination`, `symmetry`, `canonical` |
+| exact M(t) by elimination, with symmetry | `elimination`, `joining`, `symmetry`, `canonical` |
 | orders by canonical moves, by heuristics, ties | `moves`, `orders`, `preferences` |
 | series-parallel dags: largest area, shares without cuts | `seriesparallel` |
 | why no schedule is best at every step | `conflicts` |

@@ -5,10 +5,13 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.limits import MOST_ROUNDS
+from eligo.deciding.work import Work
 from eligo.rows import Ints
 
+ROUND = 80  # units of work for each task and arc in a round of refining
 
-def colours(dag: Dag, start: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+
+def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None = None) -> NDArray[np.int64]:
     """Colour refinement: tasks get equal colours where no count of parents and children, near or far, differs.
 
     Tasks that differ in *start* differ from the beginning.
@@ -22,6 +25,8 @@ def colours(dag: Dag, start: NDArray[np.int64] | None = None) -> NDArray[np.int6
         if (distinct := int(colour.max(initial=-1)) + 1) == found:
             break
         found = distinct
+        if work is not None:
+            work.spend(ROUND * (len(dag) + dag.arc_count))
         mixed = _mixed(colour)
         above = _row_sums(mixed[dag.parent], dag.parent_ptr)
         below = _row_sums(mixed[dag.child], dag.child_ptr)

@@ -42,7 +42,7 @@ MEGABYTE = 1_000_000
 
 EFFORTS = {
     "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0),
-    "normal": Effort(2 * SECOND, SECOND, SECOND, SECOND, SECOND / 2, 2 * SECOND, 200 * MEGABYTE),
+    "normal": Effort(2 * SECOND, SECOND, SECOND, SECOND, SECOND / 2, 2 * SECOND, 150 * MEGABYTE),
     "thorough": Effort(
         600 * SECOND,
         200 * SECOND,
@@ -50,6 +50,6 @@ EFFORTS = {
         200 * SECOND,
         100 * SECOND,
         20 * SECOND,
-        2_000 * MEGABYTE,
+        2_500 * MEGABYTE,
     ),
 }

@@ -8,264 +8,185 @@ though its parents are executed changes no maximum.)
 Tasks are eliminated one by one. Eliminating one joins all tables that mention it, adding values and convolving along T, and
 keeps for each combination of its neighbours' states the best. What this costs depends on the number of neighbours, so the
 order takes, again and again, the task whose neighbours have the fewest combinations of states. Of tasks that are
-interchangeable only combinations that never rise along a fixed order are kept: see `theory.symmetry`.
+interchangeable only combinations that never rise along a fixed order are kept: see `symmetry`. All joins are planned before
+the first is done, so that what would take too much is given up at once: see `joining`.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_ENTRIES, MOST_STATES
-from eligo.deciding.symmetry import Alike, interchangeable
+from eligo.deciding.joining import Cell, Frame, Planner, StateRange, StateTable, TooWideError, perform
+from eligo.deciding.limits import FEW_STATES, LARGEST_BAG, MOST_STATES, TABLE_BYTES
+from eligo.deciding.symmetry import Alike, Twins
 from eligo.deciding.work import Work
-from eligo.kernels import tables
 from eligo.theory.profiles import Profile
 
-NEVER = -(1 << 20)  # no assignment has these states and this T
-# what a neighbour of a task to be eliminated, a row of a join and a cell of it cost, in units of work
-NEIGHBOUR, ROW, CELL = 100, 100, 1
-WIDEST_SCOPE = 39  # tasks in a table: three states each fit one 64-bit number
+__all__ = ["Elimination", "TooWideError", "eliminate", "exact_maxima"]
 
-
-class TooWideError(Exception):
-    """The tables would be too large, or the work is over."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entries:
-    """For each row, the states of the tasks in scope, the largest value for T = 0, 1, ... of what was eliminated."""
-
-    scope: tuple[int, ...]
-    states: NDArray[np.int8]
-    values: NDArray[np.int32]
+NEIGHBOUR = 100  # units of work for each two neighbours of a task to be eliminated
+WEIGHTS = {1: 0, 2: 1_000_000, 3: 1_584_963}  # of a task by the number of its states: logarithms, as whole numbers
+SYMMETRY = 1 / 4  # of the work may go into looking for it
+MOST_SMALL = (1 << 15) - 1  # values that numbers of 16 bits hold
+FEW = WEIGHTS[2] * math.log2(FEW_STATES)
 
 
 class Elimination(NamedTuple):
-    """An order in which to eliminate the tasks, its largest bag, and sets of interchangeable tasks to be kept sorted."""
+    """An order in which to eliminate the tasks, its large bags, the largest first, and sets of tasks to be kept sorted."""
 
     order: list[int]
-    bag: list[int]
+    bags: list[list[int]]
     alike: list[Alike]
-
-    def states(self, dag: Dag) -> float:
-        """How many combinations of states the largest bag has at most."""
-        kinds = _all_states(dag)
-        combinations, seen = 1.0, set[int]()
-        for members, _ in self.alike:
-            inside = [v for v in members if v in self.bag]
-            if inside:
-                combinations *= math.comb(len(inside) + len(kinds[inside[0]]) - 1, len(kinds[inside[0]]) - 1)
-                seen.update(inside)
-        return combinations * math.prod(float(len(kinds[v])) for v in self.bag if v not in seen)
 
 
 def eliminate(dag: Dag, work: Work | None = None) -> Elimination:
-    """A good order, by the greedy rule; where its largest bag is large, with what is interchangeable in it.
+    """A good order, by the greedy rule; where it has large bags, with what is interchangeable in them.
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")])
-    >>> eliminate(chain).order, eliminate(chain).states(chain)
-    ([0, 3, 1, 2], 9.0)
+    >>> eliminate(chain).order
+    [0, 1, 3, 2]
     """
     work = work or Work()
-    order, bag = _greedy_order(dag, work)
-    found = Elimination(order, bag, [])
-    if found.states(dag) <= FEW_STATES:
-        return found
-    return found._replace(alike=interchangeable(dag, bag, work))
+    greedy = _Greedy(dag, work)
+    greedy.run()
+    bags = greedy.bags
+    return Elimination(greedy.in_depth(), bags, _alike(dag, bags, work.part(work.left * SYMMETRY)) if bags else [])
 
 
-def _greedy_order(dag: Dag, work: Work) -> tuple[list[int], list[int]]:
-    """Again and again the task whose bag has the fewest combinations of states, and the largest bag met."""
-    near: list[set[int]] = [set() for _ in range(len(dag))]
+def _alike(dag: Dag, bags: list[list[int]], work: Work) -> list[Alike]:
+    """What is interchangeable in these bags; raises `TooWideError` where one is too large even if all that looks alike is."""
+    twins, kinds = Twins(dag, work), _kinds(dag)
+    for bag in bags:
+        looks = twins.classes(bag)
+        states = math.prod(math.comb(len(c) + kinds[c[0]].states - 1, len(c)) for c in looks)
+        if states > MOST_STATES:
+            raise TooWideError(f"a bag has {states:.3g} combinations of states")
+    for bag in bags:
+        if not work.over():
+            twins.look(bag)
+    return twins.found
+
+
+class _Greedy:
+    """Again and again the task whose bag has the fewest combinations of states."""
+
+    def __init__(self, dag: Dag, work: Work) -> None:
+        self.work = work
+        _, self.near = _neighbours(dag)
+        self.weight = [WEIGHTS[kind.states] for kind in _kinds(dag)]
+        self.cost = [self.weight[v] + sum(self.weight[u] for u in self.near[v]) for v in range(len(dag))]
+        #: what is eliminated, with its neighbours at that time
+        self.around: dict[int, set[int]] = {}
+
+    def run(self) -> None:
+        """Eliminate all tasks; isolated ones change nothing."""
+        cost, near = self.cost, self.near
+        heap = [(c, v) for v, c in enumerate(cost) if near[v]]
+        heapify(heap)
+        while heap:
+            known, v = heappop(heap)
+            if v in self.around or known > cost[v]:
+                continue
+            if known < cost[v]:
+                heappush(heap, (cost[v], v))
+                continue
+            self.work.spend(NEIGHBOUR * len(near[v]) ** 2)
+            if len(near[v]) > LARGEST_BAG or self.work.over():
+                raise TooWideError(f"a bag has {len(near[v]) + 1} tasks")
+            for u in self._take_out(v):
+                heappush(heap, (cost[u], u))
+
+    def _take_out(self, v: int) -> set[int]:
+        """Take v out and make its neighbours neighbours of one another; returns them."""
+        around = self.around[v] = self.near[v]
+        for u in around:
+            own = self.near[u]
+            own.discard(v)
+            fresh = around - own - {u}
+            own |= fresh
+            self.cost[u] += sum(self.weight[w] for w in fresh) - self.weight[v]
+        return around
+
+    @property
+    def bags(self) -> list[list[int]]:
+        """The bags with many combinations of states, the largest first."""
+        large = [(-self.cost[v], v) for v in self.around if self.cost[v] > FEW]
+        return [[v, *sorted(self.around[v])] for _, v in sorted(large)]
+
+    def in_depth(self) -> list[int]:
+        """The same bags in another order: each task right after all that lead to it, so that few tables wait at a time."""
+        place = {v: i for i, v in enumerate(self.around)}
+        below: dict[int, list[int]] = defaultdict(list)
+        most: dict[int, int] = {}
+        roots = []
+        for v, around in self.around.items():
+            most[v] = max([self.cost[v], *(most[u] for u in below[v])])
+            if around:
+                below[min(around, key=place.__getitem__)].append(v)
+            else:
+                roots.append(v)
+        order: list[int] = []
+        stack = roots
+        while stack:
+            v = stack.pop()
+            order.append(v)
+            stack += sorted(below[v], key=lambda u: (-most[u], place[u]))
+        return order[::-1]
+
+
+def _neighbours(dag: Dag) -> tuple[list[set[int]], list[set[int]]]:
+    """Each task's children, and its children and parents."""
+    children, near = ([set[int]() for _ in range(len(dag))] for _ in range(2))
     for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True):
+        children[u].add(v)
         near[u].add(v)
         near[v].add(u)
-    weight = [math.log(len(states)) for states in _all_states(dag)]
-    cost = [weight[v] + sum(weight[u] for u in near[v]) for v in range(len(dag))]
-    heap = [(c, v) for v, c in enumerate(cost) if near[v]]  # isolated tasks change nothing
-    heapify(heap)
-    order: list[int] = []
-    done = [False] * len(dag)
-    widest, bag = 0.0, list[int]()
-    while heap:
-        known, v = heappop(heap)
-        if done[v] or known > cost[v] + 1e-9:
-            continue
-        if known < cost[v] - 1e-9:
-            heappush(heap, (cost[v], v))
-            continue
-        work.spend(NEIGHBOUR * len(near[v]) ** 2)
-        if len(near[v]) > LARGEST_BAG or work.over():
-            raise TooWideError(f"a bag has {len(near[v]) + 1} tasks")
-        done[v] = True
-        order.append(v)
-        if known > widest + 1e-9:
-            widest, bag = known, [v, *near[v]]
-        for u in _connect(v, near, cost, weight):
-            heappush(heap, (cost[u], u))
-    return order, bag
+    return children, near
 
 
-def _connect(v: int, near: list[set[int]], cost: list[float], weight: list[float]) -> set[int]:
-    """Take v out and make its neighbours neighbours of one another; returns them."""
-    around = near[v]
-    for u in around:
-        near[u].discard(v)
-        cost[u] -= weight[v]
-        fresh = around - near[u] - {u}
-        near[u] |= fresh
-        cost[u] += sum(weight[w] for w in fresh)
-    near[v] = set()
-    return around
-
-
-def _all_states(dag: Dag) -> list[tuple[int, ...]]:
+def _kinds(dag: Dag) -> list[StateRange]:
     sources, sinks = (dag.indegree == 0).tolist(), (dag.outdegree == 0).tolist()
-    kinds = {(True, True): (1,), (True, False): (1, 2), (False, False): (0, 1, 2), (False, True): (0, 1)}
-    return [kinds[source, sink] for source, sink in zip(sources, sinks, strict=True)]
+    return [StateRange(int(source), 3 - source - sink) for source, sink in zip(sources, sinks, strict=True)]
 
 
-def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = None) -> Profile:
-    """M(0..k), exactly; raises `TooWideError` where the tables grow too large or the work is over. Needs a skeleton.
+def exact_maxima(
+    dag: Dag, work: Work | None = None, plan: Elimination | None = None, room: float = TABLE_BYTES
+) -> Profile:
+    """M(0..k), exactly; raises `TooWideError` where there is not the work or the memory for it. Needs a skeleton.
+
+    *room* is how many bytes the tables may take.
 
     >>> exact_maxima(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).tolist()
     [0, 3, 4, 5, 6]
     """
     work = work or Work()
     plan = eliminate(dag, work) if plan is None else plan
-    if plan.states(dag) > MOST_STATES:
-        raise TooWideError(f"the largest bag has {plan.states(dag):.3g} combinations of states")
-    return _Elimination(dag, plan, work).maxima()
+    planner, total = planned(dag, plan, work, room)
+    best: Profile = perform(planner, total.rows, work).astype(np.int64)
+    return best
 
 
-class _Elimination:
-    def __init__(self, dag: Dag, plan: Elimination, work: Work) -> None:
-        self.dag, self.order, self.work = dag, plan.order, work
-        self.place = [0] * len(dag)
-        for i, v in enumerate(plan.order):
-            self.place[v] = i
-        self.rank = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
-        self.states = _all_states(dag)
-
-    def maxima(self) -> Profile:
-        buckets: dict[int, list[Entries]] = defaultdict(list)
-        total = Entries((), np.zeros((1, 0), np.int8), np.zeros((1, 1), np.int32))
-        for v in self.order:
-            table = self._eliminated(v, buckets.pop(v, []))
-            if table.scope:
-                buckets[table.scope[0]].append(table)
-            else:
-                total = self._joined(total, table)
-        best: Profile = total.values[0].astype(np.int64)
-        return best
-
-    def _eliminated(self, v: int, waiting: list[Entries]) -> Entries:
-        """Join everything that mentions v, and keep the best over its states."""
-        current = self._own(v)
-        for arc in self._arc_tables(v):
-            current = self._joined(current, arc)
-        for table in sorted(waiting, key=lambda t: t.values.shape[1]):
-            current = self._joined(current, table)
-        return _best_over_first(current)
-
-    def _own(self, v: int) -> Entries:
-        states = np.array(self.states[v], np.int8).reshape(-1, 1)
-        worth = (states[:, 0] >= 1) & (self.dag.indegree[v] > 0)
-        if not self.dag.outdegree[v]:
-            return Entries((v,), states, worth.astype(np.int32).reshape(-1, 1))
-        values = np.full((len(states), 2), NEVER, np.int32)
-        values[np.arange(len(states)), (states[:, 0] == 2).astype(np.intp)] = worth
-        return Entries((v,), states, values)
-
-    def _arc_tables(self, v: int) -> Iterator[Entries]:
-        """The arcs between v and those not yet eliminated, as tables of the allowed pairs."""
-        dag = self.dag
-        for w in dag.children_of(v).tolist():
-            if self.place[w] > self.place[v]:
-                yield self._pairs((v, w), [(a, b) for a in self.states[v] for b in self.states[w] if b == 0 or a == 2])
-        for u in dag.parents_of(v).tolist():
-            if self.place[u] > self.place[v]:
-                yield self._pairs((v, u), [(b, a) for a in self.states[u] for b in self.states[v] if b == 0 or a == 2])
-
-    def _pairs(self, scope: tuple[int, int], allowed: list[tuple[int, int]]) -> Entries:
-        return Entries(scope, np.array(allowed, np.int8).reshape(-1, 2), np.zeros((len(allowed), 1), np.int32))
-
-    def _joined(self, one: Entries, two: Entries) -> Entries:
-        """All pairs of rows that agree on the tasks both mention, values added along T."""
-        left, right = _matches(one, two)
-        scope = tuple(sorted({*one.scope, *two.scope}, key=self.place.__getitem__))
-        columns = [
-            one.states[left, one.scope.index(v)] if v in one.scope else two.states[right, two.scope.index(v)]
-            for v in scope
-        ]
-        states = np.stack(columns, axis=1) if columns else np.zeros((len(left), 0), np.int8)
-        kept = self._sorted_rows(scope, states)
-        if kept is not None:
-            left, right, states = left[kept], right[kept], states[kept]
-        length = one.values.shape[1] + two.values.shape[1] - 1
-        if len(scope) > WIDEST_SCOPE:
-            raise TooWideError(f"{len(scope)} tasks are in one table")
-        if len(left) * length > MOST_ENTRIES:
-            raise TooWideError(f"a table would have {len(left) * length:,} cells")
-        self.work.spend(ROW * len(left) + CELL * len(left) * one.values.shape[1] * two.values.shape[1])
-        if self.work.over():
-            raise TooWideError("the work is over")
-        return Entries(scope, states, _joined_values(one.values, two.values, left, right))
-
-    def _sorted_rows(self, scope: tuple[int, ...], states: NDArray[np.int8]) -> NDArray[np.bool_] | None:
-        """The rows in which the states of interchangeable tasks never rise; None where no two are in scope."""
-        ranked = sorted((*self.rank[v], column) for column, v in enumerate(scope) if v in self.rank)
-        kept: NDArray[np.bool_] | None = None
-        for (group, _, a), (other, _, b) in pairwise(ranked):
-            if group == other:
-                falling = states[:, a] >= states[:, b]
-                kept = falling if kept is None else kept & falling
-        return kept
+def planned(dag: Dag, plan: Elimination, work: Work, room: float) -> tuple[Planner, StateTable]:
+    """All joins, planned, and what the last of them gives: raises `TooWideError` where there is too much in them."""
+    place = [0] * len(dag)
+    for i, v in enumerate(plan.order):
+        place[v] = i
+    children, near = _neighbours(dag)
+    ranks = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
+    planner = Planner(Frame(_kinds(dag), place, children, ranks), work, room, _cell(dag))
+    waiting: dict[int, list[StateTable]] = defaultdict(list)
+    for i, v in enumerate(plan.order):
+        table = planner.joined(waiting.pop(v, []), v, (u for u in near[v] if place[u] > i))
+        waiting[table.scope[0] if table.scope else -1].append(table)
+    total = planner.joined(waiting.pop(-1, []))
+    planner.check()
+    return planner, total
 
 
-def _matches(one: Entries, two: Entries) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    shared = [v for v in one.scope if v in two.scope]
-    keys = [_codes(table.states[:, [table.scope.index(v) for v in shared]]) for table in (one, two)]
-    order = np.argsort(keys[1], kind="stable")
-    ranked = keys[1][order]
-    begin, end = np.searchsorted(ranked, keys[0], "left"), np.searchsorted(ranked, keys[0], "right")
-    counts = end - begin
-    left = np.repeat(np.arange(len(keys[0])), counts)
-    within = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return left, order[np.repeat(begin, counts) + within]
-
-
-def _codes(states: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Each row of states as one number."""
-    return states.astype(np.int64) @ (3 ** np.arange(states.shape[1], dtype=np.int64))
-
-
-def _joined_values(
-    one: NDArray[np.int32], two: NDArray[np.int32], left: NDArray[np.intp], right: NDArray[np.intp]
-) -> NDArray[np.int32]:
-    """The max-plus convolutions of the matching rows."""
-    if one.shape[1] > two.shape[1]:
-        one, two, left, right = two, one, right, left
-    out = np.empty((len(left), one.shape[1] + two.shape[1] - 1), np.int32)
-    tables.join_rows(one, two, left.astype(np.int32), right.astype(np.int32), NEVER, out)
-    return out
-
-
-def _best_over_first(table: Entries) -> Entries:
-    """Forget the first task in scope: of rows that agree on the others, the best for each T."""
-    states = table.states[:, 1:]
-    codes = _codes(states)
-    order = np.argsort(codes, kind="stable").astype(np.int32)
-    firsts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    begins = np.append(firsts, len(order)).astype(np.int32)
-    values = np.empty((len(firsts), table.values.shape[1]), np.int32)
-    tables.best_rows(table.values, order, begins, values)
-    return Entries(table.scope[1:], states[order[firsts]], values)
+def _cell(dag: Dag) -> Cell:
+    """The smallest numbers that hold all values, and a negative one that stays so with all values added to it."""
+    return np.int16 if int((dag.indegree > 0).sum()) <= MOST_SMALL else np.int32

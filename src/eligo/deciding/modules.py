@@ -118,7 +118,7 @@ def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, A
         return None, {}
     try:
         plan = eliminate(dag, work)
-        return exact_maxima(dag, work, plan), _how(dag, plan)
+        return exact_maxima(dag, work, plan, work.memory), _how(dag, plan)
     except TooWideError:
         return None, {}
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.work import Work
-from eligo.kernels import positions
+from eligo.kernels import lender, positions
 from eligo.rows import Ints, places
 from eligo.theory.profiles import Profile
 
@@ -36,7 +36,7 @@ class Play:
 
     def __init__(self, dag: Dag, swaps: Sequence[Pairs] = (), target: Profile | None = None) -> None:
         self.tasks = np.flatnonzero(dag.outdegree > 0).astype(np.int32)
-        self._words = -(-len(self.tasks) // WORD)
+        self._words, self._lend = -(-len(self.tasks) // WORD), lender()
         self._place = places(len(dag), self.tasks)
         self._gather_groups(dag)
         self._gather_swaps(swaps)
@@ -102,11 +102,11 @@ class Play:
         return not self._state[6]
 
     def _expand(self, chosen: Ints, first: int, last: int) -> int:
-        return positions.expand(
-            chosen, first, last, self._words, self._need, self._opens, self._sources, self._opening, self._count,
-            self._pair_ptr, self._pair_a, self._pair_b, self._rest, self._masks, self._area, self._columns, self._table,
-            self._missed, self._seen, self._state,
+        tables = (
+            self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr, self._pair_a, self._pair_b,
+            self._rest, self._masks, self._area, self._columns, self._table, self._missed, self._seen, self._state,
         )  # fmt: skip
+        return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 
     def _grow(self, memory: float) -> bool:
         """Have room for the moves of one more position at least; whether that is allowed."""
@@ -120,7 +120,7 @@ class Play:
         self._area = np.concatenate([self._area, np.zeros(more, np.int64)])
         self._columns = np.concatenate([self._columns, np.zeros((more, 4), np.int32)])
         self._table = np.full(1 << (2 * room).bit_length(), -1, np.int32)
-        positions.enter_all(self._words, len(self), self._masks, self._table)
+        positions.enter_all(self._words, len(self), self._lend(self._masks), self._lend(self._table))
         return True
 
     def _gather_groups(self, dag: Dag) -> None:

@@ -10,8 +10,7 @@ on the colours being right.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,7 +24,6 @@ from eligo.deciding.work import Work
 from eligo.rows import Ints
 
 EXCHANGE = 100  # units of work for each task and arc where one branch is exchanged for another
-SWAP = 3_000  # units of work for each task and arc where a swap is looked for: colours refined, many times over
 
 
 class Alike(NamedTuple):
@@ -44,37 +42,44 @@ def interchangeable(dag: Dag, among: Sequence[int], work: Work | None = None) ->
     >>> [fork.named(alike.members) for alike in interchangeable(fork, range(5))]
     [('b', 'c', 'd')]
     """
-    colour = colours(dag)
-    classes: dict[int, list[int]] = defaultdict(list)
-    for v in sorted(among):
-        classes[int(colour[v])].append(v)
-    twins = _Twins(dag, colour, work or Work())
-    fixed: list[int] = []
-    found: list[Alike] = []
-    for members in sorted(classes.values(), key=len, reverse=True):
-        if len(members) >= LEAST_ALIKE:
-            alike = twins.chain(members, fixed)
-            if len(alike.members) >= LEAST_ALIKE:
-                found.append(alike)
-                fixed += alike.members
-    return found
+    twins = Twins(dag, work or Work())
+    twins.look(among)
+    return twins.found
 
 
-@dataclass(frozen=True, eq=False)
-class _Twins:
-    """Two copies of a dag side by side, to be refined together."""
+class Twins:
+    """Two copies of a dag side by side, to be refined together, and the interchangeable tasks that were found."""
 
-    dag: Dag
-    colour: NDArray[np.int64]
-    work: Work
+    def __init__(self, dag: Dag, work: Work) -> None:
+        self.dag, self.work = dag, work
+        self.colour = colours(dag, None, work)
+        self.found: list[Alike] = []
+        self._seen: set[int] = set()
 
     @cached_property
     def twice(self) -> Dag:
+        """The two copies as one dag."""
         n = np.int32(len(self.dag))
         tails, heads = (np.concatenate([ends, ends + n]) for ends in (self.dag.tails, self.dag.child))
         return Dag.from_checked(2 * len(self.dag), tails, heads, None)
 
-    def chain(self, members: list[int], fixed: list[int]) -> Alike:
+    def classes(self, among: Iterable[int]) -> list[list[int]]:
+        """These tasks, those of one colour together, the largest class first."""
+        classes: dict[int, list[int]] = defaultdict(list)
+        for v in sorted(among):
+            classes[int(self.colour[v])].append(v)
+        return sorted(classes.values(), key=len, reverse=True)
+
+    def look(self, among: Sequence[int]) -> None:
+        """Look for sets among these tasks, but for those looked at before; swaps leave what was found in place."""
+        for members in self.classes(v for v in among if v not in self._seen):
+            if len(members) >= LEAST_ALIKE:
+                alike = self._chain(members, [v for alike in self.found for v in alike.members])
+                if len(alike.members) >= LEAST_ALIKE:
+                    self.found.append(alike)
+        self._seen.update(among)
+
+    def _chain(self, members: list[int], fixed: list[int]) -> Alike:
         """The longest run from the first member on in which neighbours can be swapped: such swaps generate all."""
         alike = Alike(members[:1], [])
         for v in members[1:]:
@@ -87,7 +92,7 @@ class _Twins:
         return alike
 
 
-def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
+def swap(twins: Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
     """An automorphism that swaps a and b and leaves the *fixed* tasks in place, as a map of tasks; None where none is found.
 
     Two copies of the dag are coloured alike but for a and b, which change places in the second, and refined together: tasks
@@ -95,24 +100,24 @@ def swap(twins: _Twins, a: int, b: int, fixed: Sequence[int]) -> Ints | None:
     """
     dag, twice, colour = twins.dag, twins.twice, twins.colour
     n = len(dag)
-    twins.work.spend(SWAP * (n + dag.arc_count))
     top = int(colour.max(initial=0)) + 1
     start = np.concatenate([colour, colour])
     for k, v in enumerate(fixed):
         start[v] = start[n + v] = top + k
     start[a] = start[n + b] = top + len(fixed)
     start[b] = start[n + a] = top + len(fixed) + 1
-    refined = colours(twice, start)
+    refined = colours(twice, start, twins.work)
     same = np.flatnonzero(refined[:n] == refined[n:])
     refined[same] = refined[n + same] = refined.max() + 1 + np.arange(len(same))
-    refined = colours(twice, refined)
-    image = _read_off(twice, refined, n)
+    refined = colours(twice, refined, twins.work)
+    image = _read_off(twins, refined)
     return image if image is not None and is_automorphism(dag, image) else None
 
 
-def _read_off(twice: Dag, refined: NDArray[np.int64], n: int) -> Ints | None:
+def _read_off(twins: Twins, refined: NDArray[np.int64]) -> Ints | None:
     """The map from equal colours; where several share one, the first two are paired and the rest refined again."""
-    while True:
+    n = len(twins.dag)
+    while not twins.work.over():
         left, right = np.argsort(refined[:n], kind="stable"), np.argsort(refined[n:], kind="stable")
         if not np.array_equal(refined[:n][left], refined[n:][right]):
             return None
@@ -123,7 +128,8 @@ def _read_off(twice: Dag, refined: NDArray[np.int64], n: int) -> Ints | None:
             image[left] = right
             return image
         refined[left[unclear[0]]] = refined[n + right[unclear[0]]] = refined.max() + 1
-        refined = colours(twice, refined)
+        refined = colours(twins.twice, refined, twins.work)
+    return None
 
 
 def is_automorphism(dag: Dag, image: Ints) -> bool:
@@ -151,7 +157,7 @@ def swaps(dag: Dag, work: Work | None = None) -> list[list[tuple[int, int]]]:
 class _Branches:
     def __init__(self, dag: Dag, work: Work) -> None:
         self.dag, self.work = dag, work
-        self.colour = colours(dag).tolist()
+        self.colour = colours(dag, None, work).tolist()
         self.near = [[*dag.parents_of(v).tolist(), *dag.children_of(v).tolist()] for v in range(len(dag))]
         self.exchanges: list[list[tuple[int, int]]] = []
 

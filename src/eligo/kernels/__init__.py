@@ -6,11 +6,12 @@ install where a C compiler is found, the same source interpreted elsewhere. `ELI
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 class _Sources:
@@ -25,6 +26,15 @@ class _Sources:
 
 if os.environ.get("ELIGO_PURE") and _Sources not in sys.meta_path:
     sys.meta_path.insert(0, _Sources)
+
+
+def lender() -> Callable[[Any], Any]:
+    """What makes arrays quick to read one by one for the kernels in use: nothing, where they are compiled."""
+    return _as_it_is if compiled() else memoryview
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
 
 
 def compiled() -> bool:

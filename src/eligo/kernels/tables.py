@@ -1,38 +1,215 @@
-"""The two inner loops of elimination: joining rows of two tables, and keeping the best of rows that agree."""
+"""Joins of tables of states: which rows agree, how long the joined rows are, and their values.
+
+A table has a row for each combination of states of some tasks that can be. Its *codes*, in increasing order, hold the states
+as digits of one or two bits. A row has a value for each T from *first* on, as many as there are from its place in *ptr* to
+the next one; what is negative is no value.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    Digits = NDArray[np.int8]
+    Cells = NDArray[np.signedinteger[Any]]
 
 
-def join_rows(narrow: Ints, wide: Ints, i_narrow: Ints, i_wide: Ints, never: int, out: Ints) -> None:
-    """Row r of *out* becomes the max-plus convolution of narrow[i_narrow[r]] and wide[i_wide[r]]; *never* is no value."""
-    for r in range(out.shape[0]):
-        a = i_narrow[r]
-        b = i_wide[r]
-        for t in range(out.shape[1]):
-            out[r, t] = never
-        for i in range(narrow.shape[1]):
-            x = narrow[a, i]
-            if x > never:
-                for j in range(wide.shape[1]):
-                    y = x + wide[b, j]
-                    out[r, i + j] = max(out[r, i + j], y)
+def match_rows(
+    one: Longs,
+    two: Longs,
+    levels: Longs,
+    rules: Longs,
+    drop: int,
+    most: int,
+    stack: Longs,
+    begins: Ints,
+    left: Ints,
+    right: Ints,
+    digits: Digits,
+    codes: Longs,
+    found: Longs,
+) -> None:
+    """Find every combination of states that is in both tables and breaks no rule, in increasing order of codes.
+
+    levels[l]: of the task that is the l-th to be given a state, the lowest state and the number of states, the place of its
+    digit in the codes of one, two (-1: in neither) and the result, and the end of its rules. rules[r]: an earlier level, and
+    whether that is a parent (0), a child (1), or may not be lower (2) or higher (3). Combinations that agree but for their
+    *drop* lowest bits are one group. found: how many combinations and groups there are; once there are more than *most*,
+    no more are looked for. *stack* has a row of seven for each level: what is left of one and two, the next digit, the state
+    and the code so far.
+    """
+    depth = levels.shape[0]
+    rows = 0
+    groups = 0
+    fresh = 1
+    level = 0
+    enter(stack, 0, 0, one.shape[0], 0, two.shape[0], 0)
+    while level >= 0 and rows <= most:
+        digit = stack[level, 4]
+        if digit == levels[level, 1]:
+            level -= 1
+            continue
+        stack[level, 4] = digit + 1
+        mask = 3 if levels[level, 1] > 2 else 1
+        a = stack[level, 0]
+        a_end = stack[level, 1]
+        if levels[level, 2] >= 0:
+            a_end = first_above(one, a, a_end, levels[level, 2], mask, digit)
+            stack[level, 0] = a_end
+        b = stack[level, 2]
+        b_end = stack[level, 3]
+        if levels[level, 3] >= 0:
+            b_end = first_above(two, b, b_end, levels[level, 3], mask, digit)
+            stack[level, 2] = b_end
+        stack[level, 5] = levels[level, 0] + digit
+        if a == a_end or b == b_end or breaks(levels, rules, level, stack):
+            continue
+        code = stack[level, 6] | digit << levels[level, 4]
+        if level + 1 < depth:
+            level += 1
+            enter(stack, level, a, a_end, b, b_end, code)
+            fresh = 1
+            continue
+        left[rows] = a
+        right[rows] = b
+        digits[rows] = digit
+        if fresh or drop == 0:
+            begins[groups] = rows
+            codes[groups] = code >> drop
+            groups += 1
+            fresh = 0
+        rows += 1
+    begins[groups] = rows
+    found[0] = rows
+    found[1] = groups
 
 
-def best_rows(values: Ints, order: Ints, begins: Ints, out: Ints) -> None:
-    """Row g of *out* becomes the largest, entry by entry, of the rows order[begins[g]], ..., order[begins[g + 1] - 1]."""
-    for g in range(out.shape[0]):
-        first = order[begins[g]]
-        for t in range(out.shape[1]):
-            out[g, t] = values[first, t]
-        for i in range(begins[g] + 1, begins[g + 1]):
-            r = order[i]
-            for t in range(out.shape[1]):
-                out[g, t] = max(out[g, t], values[r, t])
+def enter(stack: Longs, level: int, a: int, a_end: int, b: int, b_end: int, code: int) -> None:
+    """Begin with the first digit at a level."""
+    stack[level, 0] = a
+    stack[level, 1] = a_end
+    stack[level, 2] = b
+    stack[level, 3] = b_end
+    stack[level, 4] = 0
+    stack[level, 6] = code
+
+
+def first_above(codes: Longs, begin: int, end: int, place: int, mask: int, digit: int) -> int:
+    """The first of these rows, all alike in higher digits, with a higher digit than this one; *end* where none has."""
+    while begin < end and (codes[end - 1] >> place & mask) > digit:
+        middle = (begin + end) >> 1
+        if (codes[middle] >> place & mask) > digit:
+            end = middle
+        else:
+            begin = middle + 1
+    return end
+
+
+def breaks(levels: Longs, rules: Longs, level: int, stack: Longs) -> bool:
+    """Whether the state at this level breaks one of its rules."""
+    state = stack[level, 5]
+    begin = 0
+    if level > 0:
+        begin = levels[level - 1, 5]
+    for r in range(begin, levels[level, 5]):
+        other = stack[rules[r, 0], 5]
+        kind = rules[r, 1]
+        if kind == 0:
+            broken = state > 0 and other < 2
+        elif kind == 1:
+            broken = other > 0 and state < 2
+        elif kind == 2:
+            broken = other < state
+        else:
+            broken = state < other
+        if broken:
+            return True
+    return False
+
+
+def measure_rows(
+    begins: Ints,
+    left: Ints,
+    right: Ints,
+    digits: Digits,
+    steps: Ints,
+    first_one: Ints,
+    ptr_one: Longs,
+    first_two: Ints,
+    ptr_two: Longs,
+    first: Ints,
+    ptr: Longs,
+    found: Longs,
+) -> None:
+    """For each group of matching rows, from which T on and for how many there can be values.
+
+    A digit d adds steps[d] to T. found: how many values of one are added to those of two, and how many sums that makes.
+    """
+    entries = 0
+    sums = 0
+    ptr[0] = 0
+    for g in range(first.shape[0]):
+        low = 1 << 30
+        high = 0
+        for i in range(begins[g], begins[g + 1]):
+            a = left[i]
+            b = right[i]
+            at = first_one[a] + first_two[b] + steps[digits[i]]
+            length = ptr_one[a + 1] - ptr_one[a]
+            width = ptr_two[b + 1] - ptr_two[b]
+            low = min(low, at)
+            high = max(high, at + length + width - 1)
+            entries += length
+            sums += length * width
+        first[g] = low
+        ptr[g + 1] = ptr[g] + high - low
+    found[0] = entries
+    found[1] = sums
+
+
+def join_rows(
+    begins: Ints,
+    left: Ints,
+    right: Ints,
+    digits: Digits,
+    steps: Ints,
+    gains: Ints,
+    first_one: Ints,
+    ptr_one: Longs,
+    one: Cells,
+    first_two: Ints,
+    ptr_two: Longs,
+    two: Cells,
+    first: Ints,
+    ptr: Longs,
+    never: int,
+    out: Cells,
+) -> None:
+    """The values of each group of matching rows: for each T the best of what any two of them add up to.
+
+    A digit d adds steps[d] to T and gains[d] to the values. *never* is no value, even with all others added to it.
+    """
+    for g in range(first.shape[0]):
+        for t in range(ptr[g], ptr[g + 1]):
+            out[t] = never
+        for i in range(begins[g], begins[g + 1]):
+            a = left[i]
+            b = right[i]
+            d = digits[i]
+            at = ptr[g] + first_one[a] + first_two[b] + steps[d] - first[g]
+            begin = ptr_two[b]
+            length = ptr_two[b + 1] - begin
+            for p in range(ptr_one[a], ptr_one[a + 1]):
+                x = one[p]
+                if x >= 0:
+                    x = x + gains[d]
+                    for q in range(length):
+                        y = x + two[begin + q]
+                        z = out[at + q]
+                        out[at + q] = y if y > z else z
+                at += 1

@@ -1,24 +1,25 @@
 """What a proof by modules rests on, recomputed: exact maxima by elimination, swaps arc by arc.
 
-Everything here is about one dag without shortcuts whose first k tasks are its nonsinks.
+Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are the planner's as well.
 """
 
+from bisect import insort
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.kernels import tables
 
 Profile = NDArray[np.int64]
-States = NDArray[np.int8]
-Values = NDArray[np.int32]
+Key = tuple[Any, ...]
 
-NEVER = -(1 << 29)  # even twice it is a number of 32 bits
-WIDEST, MOST_ROWS, MOST_CELLS = 39, 3_000_000, 200_000_000  # of one table: 3 to the power of 39 is a number of 64 bits
-CACHED = 1 << 15
+WIDEST, MOST_ROWS, MOST_CELLS = 62, 40_000_000, 1_000_000_000  # of one table: bits of states, rows and values
+MOST_KEPT = 50_000_000  # values of tables that are kept, lest they are needed again
 TOO_LARGE = "the tables of the proof are too large to check"
 
 
@@ -54,108 +55,128 @@ def exchange_holds(dag: Dag, pairs: Sequence[Sequence[str]]) -> bool:
     return np.array_equal(np.sort(codes), np.sort(image[dag.tails] * len(dag) + image[dag.child]))
 
 
-class _Table:
-    """Rows of states (0 not eligible, 1 eligible, 2 executed) of some tasks, and each row's best values for T = 0, 1, ..."""
+class _Rows(NamedTuple):
+    """Combinations of states, as numbers in increasing order, and the best values of each for T = first, first + 1, ..."""
 
-    def __init__(self, tasks: list[int], states: States, values: Values) -> None:
-        self.tasks, self.states, self.values = tasks, states, values
+    number: int
+    codes: NDArray[np.int64]
+    first: NDArray[np.int32]
+    ptr: NDArray[np.int64]
+    values: NDArray[np.signedinteger[Any]]
 
-    def times(self, other: "_Table", ranks: Mapping[int, tuple[int, int]]) -> "_Table":
-        """Every two rows that agree on common tasks, their values convolved; sets that may be sorted are kept sorted."""
-        common = [v for v in self.tasks if v in other.tasks]
-        fresh = [v for v in other.tasks if v not in self.tasks]
-        left, right = _matching(self._codes(common), other._codes(common))
-        tasks = self.tasks + fresh
-        states = np.hstack([self.states[left], other._columns(fresh)[right]])
-        keep = np.ones(len(left), np.bool_)
-        ranked = sorted((*ranks[v], c) for c, v in enumerate(tasks) if v in ranks)
-        for (one, _, a), (two, _, b) in pairwise(ranked):
-            keep &= (one != two) | (states[:, a] >= states[:, b])
-        if len(tasks) > WIDEST or keep.sum() * (self.values.shape[1] + other.values.shape[1]) > MOST_CELLS:
+
+class _Table(NamedTuple):
+    """Rows of states of some tasks, these in the order in which they are to be eliminated."""
+
+    tasks: tuple[int, ...]
+    rows: _Rows
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """By which of several tables the smaller ones are joined first; equal ones come one after another."""
+        return len(self.rows.values), self.rows.number
+
+
+class _Joins:
+    """Joins tables of states (0 not eligible, 1 eligible, 2 executed); what is equal is joined once."""
+
+    def __init__(self, dag: Dag, place: Mapping[int, int], ranks: Mapping[int, tuple[int, int]]) -> None:
+        self.place, self.ranks = place, ranks
+        self.children = [set(dag.children_of(v).tolist()) for v in range(len(dag))]
+        self.lowest = (dag.indegree == 0).astype(int).tolist()
+        self.counts = (3 - (dag.indegree == 0).astype(int) - (dag.outdegree == 0)).tolist()
+        few = len(dag) < 1 << 15
+        self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
+        self.known: dict[Key, _Rows] = {}
+        self.kept = self.made = 0
+        self.start = _Table((), self._start())
+
+    def _start(self) -> _Rows:
+        return _Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros(1, self.kind))
+
+    def times(self, one: _Table, two: _Table, more: Sequence[int] = (), without: bool = False) -> _Table:
+        """Every two rows that agree on common tasks, for all states of *more*, values convolved; the best over the first."""
+        if len(one.rows.values) * len(two.rows.codes) > len(two.rows.values) * len(one.rows.codes):
+            one, two = two, one
+        tasks = tuple(sorted({*one.tasks, *two.tasks, *more}, key=self.place.__getitem__))
+        key = (one.rows.number, two.rows.number, *self._layout(one, two, tasks), without)
+        rows = self.known.get(key)
+        if rows is None:
+            rows = self._joined(one.rows, two.rows, *key[2:])
+            if self.kept + len(rows.values) <= MOST_KEPT:
+                self.kept += len(rows.values)
+                self.known[key] = rows
+        return _Table(tasks[1:] if without else tasks, rows)
+
+    def _layout(self, one: _Table, two: _Table, tasks: Sequence[int]) -> tuple[Key, Key]:
+        """For each task, the last first, its states, where they stand in the numbers, and up to which rule it is bound."""
+        at_one, at_two, at = (self._places(own) for own in (one.tasks, two.tasks, tasks))
+        levels, rules = [], []
+        for i, v in enumerate(backward := tasks[::-1]):
+            rules += [rule for j, u in enumerate(backward[:i]) for rule in self._rules(v, u, j)]
+            levels.append((self.lowest[v], self.counts[v], at_one.get(v, -1), at_two.get(v, -1), at[v], len(rules)))
+        return tuple(levels) or ((0, 1, -1, -1, 0, 0),), tuple(rules)
+
+    def _places(self, tasks: Sequence[int]) -> dict[int, int]:
+        bits = np.cumsum([0, *(1 + (self.counts[v] > 2) for v in tasks)]).tolist()
+        if bits[-1] > WIDEST:
             raise OverflowError(TOO_LARGE)
-        return _Table(tasks, states[keep], _convolved(self.values, left[keep], other.values, right[keep]))
+        return dict(zip(tasks, bits, strict=False))
 
-    def without(self, v: int) -> "_Table":
-        """The best over the states of one task."""
-        own, others = self._columns([v])[:, 0], [t for t in self.tasks if t != v]
-        _, first, group = np.unique(self._codes(others), return_index=True, return_inverse=True)
-        values, rest = self.values[first], np.ones(len(own), np.bool_)
-        rest[first] = False
-        for state in range(3):  # no two rows of a state are in one group
-            rows = np.flatnonzero(rest & (own == state))
-            values[group[rows]] = np.maximum(values[group[rows]], self.values[rows])
-        return _Table(others, self._columns(others)[first], values)
+    def _rules(self, v: int, u: int, level: int) -> list[tuple[int, int]]:
+        """What the state of u, chosen at an earlier level, asks of v: 0 a parent, 1 a child, 2 not lower, 3 not higher."""
+        rules = [(level, 0)] if v in self.children[u] else [(level, 1)] if u in self.children[v] else []
+        (group, rank), (other, other_rank) = self.ranks.get(v, (-1, 0)), self.ranks.get(u, (-1, 0))
+        return rules + ([(level, 2 if other_rank < rank else 3)] if group == other >= 0 else [])
 
-    def _columns(self, tasks: list[int]) -> States:
-        return self.states[:, [self.tasks.index(v) for v in tasks]]
-
-    def _codes(self, tasks: list[int]) -> NDArray[np.int64]:
-        """Each row's states of these tasks as one number."""
-        return self._columns(tasks).astype(np.int64) @ 3 ** np.arange(len(tasks))
-
-
-def _matching(mine: NDArray[np.int64], theirs: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Every two places with the same number."""
-    order = np.argsort(theirs, kind="stable")
-    begin, end = (np.searchsorted(theirs[order], mine, side) for side in ("left", "right"))
-    counts = end - begin
-    if (total := int(counts.sum())) > MOST_ROWS:
-        raise OverflowError(TOO_LARGE)
-    left = np.repeat(np.arange(len(mine)), counts)
-    return left, order[np.arange(total) + np.repeat(end - np.cumsum(counts), counts)]
-
-
-def _convolved(one: Values, left: NDArray[np.intp], two: Values, right: NDArray[np.intp]) -> Values:
-    """The max-plus convolution of each row of the one with a row of the other; a few rows at a time stay in the cache."""
-    if one.shape[1] > two.shape[1]:
-        one, left, two, right = two, right, one, left
-    best = np.full((len(left), one.shape[1] + two.shape[1] - 1), NEVER, np.int32)
-    few = max(1, CACHED // best.shape[1])
-    for a in range(0, len(left), few):
-        short, long = one[left[a : a + few]], two[right[a : a + few]]
-        for i in range(short.shape[1]):
-            window = best[a : a + few, i : i + long.shape[1]]
-            np.maximum(window, short[:, i : i + 1] + long, out=window)
-    return best
+    def _joined(self, one: _Rows, two: _Rows, levels: Key, rules: Key, without: bool) -> _Rows:
+        bound = min(len(r.codes) * prod(x[1] for x in levels if x[c] < 0) for r, c in ((one, 2), (two, 3)))
+        size = min(bound, MOST_ROWS + 1)
+        begins, left, right = (np.empty(size + 1, np.int32) for _ in range(3))
+        digits, codes, found = np.empty(size, np.int8), np.empty(size, np.int64), np.empty(2, np.int64)
+        lowest, count = levels[-1][:2]
+        dropped, stack = (1 + (count > 2)) * without, np.empty((len(levels), 7), np.int64)
+        spec = np.array(levels, np.int64), np.array(rules, np.int64).reshape(-1, 2), dropped
+        tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, found)
+        if found[0] > MOST_ROWS:
+            raise OverflowError(TOO_LARGE)
+        states = np.arange(lowest, lowest + count) * without
+        steps, gains = (states == 2).astype(np.int32), ((states > 0) & (lowest == 0)).astype(np.int32)
+        groups = int(found[1])
+        first, ptr = np.empty(groups, np.int32), np.empty(groups + 1, np.int64)
+        which = begins[: groups + 1], left, right, digits, steps
+        tables.measure_rows(*which, one.first, one.ptr, two.first, two.ptr, first, ptr, found)
+        if ptr[-1] > MOST_CELLS:
+            raise OverflowError(TOO_LARGE)
+        values, self.made = np.empty(int(ptr[-1]), self.kind), self.made + 1
+        mine, theirs = (one.first, one.ptr, one.values), (two.first, two.ptr, two.values)
+        tables.join_rows(*which, gains, *mine, *theirs, first, ptr, self.never, values)
+        return _Rows(self.made, codes[:groups].copy(), first, ptr, values)
 
 
 def exact_maxima(dag: Dag, order: Sequence[str], alike: Sequence[Mapping[str, Any]]) -> Profile:
-    """M(t), by eliminating the tasks in this order: a task counts as eligible only if its parents are executed."""
+    """M(t), by eliminating the tasks in this order: a task counts as eligible only if its parents are executed.
+
+    A nonsource counts once it is eligible; a nonsink that is executed takes a step.
+    """
     ranks = {dag.index[name]: (g, i) for g, entry in enumerate(alike) for i, name in enumerate(entry["tasks"])}
-    waiting = [_own(dag, v) for v in range(len(dag))]
-    waiting += [_arc(dag, u, v) for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
-    homes: list[list[_Table]] = [[] for _ in range(len(dag))]
     place = {dag.index[name]: i for i, name in enumerate(order)}
-    for table in waiting:
-        homes[min(place[v] for v in table.tasks)].append(table)
-    total = _Table([], np.zeros((1, 0), np.int8), np.zeros((1, 1), np.int32))
-    for i, name in enumerate(order):
-        v = dag.index[name]
-        first, *rest = sorted(homes[i], key=lambda t: (t.values.shape[1], len(t.values)))
-        for table in rest:
-            first = first.times(table, ranks)
-        first = first.without(v)
-        if first.tasks:
-            homes[min(place[t] for t in first.tasks)].append(first)
-        else:
-            total = total.times(first, ranks)
-    result: Profile = total.values[0].astype(np.int64)
+    joins = _Joins(dag, place, ranks)
+    homes: dict[int, list[_Table]] = defaultdict(list)
+    for v, i in place.items():
+        one, two = _two_left(joins, homes.pop(v, []))
+        near = [u for u in (*dag.children_of(v).tolist(), *dag.parents_of(v).tolist()) if place[u] > i]
+        table = joins.times(one, two, (v, *near), without=True)
+        homes[table.tasks[0] if table.tasks else -1].append(table)
+    one, two = _two_left(joins, homes.pop(-1, []))
+    result: Profile = joins.times(one, two).rows.values.astype(np.int64)
     return result
 
 
-def _states(dag: Dag, v: int) -> list[int]:
-    return list(range(int(dag.indegree[v] == 0), 3 - int(dag.outdegree[v] == 0)))
-
-
-def _own(dag: Dag, v: int) -> _Table:
-    """A nonsource counts once eligible; a nonsink that is executed takes a step."""
-    states = _states(dag, v)
-    values = np.full((len(states), 1 + int(dag.outdegree[v] > 0)), NEVER, np.int32)
-    for row, state in enumerate(states):
-        values[row, int(state == 2)] = int(state > 0 and dag.indegree[v] > 0)
-    return _Table([v], np.array(states, np.int8).reshape(-1, 1), values)
-
-
-def _arc(dag: Dag, u: int, v: int) -> _Table:
-    pairs = [(a, b) for a in _states(dag, u) for b in _states(dag, v) if b == 0 or a == 2]
-    return _Table([u, v], np.array(pairs, np.int8), np.zeros((len(pairs), 1), np.int32))
+def _two_left(joins: _Joins, waiting: list[_Table]) -> list[_Table]:
+    """Two tables in place of several: again and again the two smallest are joined."""
+    waiting = sorted(waiting, key=lambda t: t.size)
+    while len(waiting) > 2:
+        one, two, *waiting = waiting
+        insort(waiting, joins.times(one, two), key=lambda t: t.size)
+    return [joins.start] * (2 - len(waiting)) + waiting
