@@ -80,10 +80,8 @@ class Execution:
         self._states = bytearray(len(self.dag))
         self._missing: list[int] = self.dag.indegree.tolist()
         #: the tasks of each state but waiting
-        self._inside: tuple[MutableMapping[int, None], ...] = (
-            *({} for _ in STATES[:EXECUTED]),
-            Settled(self._states, EXECUTED),
-        )
+        self._settled = Settled(self._states, EXECUTED)
+        self._inside: tuple[MutableMapping[int, None], ...] = (*({} for _ in STATES[:EXECUTED]), self._settled)
         self._copies: dict[int, int] = {}  # holders beyond the first
         self._journal = array("q")
         #: every move that was made, in order
@@ -210,6 +208,10 @@ class Execution:
     def numbers(self, state: int) -> KeysView[int]:
         """The tasks in a state other than waiting, in the order in which they came in."""
         return self._inside[state].keys()
+
+    def done_since(self, seen: int) -> "array[int]":
+        """The tasks that were done behind the first *seen* of them, in the order of completion."""
+        return self._settled.behind(seen)
 
     @property
     def idle(self) -> bool:

@@ -1,0 +1,289 @@
+"""What is left of a dag that is being executed: decided again only where what was found no longer holds.
+
+Let X be what was executed.
+
+* **Segments.** All tasks of a segment come before all of the next, so X ends inside one segment; those behind it stay as they
+  were decided, with their orders, bounds and proofs.
+* **In order.** Where X is the beginning of an order that attains M at every step, no set that contains X has more rendered
+  than M(t), and the rest of the order has as much: it is best for what is left, and nothing needs to be done.
+* **Out of order.** A ▷-linear segment is kept up to date block by block (`deciding.chains`); one that is small, or no longer
+  linear, is decided as the dag that is left of it.
+"""
+
+from array import array
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.deciding.chains import Chain
+from eligo.deciding.courses import ChainCourse, Course
+from eligo.deciding.effort import EFFORTS, Stuck
+from eligo.deciding.outcomes import OPTIMAL, Outcome, Segment, cumulative, worst
+from eligo.deciding.preferences import preferred
+from eligo.deciding.solving import in_series, solve_numbered
+from eligo.deciding.work import Work
+from eligo.rows import Ints, gathered, places
+from eligo.theory.series import segment_dag, segments
+
+LARGE = 2_000  # nonsinks: up to here a segment is decided again as fast as its blocks are looked up
+
+
+class Decided(NamedTuple):
+    """A dag without shortcuts as it was decided, with the effort and the preference that it was decided with.
+
+    `sequence` has the nonsinks as they are handed out, in an order of the same profile as the outcome's.
+    """
+
+    bare: Dag
+    outcome: Outcome
+    sequence: Ints
+    effort: str
+    prefer: str
+
+
+class Rest:
+    """What is left of a dag, while it is executed: what no longer holds is decided when somebody asks.
+
+    >>> from eligo.deciding.effort import EFFORTS
+    >>> vees = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "z")])
+    >>> outcome, _ = solve_numbered(vees, EFFORTS["normal"])
+    >>> rest = Rest(Decided(vees, outcome, outcome.order, "normal", "path"))
+    >>> rest.verdict, vees.named(rest.next(5))
+    ('optimal', ('a', 'b', 'x', 'y', 'z'))
+    >>> rest.execute(vees.indices(["b"]))
+    >>> rest.verdict, vees.named(rest.next(2)), rest.area
+    ('optimal', ('a', 'x'), 8)
+    """
+
+    def __init__(self, decided: Decided) -> None:
+        self.decided = decided
+        bare = decided.bare
+        #: the tasks that were executed, in order
+        self.done = array("i")
+        self.executed = np.zeros(len(bare), np.bool_)
+        #: what searches got stuck at, by the tasks of the part
+        self.stuck: dict[tuple[str, ...], Stuck] = {}
+        self._missing = bare.indegree.copy()
+        self._nonsink = bare.outdegree > 0
+        self._eligible = int((self._missing == 0).sum())
+        self._steps = 0  # nonsinks executed
+        self._plan = _Planned(decided)
+        self._course: Course | ChainCourse | None = None
+        self._chain: Chain | None = None
+        self._local = np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        return len(self.executed) - len(self.done)
+
+    def execute(self, tasks: Ints) -> None:
+        """These tasks are executed, and with them all that they need."""
+        bare = self.decided.bare
+        self.done.extend(tasks.tolist())
+        self.executed[tasks] = True
+        children, _ = gathered(bare.child_ptr, bare.child, tasks)
+        np.subtract.at(self._missing, children, 1)
+        self._eligible += int((self._missing[np.unique(children)] == 0).sum()) - len(tasks)
+        self._steps += int(self._nonsink[tasks].sum())
+        if self._chain is not None:
+            local = self._local[tasks]
+            self._chain.execute(local[local >= 0])
+
+    # What is known
+
+    @property
+    def verdict(self) -> str:
+        """Whether an order of what is left is proved to be best, or that none is."""
+        course = self._now()
+        return self._plan.verdict_from(self._steps) if course is None else self._verdict(course)
+
+    def _verdict(self, course: Course | ChainCourse) -> str:
+        return worst({course.verdict, self._plan.verdict_from(course.end)})
+
+    @property
+    def area(self) -> int:
+        """The sum of E(t) of the order."""
+        return self._area(0)
+
+    @property
+    def area_bound(self) -> int:
+        """No order of what is left has a larger area."""
+        return self._area(1)
+
+    def next(self, count: int) -> list[int]:
+        """The next so many tasks of the order."""
+        course = self._now()
+        found = course.next(count) if course is not None else []
+        end = self._steps if course is None else course.end
+        found += self._plan.sequence[end : end + count - len(found)].tolist()
+        if len(found) < count:
+            found += np.flatnonzero(~self._nonsink & ~self.executed)[: count - len(found)].tolist()
+        return found
+
+    def _area(self, which: int) -> int:
+        """E(t) = eligible - t + what the first t steps render, summed; sinks come last, when all is rendered."""
+        n, rendered = len(self), len(self) - self._eligible
+        course = self._now()
+        end, sums = self._steps, (0, 0)
+        if course is not None:
+            end, found = course.end, course.sums()
+            if found is None:
+                course = self._course = self._decide(course)
+                found = course.sums()
+            assert found is not None
+            sums = found
+        later = self._plan.steps - end
+        before = rendered - self._plan.renders_from(end)
+        total = sums[which] + later * before + self._plan.sums_from(end)[which]
+        sinks = n - (self._plan.steps - self._steps)
+        return (n + 1) * self._eligible - n * (n + 1) // 2 + total + sinks * rendered
+
+    # The segment in progress
+
+    def _now(self) -> Course | ChainCourse | None:
+        """The course of the segment in progress, decided again where it does not hold; None where nothing is in progress."""
+        begin, end = self._plan.segment(self._steps)
+        if self._steps == begin:
+            self._course = self._chain = None
+            return None
+        if self._course is None or self._course.end != end:
+            self._course, self._chain = self._plan.course(begin, end), None
+        if not self._course.holds(self.executed, self._steps):
+            self._course = self._decide(self._course)
+        return self._course
+
+    def _decide(self, course: Course | ChainCourse) -> Course | ChainCourse:
+        """What is left of the segment in progress: kept up to date where it is large and ▷-linear, else solved."""
+        begin, end = self._plan.segment(self._steps)
+        if end - begin >= LARGE and self._plan.is_linear(begin):
+            if self._chain is None or course.end != end:
+                self._chain = self._begun_chain(begin, end)
+            if self._chain.linear():
+                return ChainCourse(self._steps, end, self._chain, self._tasks)
+        return self._solved(begin, end)
+
+    def _begun_chain(self, begin: int, end: int) -> Chain:
+        bare, inside = self.decided.bare, np.zeros(len(self.executed), np.bool_)
+        inside[self._plan.sequence[begin:end]] = True
+        self._tasks = bare.order[inside[bare.order]]
+        self._local = places(len(bare), self._tasks)
+        chain = Chain(segment_dag(bare, self._tasks))
+        chain.execute(np.flatnonzero(self.executed[self._tasks]).astype(np.int32))
+        return chain
+
+    def _solved(self, begin: int, end: int) -> Course:
+        """What is left of a segment, as a dag of its own."""
+        tasks = self._plan.sequence[begin:end]
+        tasks = np.sort(tasks[~self.executed[tasks]])
+        part = segment_dag(self.decided.bare, tasks)
+        effort = EFFORTS[self.decided.effort]
+        outcome, _ = solve_numbered(part, replace(effort, work=Work(effort.total), stuck=self.stuck))
+        order = preferred(part, outcome.order, self.decided.prefer)
+        proved = replace(outcome, order=tasks[outcome.order])
+        return Course(self._steps, end, tasks[order], cumulative(part, order), proved)
+
+    # As a plan
+
+    def whole(self) -> tuple[Ints, Dag, Outcome, Ints]:
+        """The tasks that are left, the dag of them, its outcome, and its nonsinks in the order in which they go on."""
+        left = np.flatnonzero(~self.executed).astype(np.int32)
+        place, residual = places(len(self.executed), left), self.decided.bare.induced(left)
+        course = self._now()
+        end = self._steps if course is None else course.end
+        proved = None if course is None else self._proved(course)
+        order, hard = self._plan.order_from(end), self._plan.hard_from(end)
+        sequence = self._plan.sequence[end:]
+        if course is None or proved is None:
+            return left, residual, in_series(residual, place[order], _moved(hard, -end)), place[sequence]
+        best = course.verdict == OPTIMAL or proved.verdict != OPTIMAL
+        sequence = np.concatenate([course.rest() if best else proved.order, sequence])
+        if not len(order):
+            return left, residual, replace(proved, order=place[proved.order]), place[sequence]
+        shifted = _moved(hard, len(proved.order) - end)
+        whole = in_series(residual, place[np.concatenate([proved.order, order])], (*proved.hard, *shifted))
+        return left, residual, whole, place[sequence]
+
+    def _proved(self, course: Course | ChainCourse) -> Outcome:
+        """What proves the course, from here on and by itself."""
+        if isinstance(course, Course) and course.begin == self._steps:
+            return course.proved
+        if isinstance(course, ChainCourse) and course.begin == self._steps:
+            order = course.rest()
+            part = np.sort(order)
+            profile = cumulative(segment_dag(self.decided.bare, part), places_in(part, order))
+            return Outcome(order, profile, OPTIMAL, "▷-linear composition", {"rule": "chain"})
+        return self._solved(*self._plan.segment(self._steps)).proved
+
+
+def places_in(tasks: Ints, order: Ints) -> Ints:
+    """The places that tasks have among these, which ascend."""
+    return np.searchsorted(tasks, order).astype(np.int32)
+
+
+def _moved(hard: tuple[Segment, ...], by: int) -> tuple[Segment, ...]:
+    return tuple(segment._replace(begin=segment.begin + by, end=segment.end + by) for segment in hard)
+
+
+class _Planned:
+    """What was decided of the whole, looked up by segments."""
+
+    def __init__(self, decided: Decided) -> None:
+        self.sequence, self.outcome = decided.sequence, decided.outcome
+        self.steps = len(self.sequence)
+        label = segments(decided.bare)[self.sequence]
+        self._ends = np.flatnonzero(np.diff(label, prepend=-1, append=-2))
+        if not self.steps:
+            self._ends = np.zeros(1, np.intp)
+        self._own = cumulative(decided.bare, self.sequence)
+        self._hard = {segment.begin: segment for segment in decided.outcome.hard} if self.steps else {}
+        self._begins = np.array(sorted(self._hard), np.int64)
+        self._verdicts, self._slack = [OPTIMAL], [0]
+        for begin in self._begins[::-1].tolist():
+            self._verdicts.append(worst({self._verdicts[-1], self._hard[begin].outcome.verdict}))
+            self._slack.append(self._slack[-1] + self._hard[begin].slack)
+        self._sums = [np.cumsum(profile)[self._ends] for profile in (self._own, self.outcome.bound)]
+
+    def segment(self, steps: int) -> tuple[int, int]:
+        """Where the segment of the next step begins and ends; the end of all, twice, where there is none."""
+        i = int(np.searchsorted(self._ends, steps, side="right"))
+        return int(self._ends[i - 1]), int(self._ends[min(i, len(self._ends) - 1)])
+
+    def is_linear(self, begin: int) -> bool:
+        """Whether the segment that begins there was decided as a ▷-linear composition."""
+        return begin not in self._hard
+
+    def course(self, begin: int, end: int) -> Course:
+        """A segment as it was planned."""
+        own = self._own[begin : end + 1] - self._own[begin]
+        proved = Outcome(self.outcome.order[begin:end], own, OPTIMAL, "▷-linear composition", {"rule": "chain"})
+        if begin in self._hard:
+            proved = replace(self._hard[begin].outcome, order=self.outcome.order[begin:end])
+        return Course(begin, end, self.sequence[begin:end], own, proved)
+
+    def _later(self, begin: int) -> int:
+        """How many hard segments do not come before a place."""
+        return len(self._begins) - int(np.searchsorted(self._begins, begin))
+
+    def verdict_from(self, begin: int) -> str:
+        """The verdict of all segments from one on."""
+        return self._verdicts[self._later(begin)]
+
+    def hard_from(self, begin: int) -> tuple[Segment, ...]:
+        """The hard segments from one on."""
+        return tuple(self._hard[b] for b in self._begins[len(self._begins) - self._later(begin) :].tolist())
+
+    def order_from(self, begin: int) -> Ints:
+        """The order that the proof speaks of, from a segment on."""
+        return self.outcome.order[begin:]
+
+    def renders_from(self, begin: int) -> int:
+        """How many tasks the segments from one on render."""
+        return int(self._own[-1] - self._own[begin])
+
+    def sums_from(self, begin: int) -> tuple[int, int]:
+        """The sums of the profile, and of its bound less the slack, from a segment on and on top of what is before it."""
+        i = int(np.searchsorted(self._ends, begin))
+        base = (self.steps - begin) * int(self._own[begin])
+        own, bound = (int(sums[-1] - sums[i]) - base for sums in self._sums)
+        return own, bound - self._slack[self._later(begin)]
