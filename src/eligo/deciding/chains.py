@@ -6,12 +6,10 @@ arc of the super-dag leads from a type to one that precedes it alone. Each of th
 transitive, a new type is compared with few of the others, and only arcs of pieces are looked at.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.rows import Ints, gathered
@@ -23,22 +21,26 @@ from eligo.theory.series import segment_dag
 from eligo.theory.solutions import Solution, solve_blocks
 
 
+A_FEW = 256  # blocks that are looked up at once
+
+
 class Piece(NamedTuple):
-    """A block of what is left of a block: its type, its sources in their order, and how far down its block lies."""
+    """A block of what is left of a block: its type, its sources in their order, and which block that was."""
 
     type: int
     tasks: Ints
-    depth: int
+    block: int
 
 
 class Types:
     """The types of blocks that are there, in the order of ▷ as far as they are comparable."""
 
-    def __init__(self) -> None:
+    def __init__(self, solutions: Sequence[Solution]) -> None:
         self.solutions: list[Solution] = []
         self.counts: list[int] = []
-        self._sums: list[int] = []
         self._known: dict[Kind | bytes, int] = {}
+        for solution in solutions:
+            self._enter(solution)
         self._before: dict[tuple[int, int], bool] = {}
         #: the types that are there and comparable, each ▷ the next
         self.chain: list[int] = []
@@ -46,13 +48,14 @@ class Types:
 
     def number(self, solution: Solution) -> int:
         """The number of a type, a new one where it was never seen."""
-        key = solution.maxima.tobytes() + bytes([_is_solved(solution)]) if solution.kind is None else solution.kind
-        if key not in self._known:
-            self._known[key] = len(self.solutions)
-            self.solutions.append(solution)
-            self.counts.append(0)
-            self._sums.append(int(solution.maxima.sum()))
-        return self._known[key]
+        known = self._known.get(_key(solution))
+        return self._enter(solution) if known is None else known
+
+    def _enter(self, solution: Solution) -> int:
+        self.solutions.append(solution)
+        self.counts.append(0)
+        self._known.setdefault(_key(solution), len(self.solutions) - 1)
+        return len(self.solutions) - 1
 
     def begin(self, counts: dict[int, int], linear: bool) -> None:
         """So many of each type are there, and in a chain as listed where they are *linear*."""
@@ -101,97 +104,130 @@ class Types:
         for t in self.chain:
             count, maxima = self.counts[t], self.solutions[t].maxima
             steps, renders = len(maxima) - 1, int(maxima[-1])
-            total += count * (base * steps + self._sums[t]) + renders * steps * (count * (count - 1) // 2)
+            total += count * (base * steps + int(maxima.sum())) + renders * steps * (count * (count - 1) // 2)
             base += count * renders
         return total
 
 
-class Chain:
-    """A segment whose blocks are, or were, a ▷-linear composition; tasks are those of *dag*, its nonsinks first."""
+class Ground:
+    """The blocks of a dag without shortcuts, in chains by segments: what all chains of a dag stand on."""
 
-    def __init__(self, dag: Dag) -> None:
-        self.dag = dag
+    def __init__(self, dag: Dag, label: Ints) -> None:
+        self.dag, self.label = dag, label
         self.blocks = decompose(dag)
-        self._solutions = solutions = solve_blocks(self.blocks)
-        line = linearise(solutions, np.zeros(len(self.blocks), np.int32), 1)
-        self._sequence = line.sequence
+        self.solutions = solve_blocks(self.blocks)
+        ptr, sources = self.blocks.source_rows
+        self._segment_of = label[sources[ptr[:-1]]]
+        line = linearise(self.solutions, self._segment_of, int(label.max(initial=-1)) + 1)
+        self._sequence, self._linear = line.sequence, line.linear
         height = self.blocks.superdag.height
-        self._depth = height.max(initial=0) - height
-        self.types = Types()
-        renamed = np.array([self.types.number(solution) for solution in solutions.types], np.int32)
-        self._type_of = renamed[solutions.type_of]
-        self._type = np.append(self._type_of, np.int32(-1))[self.blocks.source_of]  # of the block of each source
-        chained = self._type_of[line.sequence]
+        self.depth = height.max(initial=0) - height
+        #: the type of the block, or later of the piece, of which each task is a source
+        self.type = np.append(self.solutions.type_of, np.int32(-1))[self.blocks.source_of]
+        #: and which block, or later which piece: pieces are numbered behind the blocks
+        self.unit = self.blocks.source_of.copy()
+        self.executed = np.zeros(len(dag), np.bool_)
+
+    def sequence(self, segment: int) -> tuple[Ints, bool]:
+        """The blocks of a segment in order, and whether they are a ▷-linear composition."""
+        begin, end = np.searchsorted(self._segment_of[self._sequence], [segment, segment + 1])
+        return self._sequence[begin:end], bool(self._linear[segment])
+
+
+class Chain:
+    """A segment whose blocks are, or were, a ▷-linear composition."""
+
+    def __init__(self, ground: Ground, segment: int) -> None:
+        self.ground, self.segment, self.blocks = ground, segment, ground.blocks
+        self._sequence, linear = ground.sequence(segment)
+        self._type_of = ground.solutions.type_of
+        self.types = Types(ground.solutions.types)
+        chained = self._type_of[self._sequence]
         which, first, counts = np.unique(chained, return_index=True, return_counts=True)
         last = len(chained) - np.unique(chained[::-1], return_index=True)[1]
         #: of the types of the first chain, between which of its places they lie
         self._span = dict(zip(which.tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True))
-        by_place = np.argsort(first)
-        self.types.begin(dict(zip(which[by_place].tolist(), counts[by_place].tolist(), strict=True)), line.linear.all())
         self._whole = dict(zip(which.tolist(), counts.tolist(), strict=True))  # blocks of each type never touched
-        self._pieces: dict[int, list[Piece]] = {}
-        self._executed = np.zeros(len(dag), np.bool_)
-        self._changed: set[int] = set()
-        self._suspects: set[int] = set()
+        self.types.begin({t: self._whole[t] for t in which[np.argsort(first)].tolist()}, linear)
+        self._pieces: dict[int, Piece] = {}
+        self._broken: set[int] = set()  # blocks that were touched
+        self._changed: set[int] = set()  # units with tasks that were executed since
+        self._suspects: set[int] = set()  # units whose arcs must be looked at
+        self._units = len(self.blocks)
         self._begin = 0  # blocks of the first chain before this one were touched
 
     def execute(self, tasks: Ints) -> None:
-        """These nonsinks are executed."""
-        self._executed[tasks] = True
-        self._changed.update(self.blocks.source_of[tasks].tolist())
+        """These nonsinks of the segment are executed."""
+        self.ground.executed[tasks] = True
+        self._changed.update(self.ground.unit[tasks].tolist())
 
     def linear(self) -> bool:
         """Whether what is left is a ▷-linear composition."""
         if self._changed:
-            self._cut_up(self._changed)
-            self._suspects |= self._changed
+            self._changed |= self._tied(self._changed)
+            self._suspects = self._suspects - self._changed | self._cut_up(self._changed)
             self._changed = set()
-        self._suspects = {b for b in self._suspects if self._pieces.get(b)}
         if self._suspects and not self._inverted(self._left(self._suspects)):
             self._suspects = set()
         return not self._suspects and self.types.linear()
 
-    def _left(self, blocks: set[int]) -> Ints:
-        """The sources of some blocks that are not executed."""
-        sources = np.concatenate([np.empty(0, np.int32), *(self.blocks.sources(b) for b in sorted(blocks))])
-        return np.sort(sources[~self._executed[sources]]).astype(np.int32)
+    def _tied(self, units: set[int]) -> set[int]:
+        """The pieces of blocks that are not bipartite go together: some of them may come before others."""
+        tied = {self._pieces[u].block for u in units if u in self._pieces}
+        tied = {b for b in tied if not self.blocks.bipartite[b]}
+        return {u for u, piece in self._pieces.items() if piece.block in tied} if tied else set()
 
-    def _cut_up(self, changed: set[int]) -> None:
-        """Solve what is left of these blocks."""
-        for b in changed:
-            old = self._pieces.get(b)
-            self._whole[int(self._type_of[b])] -= old is None
-            for t in [int(self._type_of[b])] if old is None else [piece.type for piece in old]:
-                self.types.add(t, -1)
-            self._pieces[b] = []
+    def _left(self, units: set[int]) -> Ints:
+        """The sources of some units that are not executed, ascending."""
+        sources = [self._pieces[u].tasks if u in self._pieces else self.blocks.sources(u) for u in sorted(units)]
+        together = np.concatenate([np.empty(0, np.int32), *sources])
+        return np.sort(together[~self.ground.executed[together]])
+
+    def _cut_up(self, changed: set[int]) -> set[int]:
+        """Solve what is left of these units; returns the pieces that they fall into."""
         left = self._left(changed)
+        for u in changed:
+            self._remove(u)
         if not len(left):
-            return
-        found = solve_blocks(decompose(segment_dag(self.dag, left)))
+            return set()
+        found = solve_blocks(decompose(segment_dag(self.ground.dag, left)))
         kinds = [self.types.number(solution) for solution in found.types]
-        ptr = found.blocks.source_rows[0]
+        ptr, begin = found.blocks.source_rows[0], self._units
         for piece in found.blocks.superdag.order.tolist():
-            tasks, t = left[found.ordered[ptr[piece] : ptr[piece + 1]]], kinds[found.type_of[piece]]
-            b = int(self.blocks.source_of[tasks[0]])
-            self.types.add(t)
-            self._type[tasks] = t
-            self._pieces[b].append(Piece(t, tasks, int(self._depth[b])))
+            tasks = left[found.ordered[ptr[piece] : ptr[piece + 1]]]
+            self._add(tasks, kinds[found.type_of[piece]])
+        return set(range(begin, self._units))
+
+    def _remove(self, unit: int) -> None:
+        piece = self._pieces.pop(unit, None)
+        if piece is None:
+            self._broken.add(unit)
+            self._whole[int(self._type_of[unit])] -= 1
+        self.types.add(int(self._type_of[unit]) if piece is None else piece.type, -1)
+
+    def _add(self, tasks: Ints, t: int) -> None:
+        self.types.add(t)
+        self.ground.type[tasks], self.ground.unit[tasks] = t, self._units
+        self._pieces[self._units] = Piece(t, tasks, int(self.blocks.source_of[tasks[0]]))
+        self._units += 1
 
     def _inverted(self, left: Ints) -> bool:
-        """Whether an arc of the super-dag to or from blocks with these sources leads to a type that must come before."""
-        children, degree = gathered(self.dag.child_ptr, self.dag.child, left)
-        parents, above = gathered(self.dag.parent_ptr, self.dag.parent, left)
+        """Whether an arc of the super-dag to or from units with these sources leads to a type that must come before."""
+        dag, kind, label = self.ground.dag, self.ground.type, self.ground.label
+        children, degree = gathered(dag.child_ptr, dag.child, left)
+        parents, above = gathered(dag.parent_ptr, dag.parent, left)
         tails = np.concatenate([np.repeat(left, degree), parents])
         heads = np.concatenate([children, np.repeat(left, above)])
-        real = (self._type[heads] >= 0) & ~self._executed[tails]
-        pairs = np.unique(self._type[tails[real]].astype(np.int64) << 32 | self._type[heads[real]])
-        return any(p != q and not self.types.before(p, q) for p, q in zip(pairs >> 32, pairs & 0xFFFFFFFF, strict=True))
+        inside = (label[heads] == label[left[0]]) & (label[tails] == label[left[0]]) & ~self.ground.executed[tails]
+        pairs = np.unique(kind[tails[inside]].astype(np.int64) << 32 | kind[heads[inside]])
+        ends = zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True)
+        return any(p != q and not self.types.before(p, q) for p, q in ends)
 
     # The order, once it is known to be linear
 
     def rows(self) -> Iterator[Ints]:
         """The tasks that are left, block after block."""
-        while self._begin < len(self._sequence) and int(self._sequence[self._begin]) in self._pieces:
+        while self._begin < len(self._sequence) and int(self._sequence[self._begin]) in self._broken:
             self._begin += 1
         at = self._begin
         for spot, piece in self._placed():
@@ -200,15 +236,12 @@ class Chain:
             yield piece.tasks
         yield from self._run(at, len(self._sequence))
 
-    def first(self, count: int) -> list[int]:
-        """The first so many tasks that are left."""
-        return list(islice((v for row in self.rows() for v in row.tolist()), count))
-
     def _run(self, begin: int, end: int) -> Iterator[Ints]:
         ptr = self.blocks.source_rows[0]
-        for b in self._sequence[begin:end].tolist():
-            if b not in self._pieces:
-                yield self._solutions.ordered[ptr[b] : ptr[b + 1]]
+        for at in range(begin, end, A_FEW):
+            for b in self._sequence[at : min(end, at + A_FEW)].tolist():
+                if b not in self._broken:
+                    yield self.ground.solutions.ordered[ptr[b] : ptr[b + 1]]
 
     def _placed(self) -> list[tuple[int, Piece]]:
         """All pieces in the order of the chain, each with how many blocks of the first chain may come before it."""
@@ -223,9 +256,9 @@ class Chain:
                 begin, end = self._span[t]
                 low, high = bounds[-1]
                 bounds[-1] = (begin if low == high else min(low, begin), max(high, end))
-        pieces = [piece for b in sorted(self._pieces) for piece in self._pieces[b]]
-        pieces.sort(key=lambda piece: (ranks[piece.type], piece.depth))
-        return [(self._spot(piece.depth, *bounds[ranks[piece.type]]), piece) for piece in pieces]
+        pieces = list(self._pieces.values())
+        pieces.sort(key=lambda piece: (ranks[piece.type], self.ground.depth[piece.block]))
+        return [(self._spot(int(self.ground.depth[piece.block]), *bounds[ranks[piece.type]]), piece) for piece in pieces]
 
     def _untouched(self, t: int) -> bool:
         """Whether a whole block of a type is left."""
@@ -235,13 +268,17 @@ class Chain:
         """Behind how many of the first chain's blocks, from one place to another, something of some depth comes."""
         while low < high:
             middle = (low + high) // 2
-            above = self._depth[self._sequence[middle]] < depth
+            above = self.ground.depth[self._sequence[middle]] < depth
             low, high = (middle + 1, high) if above else (low, middle)
         return low
 
 
 def _is_solved(solution: Solution) -> bool:
     return solution.kind is not None or solution.order is not None
+
+
+def _key(solution: Solution) -> Kind | bytes:
+    return solution.maxima.tobytes() + bytes([_is_solved(solution)]) if solution.kind is None else solution.kind
 
 
 def _item(solution: Solution) -> Kind | Profile:

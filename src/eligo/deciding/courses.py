@@ -60,14 +60,12 @@ class ChainCourse:
     begin: int
     end: int
     chain: Chain
-    #: the tasks that those of the chain stand for
-    tasks: Ints
     verdict: str = OPTIMAL
     _known: list[int] = field(default_factory=list)
     _followed: int = 0
 
     def __post_init__(self) -> None:
-        self._coming = (v for row in self.chain.rows() for v in self.tasks[row].tolist())
+        self._coming = (v for row in self.chain.rows() for v in row.tolist())
 
     def holds(self, executed: Marks, steps: int) -> bool:
         """See `Course`."""

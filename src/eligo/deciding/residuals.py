@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.chains import Chain
+from eligo.deciding.chains import Chain, Ground
 from eligo.deciding.courses import ChainCourse, Course
 from eligo.deciding.effort import EFFORTS, Stuck
 from eligo.deciding.outcomes import OPTIMAL, Outcome, Segment, cumulative, worst
@@ -72,7 +72,7 @@ class Rest:
         self._plan = _Planned(decided)
         self._course: Course | ChainCourse | None = None
         self._chain: Chain | None = None
-        self._local = np.empty(0, np.int32)
+        self._ground = Ground(bare, self._plan.label) if self._plan.longest_linear >= LARGE else None
 
     def __len__(self) -> int:
         return len(self.executed) - len(self.done)
@@ -87,8 +87,7 @@ class Rest:
         self._eligible += int((self._missing[np.unique(children)] == 0).sum()) - len(tasks)
         self._steps += int(self._nonsink[tasks].sum())
         if self._chain is not None:
-            local = self._local[tasks]
-            self._chain.execute(local[local >= 0])
+            self._chain.execute(tasks[self._plan.label[tasks] == self._chain.segment])
 
     # What is known
 
@@ -129,7 +128,7 @@ class Rest:
         if course is not None:
             end, found = course.end, course.sums()
             if found is None:
-                course = self._course = self._decide(course)
+                course = self._course = self._decide()
                 found = course.sums()
             assert found is not None
             sums = found
@@ -150,27 +149,20 @@ class Rest:
         if self._course is None or self._course.end != end:
             self._course, self._chain = self._plan.course(begin, end), None
         if not self._course.holds(self.executed, self._steps):
-            self._course = self._decide(self._course)
+            self._course = self._decide()
         return self._course
 
-    def _decide(self, course: Course | ChainCourse) -> Course | ChainCourse:
+    def _decide(self) -> Course | ChainCourse:
         """What is left of the segment in progress: kept up to date where it is large and ▷-linear, else solved."""
         begin, end = self._plan.segment(self._steps)
-        if end - begin >= LARGE and self._plan.is_linear(begin):
-            if self._chain is None or course.end != end:
-                self._chain = self._begun_chain(begin, end)
+        if self._ground is not None and end - begin >= LARGE and self._plan.is_linear(begin):
+            if self._chain is None:
+                tasks = self._plan.sequence[begin:end]
+                self._chain = Chain(self._ground, int(self._plan.label[tasks[0]]))
+                self._chain.execute(tasks[self.executed[tasks]])
             if self._chain.linear():
-                return ChainCourse(self._steps, end, self._chain, self._tasks)
+                return ChainCourse(self._steps, end, self._chain)
         return self._solved(begin, end)
-
-    def _begun_chain(self, begin: int, end: int) -> Chain:
-        bare, inside = self.decided.bare, np.zeros(len(self.executed), np.bool_)
-        inside[self._plan.sequence[begin:end]] = True
-        self._tasks = bare.order[inside[bare.order]]
-        self._local = places(len(bare), self._tasks)
-        chain = Chain(segment_dag(bare, self._tasks))
-        chain.execute(np.flatnonzero(self.executed[self._tasks]).astype(np.int32))
-        return chain
 
     def _solved(self, begin: int, end: int) -> Course:
         """What is left of a segment, as a dag of its own."""
@@ -231,8 +223,9 @@ class _Planned:
     def __init__(self, decided: Decided) -> None:
         self.sequence, self.outcome = decided.sequence, decided.outcome
         self.steps = len(self.sequence)
-        label = segments(decided.bare)[self.sequence]
-        self._ends = np.flatnonzero(np.diff(label, prepend=-1, append=-2))
+        #: the segment of every nonsink
+        self.label = segments(decided.bare)
+        self._ends = np.flatnonzero(np.diff(self.label[self.sequence], prepend=-1, append=-2))
         if not self.steps:
             self._ends = np.zeros(1, np.intp)
         self._own = cumulative(decided.bare, self.sequence)
@@ -243,6 +236,12 @@ class _Planned:
             self._verdicts.append(worst({self._verdicts[-1], self._hard[begin].outcome.verdict}))
             self._slack.append(self._slack[-1] + self._hard[begin].slack)
         self._sums = [np.cumsum(profile)[self._ends] for profile in (self._own, self.outcome.bound)]
+
+    @property
+    def longest_linear(self) -> int:
+        """How many tasks the longest ▷-linear segment has."""
+        spans = zip(self._ends[:-1].tolist(), self._ends[1:].tolist(), strict=True)
+        return max((end - begin for begin, end in spans if begin not in self._hard), default=0)
 
     def segment(self, steps: int) -> tuple[int, int]:
         """Where the segment of the next step begins and ends; the end of all, twice, where there is none."""
