@@ -18,8 +18,8 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import EFFORTS, Effort, Stuck, check_effort
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome
+from eligo.deciding.effort import EFFORTS, Stuck, check_effort
+from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.preferences import preferred
 from eligo.deciding.residuals import Decided, Rest
 from eligo.deciding.solving import solve_numbered
@@ -119,7 +119,7 @@ class Plan:
         told = self.dag.labelled()
         return conflict_of(skeleton(told), self.proof, told.named(self.sequence), self.stuck)
 
-    def after(self, execution: "Run") -> "Left":
+    def after(self, execution: "Run") -> "PlanLeft":
         """The plan of what an execution of this workflow has left, which takes over what its completions did not touch.
 
         >>> from eligo.execution import Execution
@@ -136,12 +136,12 @@ class Plan:
         if execution not in self._followed:
             if self.decided is None:
                 raise InputError("this plan does not say how it was made, so that nothing of it can be taken over")
-            self._followed[execution] = Left(self, execution.dag, Rest(self.decided), 0)
+            self._followed[execution] = PlanLeft(self, self.dag, Rest(self.decided), 0)
         self._followed[execution] = self._followed[execution].after(execution)
         return self._followed[execution]
 
     @cached_property
-    def _followed(self) -> "WeakKeyDictionary[Run, Left]":
+    def _followed(self) -> "WeakKeyDictionary[Run, PlanLeft]":
         return WeakKeyDictionary()
 
     def document(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class Run(Protocol):
         """The tasks that were done behind the first *seen* of them."""
 
 
-class Left:
+class PlanLeft:
     """The plan of what an execution has left, as of one moment; see `Plan.after`.
 
     `verdict`, `area`, `area_bound` and `next` are known without looking at the whole; `plan`, and whatever needs all of it,
@@ -184,23 +184,24 @@ class Left:
         self.whole, self._dag, self._shared, self._done = whole, dag, rest, done
 
     def __repr__(self) -> str:
-        return f"Left({len(self)} of {len(self.whole)} tasks, {self.verdict})"
+        return f"PlanLeft({len(self)} of {len(self.whole)} tasks, {self.verdict})"
 
     def __len__(self) -> int:
         return len(self.whole) - self._done
 
-    def after(self, execution: Run) -> "Left":
+    def after(self, execution: Run) -> "PlanLeft":
         """The plan of what the same execution has left later on."""
-        if execution.dag is not self._dag or (self._dag is not self.whole.dag and self._dag != self.whole.dag):
+        if execution.dag is not self._dag and execution.dag != self.whole.dag:
             raise InputError("this execution is of another workflow than the plan")
-        fresh = np.array(execution.done_since(self._done), np.int32)
-        rest = self._rest
-        if rest.executed[fresh].any():
+        rest, last = self._rest, min(1, self._done)
+        seen = np.array(execution.done_since(self._done - last), np.int32)
+        fresh = seen[last:]
+        if seen[:last].tolist() != rest.done[self._done - last :].tolist() or rest.executed[fresh].any():
             raise InputError("this is not the execution that was followed so far")
         if not len(fresh):
             return self
         rest.execute(fresh)
-        return Left(self.whole, self._dag, rest, self._done + len(fresh))
+        return PlanLeft(self.whole, execution.dag, rest, self._done + len(fresh))
 
     @property
     def _rest(self) -> Rest:
@@ -235,7 +236,7 @@ class Left:
         """The same as a plan of its own, of `dag`: what can be proved of that dag by itself."""
         begin, rest = time.perf_counter(), self._rest
         left, bare, outcome, sequence = rest.whole()
-        decided = Decided(bare, outcome, sequence, rest.decided.effort, rest.decided.prefer)
+        decided = Decided(bare, outcome, sequence, *rest.decided[3:])
         stuck = {**self.whole.stuck, **rest.stuck}
         return _made(self.whole.dag.induced(left), decided, len(decompose(bare)), stuck, begin)
 
@@ -333,15 +334,13 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     bare = skeleton(told)
     check_effort(effort)
     work = Work(EFFORTS[effort].total, clock or Clock())
-    spent = replace(EFFORTS[effort], work=work, stuck={})
+    spent = replace(EFFORTS[effort], work=work, stuck={}, solved={})
     outcome, blocks = solve_numbered(bare, spent)
-    decided = Decided(bare, outcome, preferred(bare, outcome.order, prefer), effort, prefer)
+    decided = Decided(bare, outcome, preferred(bare, outcome.order, prefer), effort, prefer, spent.solved or {})
     return _made(dag, decided, blocks, spent.stuck, begin)
 
 
-def _made(
-    dag: Dag, decided: Decided, blocks: int, stuck: Mapping[tuple[str, ...], Stuck], begin: float
-) -> Plan:
+def _made(dag: Dag, decided: Decided, blocks: int, stuck: Mapping[tuple[str, ...], Stuck], begin: float) -> Plan:
     """The plan of a dag that was decided."""
     outcome, nonsinks = decided.outcome, decided.sequence
     proof = outcome.proof

@@ -9,7 +9,7 @@ the maximum over sets that agree with the corners, found for each module by itse
 * no schedule has a larger area than the sum of Mmod.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
-from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA
+from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN
 from eligo.deciding.moves import frontier, guided, largest_area
 from eligo.deciding.orders import best_heuristic, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
@@ -53,6 +53,28 @@ class Solved:
     verdict: str
     area_bound: int
     proof: dict[str, Any]
+
+
+def solve_modules(dag: Dag, modules: list[Module], effort: Effort) -> list[Solved]:
+    """Decide every module, or take it over where the very same one was decided before."""
+    return [_once(dag, module, effort) for module in modules]
+
+
+def _once(dag: Dag, module: Module, effort: Effort) -> Solved:
+    if effort.solved is None:
+        return solve_module(module_dag(dag, module), module.ceiling, effort)
+    tasks = dag.named(module.tasks)
+    key = (*(tuple(sorted(names)) for names in (tasks, dag.named(module.renders))), module.p, module.q)
+    before = effort.solved.pop(key, None)
+    if before is None:
+        found = solve_module(module_dag(dag, module), module.ceiling, effort)
+        before = found, [tasks[v] for v in found.order.tolist()]
+    effort.solved[key] = before  # the last one used comes last, and the first goes
+    if len(effort.solved) > MOST_KNOWN:
+        del effort.solved[next(iter(effort.solved))]
+    place = {name: i for i, name in enumerate(tasks)}
+    known: Solved = before[0]
+    return replace(known, order=np.array([place[name] for name in before[1]], np.int32))
 
 
 def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:

@@ -6,28 +6,27 @@ Let X be what was executed.
   were decided, with their orders, bounds and proofs.
 * **In order.** Where X is the beginning of an order that attains M at every step, no set that contains X has more rendered
   than M(t), and the rest of the order has as much: it is best for what is left, and nothing needs to be done.
-* **Out of order.** A ▷-linear segment is kept up to date block by block (`deciding.chains`); one that is small, or no longer
-  linear, is decided as the dag that is left of it.
+* **Out of order.** A ▷-linear segment is kept up to date block by block (`deciding.linear`); one that is small, or no longer
+  linear, is decided as the dag that is left of it, but for modules that are as they were.
 """
 
 from array import array
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.chains import Chain, Ground
-from eligo.deciding.courses import ChainCourse, Course
+from eligo.deciding.continuing import Continuation, LinearContinuation
 from eligo.deciding.effort import EFFORTS, Stuck
+from eligo.deciding.limits import LEAST_CHAIN
+from eligo.deciding.linear import Ground, LinearSegment
 from eligo.deciding.outcomes import OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import in_series, solve_numbered
 from eligo.deciding.work import Work
 from eligo.rows import Ints, gathered, places
 from eligo.theory.series import segment_dag, segments
-
-LARGE = 2_000  # nonsinks: up to here a segment is decided again as fast as its blocks are looked up
 
 
 class Decided(NamedTuple):
@@ -41,6 +40,8 @@ class Decided(NamedTuple):
     sequence: Ints
     effort: str
     prefer: str
+    #: the modules that were solved
+    solved: dict[object, Any]
 
 
 class Rest:
@@ -49,7 +50,7 @@ class Rest:
     >>> from eligo.deciding.effort import EFFORTS
     >>> vees = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "z")])
     >>> outcome, _ = solve_numbered(vees, EFFORTS["normal"])
-    >>> rest = Rest(Decided(vees, outcome, outcome.order, "normal", "path"))
+    >>> rest = Rest(Decided(vees, outcome, outcome.order, "normal", "path", {}))
     >>> rest.verdict, vees.named(rest.next(5))
     ('optimal', ('a', 'b', 'x', 'y', 'z'))
     >>> rest.execute(vees.indices(["b"]))
@@ -65,14 +66,15 @@ class Rest:
         self.executed = np.zeros(len(bare), np.bool_)
         #: what searches got stuck at, by the tasks of the part
         self.stuck: dict[tuple[str, ...], Stuck] = {}
+        self._known = dict(decided.solved)
         self._missing = bare.indegree.copy()
         self._nonsink = bare.outdegree > 0
         self._eligible = int((self._missing == 0).sum())
         self._steps = 0  # nonsinks executed
         self._plan = _Planned(decided)
-        self._course: Course | ChainCourse | None = None
-        self._chain: Chain | None = None
-        self._ground = Ground(bare, self._plan.label) if self._plan.longest_linear >= LARGE else None
+        self._going: Continuation | LinearContinuation | None = None
+        self._chain: LinearSegment | None = None
+        self._ground = Ground(bare, self._plan.label) if self._plan.longest_linear >= LEAST_CHAIN else None
 
     def __len__(self) -> int:
         return len(self.executed) - len(self.done)
@@ -94,11 +96,11 @@ class Rest:
     @property
     def verdict(self) -> str:
         """Whether an order of what is left is proved to be best, or that none is."""
-        course = self._now()
-        return self._plan.verdict_from(self._steps) if course is None else self._verdict(course)
+        going = self._now()
+        return self._plan.verdict_from(self._steps) if going is None else self._verdict(going)
 
-    def _verdict(self, course: Course | ChainCourse) -> str:
-        return worst({course.verdict, self._plan.verdict_from(course.end)})
+    def _verdict(self, going: Continuation | LinearContinuation) -> str:
+        return worst({going.verdict, self._plan.verdict_from(going.end)})
 
     @property
     def area(self) -> int:
@@ -112,9 +114,9 @@ class Rest:
 
     def next(self, count: int) -> list[int]:
         """The next so many tasks of the order."""
-        course = self._now()
-        found = course.next(count) if course is not None else []
-        end = self._steps if course is None else course.end
+        going = self._now()
+        found = going.next(count) if going is not None else []
+        end = self._steps if going is None else going.end
         found += self._plan.sequence[end : end + count - len(found)].tolist()
         if len(found) < count:
             found += np.flatnonzero(~self._nonsink & ~self.executed)[: count - len(found)].tolist()
@@ -123,15 +125,10 @@ class Rest:
     def _area(self, which: int) -> int:
         """E(t) = eligible - t + what the first t steps render, summed; sinks come last, when all is rendered."""
         n, rendered = len(self), len(self) - self._eligible
-        course = self._now()
-        end, sums = self._steps, (0, 0)
-        if course is not None:
-            end, found = course.end, course.sums()
-            if found is None:
-                course = self._course = self._decide()
-                found = course.sums()
-            assert found is not None
-            sums = found
+        going = self._now()
+        if isinstance(going, LinearContinuation) and going.begin < self._steps:
+            going = self._going = self._decide()
+        end, sums = (self._steps, (0, 0)) if going is None else (going.end, going.sums())
         later = self._plan.steps - end
         before = rendered - self._plan.renders_from(end)
         total = sums[which] + later * before + self._plan.sums_from(end)[which]
@@ -140,40 +137,42 @@ class Rest:
 
     # The segment in progress
 
-    def _now(self) -> Course | ChainCourse | None:
-        """The course of the segment in progress, decided again where it does not hold; None where nothing is in progress."""
+    def _now(self) -> Continuation | LinearContinuation | None:
+        """How the segment in progress goes on, decided again where it does not hold; None where nothing is in progress."""
         begin, end = self._plan.segment(self._steps)
         if self._steps == begin:
-            self._course = self._chain = None
+            self._going = self._chain = None
             return None
-        if self._course is None or self._course.end != end:
-            self._course, self._chain = self._plan.course(begin, end), None
-        if not self._course.holds(self.executed, self._steps):
-            self._course = self._decide()
-        return self._course
+        if self._going is None or self._going.end != end:
+            self._going, self._chain = self._plan.as_planned(begin, end), None
+        if not self._going.holds(self.executed, self._steps):
+            self._going = self._decide()
+        return self._going
 
-    def _decide(self) -> Course | ChainCourse:
+    def _decide(self) -> Continuation | LinearContinuation:
         """What is left of the segment in progress: kept up to date where it is large and ▷-linear, else solved."""
         begin, end = self._plan.segment(self._steps)
-        if self._ground is not None and end - begin >= LARGE and self._plan.is_linear(begin):
+        if self._ground is not None and end - begin >= LEAST_CHAIN and self._plan.is_linear(begin):
             if self._chain is None:
                 tasks = self._plan.sequence[begin:end]
-                self._chain = Chain(self._ground, int(self._plan.label[tasks[0]]))
+                self._chain = LinearSegment(self._ground, int(self._plan.label[tasks[0]]))
                 self._chain.execute(tasks[self.executed[tasks]])
             if self._chain.linear():
-                return ChainCourse(self._steps, end, self._chain)
+                return LinearContinuation(self._steps, end, self._chain)
         return self._solved(begin, end)
 
-    def _solved(self, begin: int, end: int) -> Course:
+    def _solved(self, begin: int, end: int) -> Continuation:
         """What is left of a segment, as a dag of its own."""
         tasks = self._plan.sequence[begin:end]
         tasks = np.sort(tasks[~self.executed[tasks]])
         part = segment_dag(self.decided.bare, tasks)
         effort = EFFORTS[self.decided.effort]
-        outcome, _ = solve_numbered(part, replace(effort, work=Work(effort.total), stuck=self.stuck))
+        outcome, _ = solve_numbered(
+            part, replace(effort, work=Work(effort.total), stuck=self.stuck, solved=self._known)
+        )
         order = preferred(part, outcome.order, self.decided.prefer)
         proved = replace(outcome, order=tasks[outcome.order])
-        return Course(self._steps, end, tasks[order], cumulative(part, order), proved)
+        return Continuation(self._steps, end, tasks[order], cumulative(part, order), proved)
 
     # As a plan
 
@@ -181,27 +180,27 @@ class Rest:
         """The tasks that are left, the dag of them, its outcome, and its nonsinks in the order in which they go on."""
         left = np.flatnonzero(~self.executed).astype(np.int32)
         place, residual = places(len(self.executed), left), self.decided.bare.induced(left)
-        course = self._now()
-        end = self._steps if course is None else course.end
-        proved = None if course is None else self._proved(course)
+        going = self._now()
+        end = self._steps if going is None else going.end
+        proved = None if going is None else self._proved(going)
         order, hard = self._plan.order_from(end), self._plan.hard_from(end)
         sequence = self._plan.sequence[end:]
-        if course is None or proved is None:
+        if going is None or proved is None:
             return left, residual, in_series(residual, place[order], _moved(hard, -end)), place[sequence]
-        best = course.verdict == OPTIMAL or proved.verdict != OPTIMAL
-        sequence = np.concatenate([course.rest() if best else proved.order, sequence])
+        best = going.verdict == OPTIMAL or proved.verdict != OPTIMAL
+        sequence = np.concatenate([going.rest() if best else proved.order, sequence])
         if not len(order):
             return left, residual, replace(proved, order=place[proved.order]), place[sequence]
         shifted = _moved(hard, len(proved.order) - end)
         whole = in_series(residual, place[np.concatenate([proved.order, order])], (*proved.hard, *shifted))
         return left, residual, whole, place[sequence]
 
-    def _proved(self, course: Course | ChainCourse) -> Outcome:
-        """What proves the course, from here on and by itself."""
-        if isinstance(course, Course) and course.begin == self._steps:
-            return course.proved
-        if isinstance(course, ChainCourse) and course.begin == self._steps:
-            order = course.rest()
+    def _proved(self, going: Continuation | LinearContinuation) -> Outcome:
+        """What proves how it goes on, from here on and by itself."""
+        if isinstance(going, Continuation) and going.begin == self._steps:
+            return going.proved
+        if isinstance(going, LinearContinuation) and going.begin == self._steps:
+            order = going.rest()
             part = np.sort(order)
             profile = cumulative(segment_dag(self.decided.bare, part), places_in(part, order))
             return Outcome(order, profile, OPTIMAL, "▷-linear composition", {"rule": "chain"})
@@ -252,13 +251,13 @@ class _Planned:
         """Whether the segment that begins there was decided as a ▷-linear composition."""
         return begin not in self._hard
 
-    def course(self, begin: int, end: int) -> Course:
+    def as_planned(self, begin: int, end: int) -> Continuation:
         """A segment as it was planned."""
         own = self._own[begin : end + 1] - self._own[begin]
         proved = Outcome(self.outcome.order[begin:end], own, OPTIMAL, "▷-linear composition", {"rule": "chain"})
         if begin in self._hard:
             proved = replace(self._hard[begin].outcome, order=self.outcome.order[begin:end])
-        return Course(begin, end, self.sequence[begin:end], own, proved)
+        return Continuation(begin, end, self.sequence[begin:end], own, proved)
 
     def _later(self, begin: int) -> int:
         """How many hard segments do not come before a place."""

@@ -15,7 +15,7 @@ from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
-from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_module
+from eligo.deciding.modules import Solved, maxima_within, solve_modules
 from eligo.deciding.orders import candidate_orders, nonsinks_of
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
@@ -30,7 +30,6 @@ from eligo.theory.series import segment_dag, segments
 from eligo.theory.solutions import Solutions, solve_blocks
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.sweep import sweep
-
 
 LARGE = 20_000  # tasks: from here on numbering level by level pays
 
@@ -153,7 +152,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """
     tree = series_parallel(dag)
     shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
-    solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
+    solved = solve_modules(dag, shares.modules, effort)
     maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     name, order = _largest_area(dag, shares, own, effort)

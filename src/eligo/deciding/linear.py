@@ -20,11 +20,10 @@ from eligo.theory.profiles import Profile
 from eligo.theory.series import segment_dag
 from eligo.theory.solutions import Solution, solve_blocks
 
-
 A_FEW = 256  # blocks that are looked up at once
 
 
-class Piece(NamedTuple):
+class BlockPiece(NamedTuple):
     """A block of what is left of a block: its type, its sources in their order, and which block that was."""
 
     type: int
@@ -134,7 +133,7 @@ class Ground:
         return self._sequence[begin:end], bool(self._linear[segment])
 
 
-class Chain:
+class LinearSegment:
     """A segment whose blocks are, or were, a ▷-linear composition."""
 
     def __init__(self, ground: Ground, segment: int) -> None:
@@ -149,7 +148,7 @@ class Chain:
         self._span = dict(zip(which.tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True))
         self._whole = dict(zip(which.tolist(), counts.tolist(), strict=True))  # blocks of each type never touched
         self.types.begin({t: self._whole[t] for t in which[np.argsort(first)].tolist()}, linear)
-        self._pieces: dict[int, Piece] = {}
+        self._pieces: dict[int, BlockPiece] = {}
         self._broken: set[int] = set()  # blocks that were touched
         self._changed: set[int] = set()  # units with tasks that were executed since
         self._suspects: set[int] = set()  # units whose arcs must be looked at
@@ -208,7 +207,7 @@ class Chain:
     def _add(self, tasks: Ints, t: int) -> None:
         self.types.add(t)
         self.ground.type[tasks], self.ground.unit[tasks] = t, self._units
-        self._pieces[self._units] = Piece(t, tasks, int(self.blocks.source_of[tasks[0]]))
+        self._pieces[self._units] = BlockPiece(t, tasks, int(self.blocks.source_of[tasks[0]]))
         self._units += 1
 
     def _inverted(self, left: Ints) -> bool:
@@ -243,7 +242,7 @@ class Chain:
                 if b not in self._broken:
                     yield self.ground.solutions.ordered[ptr[b] : ptr[b + 1]]
 
-    def _placed(self) -> list[tuple[int, Piece]]:
+    def _placed(self) -> list[tuple[int, BlockPiece]]:
         """All pieces in the order of the chain, each with how many blocks of the first chain may come before it."""
         rank, ranks, bounds = -1, {}, list[tuple[int, int]]()
         for i, t in enumerate(self.types.chain):
@@ -258,7 +257,9 @@ class Chain:
                 bounds[-1] = (begin if low == high else min(low, begin), max(high, end))
         pieces = list(self._pieces.values())
         pieces.sort(key=lambda piece: (ranks[piece.type], self.ground.depth[piece.block]))
-        return [(self._spot(int(self.ground.depth[piece.block]), *bounds[ranks[piece.type]]), piece) for piece in pieces]
+        return [
+            (self._spot(int(self.ground.depth[piece.block]), *bounds[ranks[piece.type]]), piece) for piece in pieces
+        ]
 
     def _untouched(self, t: int) -> bool:
         """Whether a whole block of a type is left."""

@@ -1,4 +1,4 @@
-"""A course: the order in which what is left of one segment goes on, as of when it was decided, and how far it was followed."""
+"""How what is left of a segment goes on: in which order, as of when that was decided, and how far it was followed."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.deciding.chains import Chain
+from eligo.deciding.linear import LinearSegment
 from eligo.deciding.outcomes import OPTIMAL, Outcome
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -15,7 +15,7 @@ Marks = NDArray[np.bool_]
 
 
 @dataclass(eq=False)
-class Course:
+class Continuation:
     """An order that is written down, with its profile, its bound, and what proves it: the order that the proof speaks of."""
 
     begin: int
@@ -46,7 +46,7 @@ class Course:
         """All tasks that are left, in order."""
         return self.order[self._followed :]
 
-    def sums(self) -> tuple[int, int] | None:
+    def sums(self) -> tuple[int, int]:
         """The sum of the profile from here on, and what no order's can be more than."""
         at = self._followed
         own = int(self.own[at:].sum()) - (len(self.own) - at) * int(self.own[at])
@@ -54,12 +54,12 @@ class Course:
 
 
 @dataclass(eq=False)
-class ChainCourse:
+class LinearContinuation:
     """The order of a ▷-linear composition, block by block as it is asked for."""
 
     begin: int
     end: int
-    chain: Chain
+    chain: LinearSegment
     verdict: str = OPTIMAL
     _known: list[int] = field(default_factory=list)
     _followed: int = 0
@@ -68,7 +68,7 @@ class ChainCourse:
         self._coming = (v for row in self.chain.rows() for v in row.tolist())
 
     def holds(self, executed: Marks, steps: int) -> bool:
-        """See `Course`."""
+        """See `Continuation`."""
         since = steps - self.begin
         self._look_ahead(since)
         while self._followed < since and executed[self._known[self._followed]]:
@@ -76,17 +76,18 @@ class ChainCourse:
         return self._followed == since
 
     def next(self, count: int) -> list[int]:
-        """See `Course`."""
+        """See `Continuation`."""
         self._look_ahead(self._followed + count)
         return self._known[self._followed :][:count]
 
     def rest(self) -> Ints:
-        """See `Course`."""
+        """See `Continuation`."""
         return np.array(self.next(self.end - self.begin), np.int32)
 
-    def sums(self) -> tuple[int, int] | None:
-        """See `Course`; None where the chain must be brought up to date before."""
-        return None if self._followed else (self.chain.types.area(),) * 2
+    def sums(self) -> tuple[int, int]:
+        """See `Continuation`; only as long as nobody has followed it."""
+        area = self.chain.types.area()
+        return area, area
 
     def _look_ahead(self, count: int) -> None:
         self._known += islice(self._coming, max(0, count - len(self._known)))
