@@ -1,6 +1,7 @@
 """The plan of what an execution has left is the plan that would be made of it from scratch."""
 
 import gc
+import pickle
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,13 @@ def test_one_plan_follows_several_executions_and_forgets_them() -> None:
     del one
     gc.collect()
     assert len(best._followed) == 1
+
+
+def test_a_plan_that_follows_can_be_stored() -> None:
+    dag = families.diamond(3)
+    best, game = plan(dag), Execution(dag)
+    assert best.after(game).verdict == "optimal"
+    assert pickle.loads(pickle.dumps(best)).after(game).order == best.order
 
 
 def test_tasks_out_failed_or_released_are_left() -> None:

@@ -140,6 +140,9 @@ class Plan:
         self._followed[execution] = self._followed[execution].after(execution)
         return self._followed[execution]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_followed"}
+
     @cached_property
     def _followed(self) -> "WeakKeyDictionary[Run, PlanLeft]":
         return WeakKeyDictionary()

@@ -97,6 +97,16 @@ class Types:
         self.chain.insert(low, t)
         return True
 
+    def alike(self, t: int) -> range:
+        """The places in the chain of the types that may change places with this one."""
+        chain, first = self.chain, self.chain.index(t)
+        last = first
+        while first and self.before(chain[first], chain[first - 1]):
+            first -= 1
+        while last + 1 < len(chain) and self.before(chain[last + 1], chain[last]):
+            last += 1
+        return range(first, last + 1)
+
     def area(self) -> int:
         """The sum of the cumulative profile of all that is there, one after another."""
         total = base = 0
@@ -244,26 +254,27 @@ class LinearSegment:
 
     def _placed(self) -> list[tuple[int, BlockPiece]]:
         """All pieces in the order of the chain, each with how many blocks of the first chain may come before it."""
-        rank, ranks, bounds = -1, {}, list[tuple[int, int]]()
-        for i, t in enumerate(self.types.chain):
-            if not i or not self.types.before(t, self.types.chain[i - 1]):
-                rank += 1
-                behind = bounds[-1][1] if bounds else 0
-                bounds.append((behind, behind))
-            ranks[t] = rank
-            if self._untouched(t):  # these are of one rank in the first chain too, the longest remaining path first
-                begin, end = self._span[t]
-                low, high = bounds[-1]
-                bounds[-1] = (begin if low == high else min(low, begin), max(high, end))
+        ranks = {t: self.types.alike(t) for t in {piece.type for piece in self._pieces.values()}}
+        bounds = {rank: self._bounds(rank) for rank in set(ranks.values())}
         pieces = list(self._pieces.values())
-        pieces.sort(key=lambda piece: (ranks[piece.type], self.ground.depth[piece.block]))
-        return [
-            (self._spot(int(self.ground.depth[piece.block]), *bounds[ranks[piece.type]]), piece) for piece in pieces
-        ]
+        pieces.sort(key=lambda piece: (ranks[piece.type].start, self.ground.depth[piece.block]))
+        depth = self.ground.depth
+        return [(self._spot(int(depth[piece.block]), *bounds[ranks[piece.type]]), piece) for piece in pieces]
 
-    def _untouched(self, t: int) -> bool:
-        """Whether a whole block of a type is left."""
-        return t in self._span and self._whole[t] > 0
+    def _bounds(self, rank: range) -> tuple[int, int]:
+        """Between which places of the first chain blocks of these types lie: there the longest remaining path is first."""
+        spans = self._spans(rank)
+        if spans:
+            return min(begin for begin, _ in spans), max(end for _, end in spans)
+        before = rank.start - 1
+        while before >= 0 and not self._spans(range(before, before + 1)):
+            before -= 1
+        behind = max(end for _, end in self._spans(self.types.alike(self.types.chain[before]))) if before >= 0 else 0
+        return behind, behind
+
+    def _spans(self, rank: range) -> list[tuple[int, int]]:
+        """Where in the first chain the types at these places lie of which a whole block is left."""
+        return [self._span[t] for t in map(self.types.chain.__getitem__, rank) if self._whole.get(t, 0) > 0]
 
     def _spot(self, depth: int, low: int, high: int) -> int:
         """Behind how many of the first chain's blocks, from one place to another, something of some depth comes."""

@@ -21,7 +21,7 @@ from eligo.deciding.continuing import Continuation, LinearContinuation
 from eligo.deciding.effort import EFFORTS, Stuck
 from eligo.deciding.limits import LEAST_CHAIN
 from eligo.deciding.linear import Ground, LinearSegment
-from eligo.deciding.outcomes import OPTIMAL, Outcome, Segment, cumulative, worst
+from eligo.deciding.outcomes import BOUNDED, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import in_series, solve_numbered
 from eligo.deciding.work import Work
@@ -181,19 +181,23 @@ class Rest:
         left = np.flatnonzero(~self.executed).astype(np.int32)
         place, residual = places(len(self.executed), left), self.decided.bare.induced(left)
         going = self._now()
-        end = self._steps if going is None else going.end
-        proved = None if going is None else self._proved(going)
-        order, hard = self._plan.order_from(end), self._plan.hard_from(end)
-        sequence = self._plan.sequence[end:]
-        if going is None or proved is None:
-            return left, residual, in_series(residual, place[order], _moved(hard, -end)), place[sequence]
-        best = going.verdict == OPTIMAL or proved.verdict != OPTIMAL
-        sequence = np.concatenate([going.rest() if best else proved.order, sequence])
-        if not len(order):
-            return left, residual, replace(proved, order=place[proved.order]), place[sequence]
-        shifted = _moved(hard, len(proved.order) - end)
-        whole = in_series(residual, place[np.concatenate([proved.order, order])], (*proved.hard, *shifted))
-        return left, residual, whole, place[sequence]
+        if going is None:
+            end, hard = self._steps, _moved(self._plan.hard_from(self._steps), -self._steps)
+            outcome = in_series(residual, place[self._plan.order_from(end)], hard)
+            return left, residual, outcome, place[self._plan.sequence[end:]]
+        outcome = self._in_series(residual, place, self._proved(going), going.end)
+        sequence = place[np.concatenate([going.rest(), self._plan.sequence[going.end :]])]
+        if outcome.verdict == BOUNDED and np.array_equal(cumulative(residual, sequence), outcome.bound):
+            outcome = replace(outcome, verdict=OPTIMAL)  # known from the whole, and now proved by itself
+        return left, residual, outcome, sequence
+
+    def _in_series(self, residual: Dag, place: Ints, first: Outcome, end: int) -> Outcome:
+        """The outcome of what is left of the segment in progress, and behind it all segments as they were planned."""
+        later = self._plan.order_from(end)
+        if not len(later):
+            return replace(first, order=place[first.order])
+        hard = (*first.hard, *_moved(self._plan.hard_from(end), len(first.order) - end))
+        return in_series(residual, place[np.concatenate([first.order, later])], hard)
 
     def _proved(self, going: Continuation | LinearContinuation) -> Outcome:
         """What proves how it goes on, from here on and by itself."""
