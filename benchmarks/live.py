@@ -83,11 +83,10 @@ def journal() -> None:
     row(("bytes a move", size, verdict(size < 9)), widths)
 
 
-def series(parts: int, layers: int, width: int) -> Dag:
-    """Random layered dags one after another, a task between every two: none is easy, and none hangs on the others."""
+def series(*parts: Dag) -> Dag:
+    """Dags one after another, with a task between every two that all wait for."""
     tails, heads, base = list[NDArray[np.integer[Any]]](), list[NDArray[np.integer[Any]]](), 0
-    for seed in range(parts):
-        part = families.random_layered(layers, width, seed % 10)
+    for part in parts:
         first, last = np.flatnonzero(part.indegree == 0), np.flatnonzero(part.outdegree == 0)
         tails += [np.full(len(first), base), part.tails + base + 1, last + base + 1]
         heads += [first + base + 1, part.child + base + 1, np.full(len(last), base + 1 + len(part))]
@@ -100,9 +99,9 @@ def what_is_left() -> None:
     widths = (16, 10, 9, 10, 9, 10, 9, 10, 10, 10, 6)
     columns = ("dag", "tasks", "begin s", "in order ms", "<= 1 ms", "astray ms", "<= 50 ms", "100 astray ms", "plan s")
     heading("What is left of a million tasks (medians)", (*columns, "verdict", "same"), widths)
-    blocks = [families.w_dag(3, 3), families.w_dag(2, 2), families.n_dag(5), families.m_dag(2, 3)]
-    many = sum_of(*blocks).dag
+    many = sum_of(families.w_dag(3, 3), families.w_dag(2, 2), families.n_dag(5)).dag
     copies = np.arange(40_000)[:, None] * len(many)
+    hard = [families.random_layered(5, 10, seed) for seed in range(10)]
     dags = {
         "out-mesh": families.out_mesh(1413),
         "in-mesh": families.in_mesh(1413),
@@ -111,7 +110,7 @@ def what_is_left() -> None:
         "sum of blocks": Dag.from_arrays(
             40_000 * len(many), (copies + many.tails).ravel(), (copies + many.child).ravel()
         ),
-        "hard segments": series(20_000, 5, 10),
+        "hard segments": series(*hard, families.fork_join(1000, 10, 100)),
     }
     for name, dag in dags.items():
         row((name, *_followed(dag, "quick" if name == "hard segments" else "normal")), widths)
