@@ -80,7 +80,7 @@ def follow(dag: Dag, rng: np.random.Generator, most: int = 3, effort: str = "nor
 def test_small_dags_at_every_step(seed: int, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residuals, "LEAST_CHAIN", large)
     rng = np.random.default_rng(seed)
-    for _ in range(50):
+    for _ in range(100):
         follow(random_small_dag(rng, 12), rng)
 
 
