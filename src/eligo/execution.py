@@ -231,6 +231,10 @@ class Execution:
         """The tasks in a state other than waiting, in the order in which they came in."""
         return self._inside[state].keys()
 
+    def done_since(self, seen: int) -> "array[int]":
+        """The tasks that were done behind the first *seen* of them, in the order of completion."""
+        return self._settled.behind(seen)
+
     @property
     def idle(self) -> bool:
         """Whether nothing is eligible and nothing is out: it is finished, or stuck."""

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,18 +18,19 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import EFFORTS, Effort, Stuck, check_effort
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome
+from eligo.deciding.effort import EFFORTS, Stuck, check_effort
+from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.preferences import preferred
-from eligo.deciding.solving import solve
+from eligo.deciding.residuals import Decided, Rest
+from eligo.deciding.solving import solve_numbered
 from eligo.deciding.work import Outlook, Work
+from eligo.errors import InputError
 from eligo.names import Name
 from eligo.rows import Ints
+from eligo.theory.blocks import decompose
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
-
-LARGE = 20_000  # tasks: from here on numbering level by level pays
 
 #: the verdicts as people are told them; nothing is wrong with a workflow that has no single best order
 VERDICTS = {OPTIMAL: "optimal", IMPOSSIBLE: "no single order is best", BOUNDED: "not decided"}
@@ -59,6 +61,8 @@ class Plan:
     cut: bool = False
     #: where the search got stuck in parts that have no best order, for `conflict`
     stuck: Mapping[tuple[str, ...], Stuck] = field(default_factory=dict)
+    #: what was decided, for `after`
+    decided: Decided | None = None
 
     def __str__(self) -> str:
         return sentence(self)
@@ -117,6 +121,34 @@ class Plan:
         told = self.dag.labelled()
         return conflict_of(skeleton(told), self.proof, told.named(self.sequence), self.stuck)
 
+    def after(self, execution: "Run") -> "PlanLeft":
+        """The plan of what an execution of this workflow has left, which takes over what its completions did not touch.
+
+        >>> from eligo.execution import Execution
+        >>> two = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "z")])
+        >>> run, best = Execution(two), plan(two)
+        >>> _ = run.execute("b")
+        >>> left = best.after(run)
+        >>> left.verdict, left.next(2), left.profile
+        ('optimal', ('a', 'x'), (2, 3, 2, 1, 0))
+
+        Asked for the same execution again, or by `left.after`, it goes on from where it was. In order, a completion costs
+        next to nothing; out of order, what the touched blocks or the segment in progress take to be decided again.
+        """
+        if execution not in self._followed:
+            if self.decided is None:
+                raise InputError("this plan does not say how it was made, so that nothing of it can be taken over")
+            self._followed[execution] = PlanLeft(self, self.dag, Rest(self.decided), 0)
+        self._followed[execution] = self._followed[execution].after(execution)
+        return self._followed[execution]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_followed"}
+
+    @cached_property
+    def _followed(self) -> "WeakKeyDictionary[Run, PlanLeft]":
+        return WeakKeyDictionary()
+
     def document(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON, in which tasks are told by their labels; `eligo.verify` checks it."""
         return {
@@ -136,6 +168,109 @@ class Plan:
             "fingerprint": self.dag.fingerprint(),
             "proof": self.proof,
         }
+
+
+class Run(Protocol):
+    """An execution, as far as a plan follows it."""
+
+    @property
+    def dag(self) -> Dag:
+        """The dag that is executed."""
+
+    def done_since(self, seen: int) -> Sequence[int]:
+        """The tasks that were done behind the first *seen* of them."""
+
+
+class PlanLeft:
+    """The plan of what an execution has left, as of one moment; see `Plan.after`.
+
+    `verdict`, `area`, `area_bound` and `next` are known without looking at the whole; `plan`, and whatever needs all of it,
+    is made when asked for. The numbers of tasks are those of `dag`, which has the tasks that are not executed.
+    """
+
+    def __init__(self, whole: Plan, dag: Dag, rest: Rest, done: int) -> None:
+        self.whole, self._dag, self._shared, self._done = whole, dag, rest, done
+
+    def __repr__(self) -> str:
+        return f"PlanLeft({len(self)} of {len(self.whole)} tasks, {self.verdict})"
+
+    def __len__(self) -> int:
+        return len(self.whole) - self._done
+
+    def after(self, execution: Run) -> "PlanLeft":
+        """The plan of what the same execution has left later on."""
+        if execution.dag is not self._dag and execution.dag != self.whole.dag:
+            raise InputError("this execution is of another workflow than the plan")
+        rest, last = self._rest, min(1, self._done)
+        seen = np.array(execution.done_since(self._done - last), np.int32)
+        fresh = seen[last:]
+        if seen[:last].tolist() != rest.done[self._done - last :].tolist() or rest.executed[fresh].any():
+            raise InputError("this is not the execution that was followed so far")
+        if not len(fresh):
+            return self
+        rest.execute(fresh)
+        return PlanLeft(self.whole, execution.dag, rest, self._done + len(fresh))
+
+    @property
+    def _rest(self) -> Rest:
+        """What is left now; where others have gone on from here, it is found again from the beginning."""
+        if len(self._shared.done) != self._done:
+            seen = np.array(self._shared.done[: self._done], np.int32)
+            self._shared = Rest(self._shared.decided)
+            self._shared.execute(seen)
+        return self._shared
+
+    @property
+    def verdict(self) -> str:
+        """See `Plan`: "optimal", "impossible" or "bounded"."""
+        return self._rest.verdict
+
+    @property
+    def area(self) -> int:
+        """The sum of E(t)."""
+        return self._rest.area
+
+    @property
+    def area_bound(self) -> int:
+        """At least every schedule's area."""
+        return self._rest.area_bound
+
+    def next(self, count: int) -> tuple[Name, ...]:
+        """The next so many tasks; what is out with somebody is among them."""
+        return self._dag.named(self._rest.next(count))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The same as a plan of its own, of `dag`: what can be proved of that dag by itself."""
+        begin, rest = time.perf_counter(), self._rest
+        left, bare, outcome, sequence = rest.whole()
+        decided = Decided(bare, outcome, sequence, *rest.decided[3:])
+        stuck = {**self.whole.stuck, **rest.stuck}
+        return _made(self.whole.dag.induced(left), decided, len(decompose(bare)), stuck, begin)
+
+    @property
+    def dag(self) -> Dag:
+        """The tasks that are not executed, and the arcs between them."""
+        return self.plan.dag
+
+    @property
+    def order(self) -> tuple[Name, ...]:
+        """The schedule: every task that is left once, each after its parents."""
+        return self.plan.order
+
+    @property
+    def profile(self) -> tuple[int, ...]:
+        """E(0..n) of the order."""
+        return self.plan.profile
+
+    @property
+    def upper_bound(self) -> tuple[int, ...]:
+        """U(0..n)."""
+        return self.plan.upper_bound
+
+    def document(self) -> dict[str, Any]:
+        """The plan as plain data; `eligo.verify` checks it against `dag`."""
+        return self.plan.document()
 
 
 def sentence(plan: Plan, name: str = "") -> str:
@@ -214,14 +349,19 @@ def plan(
     bare = skeleton(told)
     check_effort(effort)
     work = Work(EFFORTS[effort].total, clock or Clock(), memory=EFFORTS[effort].memory, watch=watch)
-    spent = replace(EFFORTS[effort], work=work, stuck={})
-    outcome, blocks = _solve_numbered(bare, spent)
-    sinks = np.flatnonzero(dag.outdegree == 0)
-    nonsinks = preferred(bare, outcome.order, prefer)
+    spent = replace(EFFORTS[effort], work=work, stuck={}, solved={})
+    outcome, blocks = solve_numbered(bare, spent)
+    decided = Decided(bare, outcome, preferred(bare, outcome.order, prefer), effort, prefer, spent.solved or {})
+    return replace(_made(dag, decided, blocks, spent.stuck, begin), cut=work.cut)
+
+
+def _made(dag: Dag, decided: Decided, blocks: int, stuck: Mapping[tuple[str, ...], Stuck], begin: float) -> Plan:
+    """The plan of a dag that was decided."""
+    outcome, nonsinks = decided.outcome, decided.sequence
     proof = outcome.proof
     if not np.array_equal(nonsinks, outcome.order):
-        proof = {"order": told.named(outcome.order), **proof}  # what the proof speaks of
-    sequence = np.concatenate([nonsinks, sinks]).astype(np.int32)
+        proof = {"order": decided.bare.named(outcome.order), **proof}  # what the proof speaks of
+    sequence = np.concatenate([nonsinks, np.flatnonzero(dag.outdegree == 0)]).astype(np.int32)
     ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
     return Plan(
@@ -233,20 +373,12 @@ def plan(
         method=outcome.method,
         area_bound=int(ceiling.sum()) - slack,
         proof=proof,
-        shortcuts=dag.arc_count - bare.arc_count,
+        shortcuts=dag.arc_count - decided.bare.arc_count,
         blocks=blocks,
         seconds=time.perf_counter() - begin,
-        cut=work.cut,
-        stuck=spent.stuck,
+        stuck=stuck,
+        decided=decided,
     )
-
-
-def _solve_numbered(bare: Dag, effort: Effort) -> tuple[Outcome, int]:
-    """Solve a dag; a large one is first numbered level by level, which the memory likes better."""
-    if len(bare) < LARGE:
-        return solve(bare, effort)
-    outcome, blocks = solve(bare.renumbered(bare.order), effort)
-    return replace(outcome, order=bare.order[outcome.order]), blocks
 
 
 @dataclass(frozen=True, eq=False)

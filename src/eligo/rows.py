@@ -111,3 +111,7 @@ class Settled(MutableMapping[int, None]):
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def behind(self, seen: int) -> "array[int]":
+        """Those that came in behind the first *seen*."""
+        return self._order[seen:]

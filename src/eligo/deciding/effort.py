@@ -1,7 +1,7 @@
 """How much the search may look at, by the name of the effort."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eligo.deciding.work import SECOND, Work
 from eligo.errors import check_choice
@@ -31,6 +31,8 @@ class Effort:
     work: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
+    #: modules that were solved before, by what they are, for those who plan what is left of a dag
+    solved: dict[object, Any] | None = None
 
 
 def check_effort(name: str) -> None:

@@ -26,6 +26,10 @@ MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute f
 MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
 MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
+# What is left
+MOST_KNOWN = 10_000  # modules that are remembered, for the next time that they are met
+LEAST_CHAIN = 2_000  # nonsinks: up to here a segment is decided again as fast as its blocks are looked up
+
 # Why no order is best
 CONFLICT_WORK = 10_000_000_000
 BEST_SET_WORK = 500_000_000  # what is found at all is found soon

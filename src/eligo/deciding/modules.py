@@ -9,7 +9,7 @@ the maximum over sets that agree with the corners, found for each module by itse
 * no schedule has a larger area than the sum of Mmod.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from eligo.deciding.bounds import Module
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.guided import guided
-from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA
+from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN
 from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import best_heuristic, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
@@ -59,27 +59,65 @@ class Solved:
     proof: dict[str, Any]
 
 
-def solve_modules(dags: Sequence[Dag], ceilings: Sequence[Profile], whole: int, effort: Effort) -> list[Solved]:
+def solve_modules(dag: Dag, modules: Sequence[Module], effort: Effort) -> list[Solved]:
     """Decide modules: what takes little work first, then those that can change most, each with its share of the work.
 
-    Once one is known to have no best order, the others are searched for orders of large area only. *whole* is the bound of
-    the area that they share.
+    The very same one is taken over where it was decided before. Once one is known to have no best order, the others are
+    searched for orders of large area only.
     """
+    known = [_recalled(dag, module, effort) for module in modules]
+    solved = {i: one for i, one in enumerate(known) if one is not None}
+    parts = {i: module_dag(dag, module) for i, module in enumerate(modules) if i not in solved}
+    for i, one in _solved_parts(parts, {i: modules[i].ceiling for i in parts}, effort, solved.values()).items():
+        solved[i] = one
+        _remember(dag, modules[i], one, effort)
+    return [solved[i] for i in range(len(modules))]
+
+
+def _solved_parts(
+    parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effort: Effort, known: Iterable[Solved]
+) -> dict[int, Solved]:
     hurried = effort.work.over()
-    solved = {i: at_once for i, dag in enumerate(dags) if (at_once := _at_once(dag, ceilings[i], hurried)) is not None}
-    rough = {i: best_heuristic(dag, hurried) for i, dag in enumerate(dags) if i not in solved}
-    worth = {i: int((ceilings[i] - cumulative(dags[i], order)).sum()) for i, order in rough.items()}
-    decided = any(s.verdict == IMPOSSIBLE for s in solved.values())
+    solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], hurried)) is not None}
+    rough = {i: best_heuristic(dag, hurried) for i, dag in parts.items() if i not in solved}
+    worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
+    decided = any(one.verdict == IMPOSSIBLE for one in (*solved.values(), *known))
+    whole = sum(int(ceiling.sum()) for ceiling in ceilings.values())
     for i in sorted(worth, key=lambda i: (-worth[i], i)):
         effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, whole))
         mean = sum(worth.values()) / len(worth)
         part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
         own = replace(effort, work=part, search=0 if decided else effort.search)
-        solved[i] = _solve_one(dags[i], ceilings[i], rough[i], own)
+        solved[i] = _solve_one(parts[i], ceilings[i], rough[i], own)
         decided = decided or solved[i].verdict == IMPOSSIBLE
-        whole -= int(ceilings[i].sum()) - solved[i].area_bound
         del worth[i]
-    return [solved[i] for i in range(len(dags))]
+    return solved
+
+
+def _key(dag: Dag, module: Module) -> tuple[Any, ...]:
+    """What makes a module the very same."""
+    return *(tuple(sorted(dag.named(part))) for part in (module.tasks, module.renders)), module.p, module.q
+
+
+def _recalled(dag: Dag, module: Module, effort: Effort) -> Solved | None:
+    """What was found of a module before."""
+    if not effort.solved:
+        return None
+    key = _key(dag, module)
+    before = effort.solved.pop(key, None)
+    if before is None:
+        return None
+    effort.solved[key] = before  # the last one used comes last, and the first goes
+    place = {name: i for i, name in enumerate(dag.named(module.tasks))}
+    found: Solved = before[0]
+    return replace(found, order=np.array([place[name] for name in before[1]], np.int32))
+
+
+def _remember(dag: Dag, module: Module, found: Solved, effort: Effort) -> None:
+    if effort.solved is not None:
+        effort.solved[_key(dag, module)] = found, dag.named(module.tasks[found.order])
+        if len(effort.solved) > MOST_KNOWN:
+            del effort.solved[next(iter(effort.solved))]
 
 
 def _at_once(dag: Dag, ceiling: Profile, hurried: bool) -> Solved | None:

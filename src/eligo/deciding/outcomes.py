@@ -1,7 +1,7 @@
 """What is found for a dag or a part of it, and the rules by which a part's bound is known."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,19 @@ from eligo.theory.eligibility import eligible_steps
 from eligo.theory.profiles import Profile
 
 OPTIMAL, IMPOSSIBLE, BOUNDED = "optimal", "impossible", "bounded"
+
+
+class Segment(NamedTuple):
+    """A part of an order that was decided by itself: from where to where it goes, and what was found."""
+
+    begin: int
+    end: int
+    outcome: "Outcome"
+
+    @property
+    def slack(self) -> int:
+        """By how much the area of every order is at least below the sum of the bound."""
+        return int(self.outcome.bound.sum()) - self.outcome.area_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +37,19 @@ class Outcome:
     proof: dict[str, Any] = field(default_factory=dict)
     #: no order's cumulative profile sums to more than this
     area_bound: int = -1
+    #: where it is a chain, the segments that are not ▷-linear
+    segments: tuple[Segment, ...] = ()
 
     def __post_init__(self) -> None:
         if self.area_bound < 0:
             object.__setattr__(self, "area_bound", int(self.bound.sum()))
+
+    @property
+    def hard(self) -> tuple[Segment, ...]:
+        """The segments that are not ▷-linear, be it the only one."""
+        if self.segments or self.proof.get("rule") == "chain":
+            return self.segments
+        return (Segment(0, len(self.order), self),)
 
 
 def cumulative(dag: Dag, nonsinks: Ints) -> Profile:

@@ -15,9 +15,9 @@ from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
-from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_modules
+from eligo.deciding.modules import Solved, maxima_within, solve_modules
 from eligo.deciding.orders import candidate_orders, nonsinks_of
-from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
+from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.work import Work
@@ -31,6 +31,16 @@ from eligo.theory.solutions import Solutions, solve_blocks
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.sweep import sweep
 
+LARGE = 20_000  # tasks: from here on numbering level by level pays
+
+
+def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+    """See `solve`; a large dag is first numbered level by level, which the memory likes better."""
+    if len(dag) < LARGE:
+        return solve(dag, effort)
+    outcome, blocks = solve(dag.renumbered(dag.order), effort)
+    return replace(outcome, order=dag.order[outcome.order]), blocks
+
 
 def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
@@ -42,7 +52,7 @@ def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     line = linearise(solutions, label[sources[ptr[:-1]]], count)
     order = concatenated_order(solutions, line.sequence)
     if line.linear.all():
-        return Outcome(order, cumulative(dag, order), OPTIMAL, "▷-linear composition", {"rule": "chain"}), len(blocks)
+        return in_series(dag, order, ()), len(blocks)
     if count == 1:
         return _solve_segment(dag, solutions, effort), len(blocks)
     return _solve_segments(dag, order, label, np.flatnonzero(~line.linear), effort), len(blocks)
@@ -52,24 +62,29 @@ def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], 
     """Solve the segments that are not linear, each as a dag by itself, and put them back."""
     order = order.copy()
     where = label[order]
-    outcomes = []
+    found = []
     for segment in hard.tolist():
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
         tasks = np.sort(order[begin:end])
         part = segment_dag(dag, tasks)
         outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
         order[begin:end] = tasks[outcome.order]
-        outcomes.append((begin, end, outcome))
+        found.append(Segment(begin, end, outcome))
+    return in_series(dag, order, tuple(found))
+
+
+def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
+    """A whole in this order, of which some segments were decided by themselves and all others are ▷-linear."""
     bound = cumulative(dag, order)
-    slack, proofs = 0, []
-    for begin, end, outcome in outcomes:
+    if not hard:
+        return Outcome(order, bound, OPTIMAL, "▷-linear composition", {"rule": "chain"})
+    for begin, end, outcome in hard:
         bound[begin : end + 1] = bound[begin] + outcome.bound
-        slack += int(outcome.bound.sum()) - outcome.area_bound
-        proofs.append({"first": begin, "last": end, **outcome.proof})
-    verdict = worst({outcome.verdict for _, _, outcome in outcomes})
-    method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in outcomes))
-    proof = {"rule": "chain", "segments": proofs}
-    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, int(bound.sum()) - slack)
+    verdict = worst({outcome.verdict for _, _, outcome in hard})
+    method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in hard))
+    proof = {"rule": "chain", "segments": [{"first": s.begin, "last": s.end, **s.outcome.proof} for s in hard]}
+    area_bound = int(bound.sum()) - sum(s.slack for s in hard)
+    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, area_bound, hard)
 
 
 def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
@@ -138,8 +153,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
     shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
-    dags, ceilings = [module_dag(dag, m) for m in shares.modules], [m.ceiling for m in shares.modules]
-    solved = solve_modules(dags, ceilings, int(shares.bound.sum()), effort)
+    solved = solve_modules(dag, shares.modules, effort)
     effort.work.tell(f"the most that {len(dag):,} tasks can have ready")
     maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])

@@ -50,12 +50,30 @@ def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]
     return cut
 
 
+FEW = 16  # where a segment has fewer than one in so many tasks, it is not worth marking all
+
+
 def segment_dag(dag: Dag, tasks: Ints) -> Dag:
-    """The tasks of a segment, numbered first, with their children as sinks."""
-    place = places(len(dag), tasks)
+    """The tasks of a segment, ascending, numbered first, with their children as sinks."""
     heads, degree = gathered(dag.child_ptr, dag.child, tasks)
+    tails = np.repeat(np.arange(len(tasks), dtype=np.int32), degree)
+    outside, place = (_marked if len(tasks) * FEW > len(dag) else _sought)(len(dag), tasks, heads)
+    members = np.concatenate([tasks, outside])
+    return Dag.from_checked(len(members), tails, place, lambda: dag.named(members))
+
+
+def _marked(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """The heads that are not among the tasks, and the place of every head: tasks first, then these. In O(n)."""
+    place = places(n, tasks)
     outside = np.unique(heads[place[heads] < 0])
     place[outside] = len(tasks) + np.arange(len(outside))
-    tails = np.repeat(place[tasks], degree)
-    members = np.concatenate([tasks, outside])
-    return Dag.from_checked(len(members), tails, place[heads], lambda: dag.named(members))
+    return outside, place[heads]
+
+
+def _sought(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """The same, in time that does not depend on n."""
+    place = np.searchsorted(tasks, heads).astype(np.int32)
+    beyond = tasks[np.minimum(place, len(tasks) - 1)] != heads
+    outside, rank = np.unique(heads[beyond], return_inverse=True)
+    place[beyond] = len(tasks) + rank
+    return outside, place
