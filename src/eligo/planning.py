@@ -17,11 +17,10 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import EFFORTS, Effort, Stuck, check_effort
+from eligo.deciding.effort import Effort, Stuck, begun, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import solve
-from eligo.deciding.work import Work
 from eligo.names import Name
 from eligo.rows import Ints
 from eligo.theory.eligibility import Counts, eligible_counts
@@ -203,8 +202,7 @@ def plan(flow: object, effort: str = "normal", prefer: str = "path", clock: Cloc
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
     check_effort(effort)
-    work = Work(EFFORTS[effort].total, clock or Clock())
-    spent = replace(EFFORTS[effort], work=work, stuck={})
+    spent = begun(effort, clock or Clock())
     outcome, blocks = _solve_numbered(bare, spent)
     sinks = np.flatnonzero(dag.outdegree == 0)
     nonsinks = preferred(bare, outcome.order, prefer)

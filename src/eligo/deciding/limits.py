@@ -22,6 +22,9 @@ MOST_ROUNDS = 60  # of refining colours until a canonical order
 ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up
 MOST_FOR_AREA = 150  # tasks: the search for a largest area closes no larger module in reasonable time
 MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
+REACHES = (100, 1_000)  # tasks that one is moved past at once: at first, and in the end
+MOST_STARTS = 4  # orders that are improved: the best of the heuristics is not always what the best comes of
+IMPROVED_AT_ONCE = 100_000_000  # units of work between two looks at the clock
 MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
 # Why no order is best

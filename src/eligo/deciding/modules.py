@@ -18,9 +18,10 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
+from eligo.deciding.improving import best_improved
 from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA
 from eligo.deciding.moves import frontier, guided, largest_area
-from eligo.deciding.orders import best_heuristic, nonsinks_of, release_order
+from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
@@ -75,7 +76,7 @@ def _unsolved(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
     bound, probes = probed(dag, ceiling, effort.work.part(effort.probes))
     proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
     largest = largest_area_order(dag)
-    order = best_heuristic(dag, effort.work.over()) if largest is None else largest
+    order = _best_found(dag, effort) if largest is None else largest
     area = int(cumulative(dag, order).sum())
     proof |= {} if largest is None else {"area": area}
     area_bound = int(bound.sum()) if largest is None else area
@@ -130,10 +131,15 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
             if search.stuck is not None:
                 effort.stuck[dag.tasks] = Stuck(maxima, search.stuck.executed, search.stuck.rendered)
             break
-    order, proved = _largest(dag, maxima, best_heuristic(dag, effort.work.over()), effort)
+    order, proved = _largest(dag, maxima, _best_found(dag, effort), effort)
     area = int(cumulative(dag, order).sum())
     bound = area if proved else int(maxima.sum())
     return Solved(order, maxima, True, verdict, bound, proof | ({"area": area} if proved else {}))
+
+
+def _best_found(dag: Dag, effort: Effort) -> Ints:
+    """The order of largest area among the heuristics, improved; half of the work is left to the modules that follow."""
+    return best_improved(dag, heuristics(dag, effort.work.over()), effort.improving.part(effort.improving.left / 2))[1]
 
 
 def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort) -> tuple[Ints, bool]:

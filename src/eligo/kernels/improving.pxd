@@ -5,11 +5,10 @@ cdef class Line:
     cdef const int[::1] child_ptr, child, parent_ptr, parent
     cdef int[::1] order, place, last
     cdef int[::1] mark, taken, passed, kept
-    cdef int stamp, reach, n, k
-    cdef public int end
-    cdef public long long work
-    @cython.locals(saved=cython.longlong, before=cython.longlong, p=cython.int)
-    cpdef long long improve(self, long long most) noexcept
+    cdef int stamp, end, at, quiet, reach, n, k
+    cdef public long long saved, work
+    @cython.locals(saved=cython.longlong)
+    cpdef bint improve(self, long long most) noexcept
     @cython.locals(change=cython.longlong, u=cython.int, i=cython.int, w=cython.int)
     cpdef long long pull_at(self, int p) noexcept
     @cython.locals(change=cython.longlong)

@@ -20,7 +20,8 @@ class Line:
     """The nonsinks of a dag in an order, in place of which better ones are put.
 
     *order* has the nonsinks, *place* the place of each of them there, and *last*, for every nonsource, the place of the last
-    of its parents, -1 for a source. No walk is longer than *reach* steps.
+    of its parents, -1 for a source. No walk is longer than *reach* steps. `saved` is by how many steps in all tasks are
+    eligible earlier than they were.
     """
 
     def __init__(
@@ -35,22 +36,18 @@ class Line:
         self.taken = array("i", bytes(4 * self.n))
         self.passed = array("i", bytes(4 * (self.k + 1)))
         self.kept = array("i", bytes(4 * (self.k + 1)))
-        self.stamp = 0
-        self.work = 0
-        self.end = 0
+        self.stamp = self.end = 0
+        self.at = self.quiet = 0  # the place to go on from, and how many before it saved nothing
+        self.saved = self.work = 0
 
-    def improve(self, most: int) -> int:
-        """Go from end to end until nothing gets better or so much work is done; how much earlier tasks are eligible."""
-        saved = 0
-        before = -1
-        while before < saved and self.work < most:
-            before = saved
-            p = 0
-            while p < self.k and self.work < most:
-                saved += self.pull_at(p)
-                saved += self.push_at(p)
-                p += 1
-        return saved
+    def improve(self, most: int) -> bool:
+        """Go on, round and round, until so much work is done in all; whether no place is left where anything is saved."""
+        while self.quiet < self.k and self.work < most:
+            saved = self.pull_at(self.at) + self.push_at(self.at)
+            self.saved += saved
+            self.quiet = 0 if saved > 0 else self.quiet + 1
+            self.at = (self.at + 1) % self.k
+        return self.quiet >= self.k
 
     def pull_at(self, p: int) -> int:
         """Pull forward what a task that becomes eligible at place p misses, where that saves something; what it does."""
