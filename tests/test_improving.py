@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import random_small_dag
 
+from conftest import random_small_dag
 from eligo import families, kernels
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
@@ -49,7 +49,7 @@ def line(dag: Dag, order: Sequence[int], reach: int = 1000) -> tuple[Line, Ints]
     place[own] = np.arange(len(own))
     np.maximum.at(last, dag.child, place[dag.tails])
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, own, place, last)
-    return Line(*(memoryview(row) for row in rows), reach), own
+    return Line(reach, *(row.data for row in rows)), own
 
 
 # The slow twin: every move is made and its area counted
@@ -186,7 +186,7 @@ def test_parts_are_merged_as_well_as_can_be() -> None:
     for _ in range(50):
         gains = [rng.integers(0, 4, size=rng.integers(1, 5)) for _ in range(2)]
         profiles = [np.concatenate([[0], np.cumsum(row)]) for row in gains]
-        orders = [np.arange(len(gains[0])), 10 + np.arange(len(gains[1]))]
+        orders = [np.arange(begin, begin + len(row), dtype=np.int32) for begin, row in zip((0, 10), gains, strict=True)]
         found = merged(orders, profiles).tolist()
         assert [[v for v in found if (v >= 10) == second] for second in (False, True)] == [o.tolist() for o in orders]
         worth = dict(zip([*orders[0].tolist(), *orders[1].tolist()], np.concatenate(gains).tolist(), strict=True))

@@ -48,7 +48,7 @@ SECOND = 1_000_000_000  # units: what a machine of today does in about a second
 
 EFFORTS = {
     "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND),
-    "normal": Effort(4 * SECOND, 2 * SECOND, 2 * SECOND, 2 * SECOND, SECOND, 2 * SECOND, 2 * SECOND),
+    "normal": Effort(4 * SECOND, 2 * SECOND, 2 * SECOND, 2 * SECOND, SECOND, 2 * SECOND, 1.5 * SECOND),
     "thorough": Effort(
         600 * SECOND,
         200 * SECOND,

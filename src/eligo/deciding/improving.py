@@ -36,7 +36,7 @@ def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> I
     place[order] = np.arange(len(order))
     np.maximum.at(last, dag.child, place[dag.tails])
     arrays = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, order, place, last)
-    line, done = Line(*(memoryview(array) for array in arrays), reach), False
+    line, done = Line(reach, *(array.data for array in arrays)), False
     while not done and not work.over():
         before = line.work
         done = line.improve(before + int(min(work.left, IMPROVED_AT_ONCE) / STEP) + 1)

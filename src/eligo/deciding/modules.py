@@ -9,7 +9,8 @@ the maximum over sets that agree with the corners, found for each module by itse
 * no schedule has a larger area than the sum of Mmod.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,27 @@ class Solved:
     proof: dict[str, Any]
 
 
-def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
-    """Decide a module: by enumeration where it is small, else by elimination and the search for moves."""
+def solve_modules(dags: Sequence[Dag], ceilings: Sequence[Profile], effort: Effort) -> list[Solved]:
+    """Decide modules: every one with a share of the work, so that none starves the others, then those that need more."""
+    share = effort.work.left / (2 * max(1, len(dags)))
+    few = replace(effort, widths=effort.widths[:1], area_widths=effort.area_widths[:1])
+    solved = [
+        solve_module(dag, ceiling, replace(few, work=effort.work.part(share)))
+        for dag, ceiling in zip(dags, ceilings, strict=True)
+    ]
+    lost = {i: s.area_bound - int(cumulative(dags[i], s.order).sum()) for i, s in enumerate(solved)}
+    for i in sorted(lost, key=lambda i: -lost[i]):
+        if (lost[i] or solved[i].verdict == BOUNDED) and not effort.work.over():
+            again = solve_module(dags[i], ceilings[i], effort, solved[i].order)
+            solved[i] = min(again, solved[i], key=lambda s: (s.area_bound, s.verdict == BOUNDED))
+    return solved
+
+
+def solve_module(dag: Dag, ceiling: Profile, effort: Effort, known: Ints | None = None) -> Solved:
+    """Decide a module: by enumeration where it is small, else by elimination and the search for moves.
+
+    *known* is the best order that was found before, if any was.
+    """
     hurried = effort.work.over()
     greedy = nonsinks_of(dag, release_order(dag))
     if np.array_equal(cumulative(dag, greedy), ceiling):
@@ -67,16 +87,16 @@ def solve_module(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
         return _enumerated(dag, subsets)
     maxima, how = maxima_within(dag, effort)
     if maxima is None:
-        return _unsolved(dag, ceiling, effort)
-    return _searched(dag, maxima, effort, {"rule": "elimination", **how})
+        return _unsolved(dag, ceiling, effort, known)
+    return _searched(dag, maxima, effort, known, {"rule": "elimination", **how})
 
 
-def _unsolved(dag: Dag, ceiling: Profile, effort: Effort) -> Solved:
+def _unsolved(dag: Dag, ceiling: Profile, effort: Effort, known: Ints | None) -> Solved:
     """A module whose maxima are out of reach: probes lower the ceiling, and series-parallel ones have a largest area."""
     bound, probes = probed(dag, ceiling, effort.work.part(effort.probes))
     proof: dict[str, Any] = {"rule": "bound"} | ({"probes": probes_proof(dag, probes)} if probes else {})
     largest = largest_area_order(dag)
-    order = _best_found(dag, effort) if largest is None else largest
+    order = _best_found(dag, effort, known) if largest is None else largest
     area = int(cumulative(dag, order).sum())
     proof |= {} if largest is None else {"area": area}
     area_bound = int(bound.sum()) if largest is None else area
@@ -116,7 +136,7 @@ def _verdict(dag: Dag, order: Ints, bound: Profile) -> str:
     return OPTIMAL if np.array_equal(cumulative(dag, order), bound) else BOUNDED
 
 
-def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) -> Solved:
+def _searched(dag: Dag, maxima: Profile, effort: Effort, known: Ints | None, proof: dict[str, Any]) -> Solved:
     """Look for an order that attains the maxima; where there is none, for one of largest area."""
     found = guided(dag, maxima)
     if found is not None:
@@ -131,14 +151,16 @@ def _searched(dag: Dag, maxima: Profile, effort: Effort, proof: dict[str, Any]) 
             if search.stuck is not None:
                 effort.stuck[dag.tasks] = Stuck(maxima, search.stuck.executed, search.stuck.rendered)
             break
-    order, proved = _largest(dag, maxima, _best_found(dag, effort), effort)
+    order, proved = _largest(dag, maxima, _best_found(dag, effort, known), effort)
     area = int(cumulative(dag, order).sum())
     bound = area if proved else int(maxima.sum())
     return Solved(order, maxima, True, verdict, bound, proof | ({"area": area} if proved else {}))
 
 
-def _best_found(dag: Dag, effort: Effort) -> Ints:
+def _best_found(dag: Dag, effort: Effort, known: Ints | None) -> Ints:
     """The order of largest area among the heuristics, improved; half of the work is left to the modules that follow."""
+    if known is not None:
+        return known
     return best_improved(dag, heuristics(dag, effort.work.over()), effort.improving.part(effort.improving.left / 2))[1]
 
 

@@ -16,7 +16,7 @@ from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
-from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_module
+from eligo.deciding.modules import Solved, maxima_within, module_dag, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
@@ -142,7 +142,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """
     tree = series_parallel(dag)
     shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
-    solved = [solve_module(module_dag(dag, m), m.ceiling, effort) for m in shares.modules]
+    solved = solve_modules([module_dag(dag, m) for m in shares.modules], [m.ceiling for m in shares.modules], effort)
     maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     name, order = _largest_area(dag, shares, own, effort)

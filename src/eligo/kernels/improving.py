@@ -10,10 +10,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int32]
+    Ints = memoryview[int]  # of arrays of 32-bit integers: where interpreted, what is read from it has no last bit
 
 
 class Line:
@@ -25,13 +22,21 @@ class Line:
     """
 
     def __init__(
-        self, child_ptr: Ints, child: Ints, parent_ptr: Ints, parent: Ints, order: Ints, place: Ints, last: Ints, reach: int
+        self,
+        reach: int,
+        child_ptr: Ints,
+        child: Ints,
+        parent_ptr: Ints,
+        parent: Ints,
+        order: Ints,
+        place: Ints,
+        last: Ints,
     ) -> None:
         self.child_ptr, self.child = child_ptr, child
         self.parent_ptr, self.parent = parent_ptr, parent
         self.order, self.place, self.last = order, place, last
         self.reach = reach
-        self.n, self.k = place.shape[0], order.shape[0]
+        self.n, self.k = len(place), len(order)
         self.mark = array("i", bytes(4 * self.n))
         self.taken = array("i", bytes(4 * self.n))
         self.passed = array("i", bytes(4 * (self.k + 1)))
