@@ -20,7 +20,7 @@ from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.solving import solve
 from eligo.deciding.work import Work
-from eligo.kernels.improving import Line
+from eligo.kernels.improving import Lineup
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets
@@ -43,13 +43,13 @@ def random_order(dag: Dag, rng: np.random.Generator) -> list[int]:
     return order
 
 
-def line(dag: Dag, order: Sequence[int], reach: int = 1000) -> tuple[Line, Ints]:
+def line(dag: Dag, order: Sequence[int], reach: int = 1000) -> tuple[Lineup, Ints]:
     """A line to ask single moves of, and the array in which they are made."""
     own, (place, last) = np.array(order, np.int32), np.full((2, len(dag)), -1, np.int32)
     place[own] = np.arange(len(own))
     np.maximum.at(last, dag.child, place[dag.tails])
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, own, place, last)
-    return Line(reach, *(row.data for row in rows)), own
+    return Lineup(reach, *(row.data for row in rows)), own
 
 
 # The slow twin: every move is made and its area counted

@@ -14,7 +14,7 @@ from eligo.dag import Dag
 from eligo.deciding.limits import IMPROVED_AT_ONCE, MOST_STARTS, REACHES
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.work import Work
-from eligo.kernels.improving import Line
+from eligo.kernels.improving import Lineup
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
@@ -36,7 +36,7 @@ def improved(dag: Dag, nonsinks: Ints, work: Work, reach: int = REACHES[0]) -> I
     place[order] = np.arange(len(order))
     np.maximum.at(last, dag.child, place[dag.tails])
     arrays = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, order, place, last)
-    line, done = Line(reach, *(array.data for array in arrays)), False
+    line, done = Lineup(reach, *(array.data for array in arrays)), False
     while not done and not work.over():
         before = line.work
         done = line.improve(before + int(min(work.left, IMPROVED_AT_ONCE) / STEP) + 1)

@@ -1,7 +1,7 @@
 cimport cython
 
 @cython.final
-cdef class Line:
+cdef class Lineup:
     cdef const int[::1] child_ptr, child, parent_ptr, parent
     cdef int[::1] order, place, last
     cdef int[::1] mark, taken, passed, kept

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Ints = memoryview[int]  # of arrays of 32-bit integers: where interpreted, what is read from it has no last bit
 
 
-class Line:
+class Lineup:
     """The nonsinks of a dag in an order, in place of which better ones are put.
 
     *order* has the nonsinks, *place* the place of each of them there, and *last*, for every nonsource, the place of the last
