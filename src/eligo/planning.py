@@ -18,12 +18,12 @@ from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
-from eligo.deciding.effort import EFFORTS, Stuck, check_effort
+from eligo.deciding.effort import Stuck, begun, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.preferences import preferred
 from eligo.deciding.residuals import Decided, Rest
 from eligo.deciding.solving import solve_numbered
-from eligo.deciding.work import Outlook, Work
+from eligo.deciding.work import Outlook
 from eligo.errors import InputError
 from eligo.names import Name
 from eligo.rows import Ints
@@ -348,11 +348,10 @@ def plan(
     told = dag.labelled()  # a proof is text
     bare = skeleton(told)
     check_effort(effort)
-    work = Work(EFFORTS[effort].total, clock or Clock(), memory=EFFORTS[effort].memory, watch=watch)
-    spent = replace(EFFORTS[effort], work=work, stuck={}, solved={})
+    spent = begun(effort, clock or Clock(), watch)
     outcome, blocks = solve_numbered(bare, spent)
     decided = Decided(bare, outcome, preferred(bare, outcome.order, prefer), effort, prefer, spent.solved or {})
-    return replace(_made(dag, decided, blocks, spent.stuck, begin), cut=work.cut)
+    return replace(_made(dag, decided, blocks, spent.stuck, begin), cut=spent.work.cut or spent.improving.cut)
 
 
 def _made(dag: Dag, decided: Decided, blocks: int, stuck: Mapping[tuple[str, ...], Stuck], begin: float) -> Plan:

@@ -1,9 +1,11 @@
 """How much the search may look at, by the name of the effort."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from eligo.deciding.work import SECOND, Work
+from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.work import SECOND, Outlook, Work
 from eligo.errors import check_choice
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -18,7 +20,10 @@ class Stuck(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """Units of work: in all; for a dynamic program, a search for an order, one for an area, a round of probes, and cuts."""
+    """Units of work: in all; for a dynamic program, a search for an order, one for an area, a round of probes; besides, cuts.
+
+    The improvement of orders has work of its own, for there is an order to improve also where all else took too long.
+    """
 
     total: float
     maxima: float
@@ -28,7 +33,10 @@ class Effort:
     cuts: float
     #: bytes that tables may take at a time
     memory: float
+    #: units of work for the improvement of orders
+    orders: float
     work: Work = field(default_factory=Work)
+    improving: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
     #: modules that were solved before, by what they are, for those who plan what is left of a dag
@@ -43,8 +51,8 @@ def check_effort(name: str) -> None:
 MEGABYTE = 1_000_000
 
 EFFORTS = {
-    "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0),
-    "normal": Effort(2 * SECOND, SECOND, SECOND, SECOND, SECOND / 2, 2 * SECOND, 150 * MEGABYTE),
+    "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0, 0),
+    "normal": Effort(2 * SECOND, SECOND, SECOND, SECOND, SECOND / 2, 2 * SECOND, 150 * MEGABYTE, SECOND),
     "thorough": Effort(
         600 * SECOND,
         200 * SECOND,
@@ -53,5 +61,13 @@ EFFORTS = {
         100 * SECOND,
         20 * SECOND,
         2_500 * MEGABYTE,
+        60 * SECOND,
     ),
 }
+
+
+def begun(name: str, clock: Clock = FOREVER, watch: Callable[[Outlook], None] | None = None) -> Effort:
+    """The effort of this name, of which nothing is spent yet."""
+    effort = EFFORTS[name]
+    work = Work(effort.total, clock, memory=effort.memory, watch=watch)
+    return replace(effort, work=work, improving=Work(effort.orders, clock), stuck={}, solved={})

@@ -24,6 +24,9 @@ MOST_FOR_AREA = 400  # tasks: the search for a largest area closes no larger mod
 FIRST_WIDTH, WIDER = 30, 10  # positions kept by the first search, and how many times more by the next
 MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute for the checker
 MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
+REACHES = (100, 1_000)  # tasks that one is moved past at once: at first, and in the end
+MOST_STARTS = 4  # orders that are improved: the best of the heuristics is not always what the best comes of
+IMPROVED_AT_ONCE = 100_000_000  # units of work between two looks at the clock
 MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
 # What is left

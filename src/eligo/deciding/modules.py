@@ -20,9 +20,10 @@ from eligo.deciding.bounds import Module
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.guided import guided
+from eligo.deciding.improving import best_improved
 from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN
 from eligo.deciding.moves import Search, frontier, largest_area, widening
-from eligo.deciding.orders import best_heuristic, nonsinks_of, release_order
+from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
 from eligo.deciding.positions import Pairs
 from eligo.deciding.probing import probed, probes_proof
@@ -79,7 +80,7 @@ def _solved_parts(
 ) -> dict[int, Solved]:
     hurried = effort.work.over()
     solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], hurried)) is not None}
-    rough = {i: best_heuristic(dag, hurried) for i, dag in parts.items() if i not in solved}
+    rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
     worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
     decided = any(one.verdict == IMPOSSIBLE for one in (*solved.values(), *known))
     whole = sum(int(ceiling.sum()) for ceiling in ceilings.values())
@@ -92,6 +93,11 @@ def _solved_parts(
         decided = decided or solved[i].verdict == IMPOSSIBLE
         del worth[i]
     return solved
+
+
+def _best_found(dag: Dag, effort: Effort, hurried: bool) -> Ints:
+    """The order of largest area among the heuristics, improved; half of the work is left to the modules that follow."""
+    return best_improved(dag, heuristics(dag, hurried), effort.improving.part(effort.improving.left / 2))[1]
 
 
 def _key(dag: Dag, module: Module) -> tuple[Any, ...]:

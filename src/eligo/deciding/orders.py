@@ -153,6 +153,13 @@ def candidate_orders(
         yield "the dual's moves, reversed", dual_schedule(turned, move_order(turned, dual_modules))
 
 
+def heuristics(
+    dag: Dag, hurried: bool, modules: Sequence[Module] = (), dual_modules: Sequence[Module] = ()
+) -> list[tuple[str, Ints]]:
+    """The nonsinks in the order of each heuristic, or of each fast one, with its name."""
+    return [(name, nonsinks_of(dag, order)) for name, order in candidate_orders(dag, modules, dual_modules, hurried)]
+
+
 def best_heuristic(dag: Dag, hurried: bool) -> Ints:
     """The nonsinks in the order of largest area among the heuristics, or among the fast ones; nothing is bounded.
 
@@ -160,5 +167,5 @@ def best_heuristic(dag: Dag, hurried: bool) -> Ints:
     >>> vee.named(best_heuristic(vee, hurried=True))
     ('b', 'a')
     """
-    orders = (nonsinks_of(dag, order) for _, order in candidate_orders(dag, (), (), hurried))
+    orders = (order for _, order in heuristics(dag, hurried))
     return max(orders, key=lambda order: int(cumulative(dag, order).sum()))

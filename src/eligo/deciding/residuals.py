@@ -18,13 +18,12 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.continuing import Continuation, LinearContinuation
-from eligo.deciding.effort import EFFORTS, Stuck
+from eligo.deciding.effort import Stuck, begun
 from eligo.deciding.limits import LEAST_CHAIN
 from eligo.deciding.linear import Ground, LinearSegment
 from eligo.deciding.outcomes import BOUNDED, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import in_series, solve_numbered
-from eligo.deciding.work import Work
 from eligo.rows import Ints, gathered, places
 from eligo.theory.series import segment_dag, segments
 
@@ -47,9 +46,8 @@ class Decided(NamedTuple):
 class Rest:
     """What is left of a dag, while it is executed: what no longer holds is decided when somebody asks.
 
-    >>> from eligo.deciding.effort import EFFORTS
     >>> vees = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "z")])
-    >>> outcome, _ = solve_numbered(vees, EFFORTS["normal"])
+    >>> outcome, _ = solve_numbered(vees, begun("normal"))
     >>> rest = Rest(Decided(vees, outcome, outcome.order, "normal", "path", {}))
     >>> rest.verdict, vees.named(rest.next(5))
     ('optimal', ('a', 'b', 'x', 'y', 'z'))
@@ -166,10 +164,8 @@ class Rest:
         tasks = self._plan.sequence[begin:end]
         tasks = np.sort(tasks[~self.executed[tasks]])
         part = segment_dag(self.decided.bare, tasks)
-        effort = EFFORTS[self.decided.effort]
-        outcome, _ = solve_numbered(
-            part, replace(effort, work=Work(effort.total, memory=effort.memory), stuck=self.stuck, solved=self._known)
-        )
+        effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self._known)
+        outcome, _ = solve_numbered(part, effort)
         order = preferred(part, outcome.order, self.decided.prefer)
         proved = replace(outcome, order=tasks[outcome.order])
         return Continuation(self._steps, end, tasks[order], cumulative(part, order), proved)

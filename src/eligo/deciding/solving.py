@@ -14,9 +14,10 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
+from eligo.deciding.improving import best_improved, merged
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
 from eligo.deciding.modules import Solved, maxima_within, solve_modules
-from eligo.deciding.orders import candidate_orders, nonsinks_of
+from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
@@ -120,7 +121,8 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
 
 def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
     """A sum admits exactly when its summands do and Sweep can interleave them."""
-    outcomes = [solve(dag.induced(part), effort)[0] for part in parts]
+    dags = [dag.induced(part) for part in parts]
+    outcomes = [solve(part, effort)[0] for part in dags]
     verdict = worst({outcome.verdict for outcome in outcomes})
     orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
     proof = {
@@ -135,13 +137,16 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
             order = np.array(mixed.merged([own.tolist() for own in orders]), np.int32)
             return Outcome(order, mixed.profile, OPTIMAL, "sweep of a sum", proof)
         verdict = BOUNDED if long else IMPOSSIBLE
-    rough = by_modules(dag, blocks, effort)
+    rough = by_modules(dag, blocks, replace(effort, improving=Work(0)))  # the parts were improved
     together = sum_bound(bounds)
     bound = np.minimum(rough.bound, together)
     area_bound = min(rough.area_bound, int(bound.sum()))
     verdict = IMPOSSIBLE if rough.verdict == IMPOSSIBLE else verdict
-    verdict = OPTIMAL if np.array_equal(cumulative(dag, rough.order), bound) else verdict
-    return replace(rough, bound=bound, verdict=verdict, proof=proof | {"modules": rough.proof}, area_bound=area_bound)
+    profiles = [cumulative(part, outcome.order) for part, outcome in zip(dags, outcomes, strict=True)]
+    candidates = [(rough.method, rough.order), ("the parts, merged", merged(orders, profiles))]
+    method, order = best_improved(dag, candidates, effort.improving)
+    verdict = OPTIMAL if np.array_equal(cumulative(dag, order), bound) else verdict
+    return Outcome(order, bound, verdict, method, proof | {"modules": rough.proof}, area_bound)
 
 
 def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
@@ -187,14 +192,10 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
 
 
 def _largest_area(dag: Dag, shares: Shares, own: Ints, effort: Effort) -> tuple[str, Ints]:
-    """The modules' own orders, or a heuristic where that has a larger area."""
+    """The modules' own orders, or a heuristic where that, improved, has a larger area."""
     dual = best_shares(dag.dual(), Work(effort.cuts)).modules if len(dag) <= LARGEST_DUAL else []
-    candidates = [("module by module", own)]
-    candidates += [
-        (name, nonsinks_of(dag, order))
-        for name, order in candidate_orders(dag, shares.modules, dual, effort.work.over())
-    ]
-    return max(candidates, key=lambda candidate: int(cumulative(dag, candidate[1]).sum()))
+    candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
+    return best_improved(dag, candidates, effort.improving.part(effort.improving.left / 2))
 
 
 def _exceeds(maxima: Profile | None, shares: Shares, solved: list[Solved]) -> bool:

@@ -1,0 +1,33 @@
+cimport cython
+
+@cython.final
+cdef class Lineup:
+    cdef const int[::1] child_ptr, child, parent_ptr, parent
+    cdef int[::1] order, place, last
+    cdef int[::1] mark, taken, passed, kept
+    cdef int stamp, end, at, quiet, reach, n, k
+    cdef public long long saved, work
+    @cython.locals(saved=cython.longlong)
+    cpdef bint improve(self, long long most) noexcept
+    @cython.locals(change=cython.longlong, u=cython.int, i=cython.int, w=cython.int)
+    cpdef long long pull_at(self, int p) noexcept
+    @cython.locals(change=cython.longlong)
+    cpdef long long push_at(self, int p) noexcept
+    @cython.locals(
+        change=cython.longlong, best=cython.longlong, movers=cython.longlong, passed=cython.longlong,
+        counting=cython.longlong, q=cython.int, u=cython.int, i=cython.int, c=cython.int, at=cython.int)
+    cpdef long long pull(self, int w, int p) noexcept
+    @cython.locals(
+        change=cython.longlong, best=cython.longlong, movers=cython.longlong, passed=cython.longlong,
+        counting=cython.longlong, q=cython.int, u=cython.int, i=cython.int, c=cython.int, at=cython.int)
+    cpdef long long push(self, int p) noexcept
+    @cython.locals(count=cython.int, i=cython.int)
+    cpdef int rendered_at(self, int u, int p) noexcept
+    @cython.locals(i=cython.int)
+    cpdef void mark_all(self, const int[::1] ptr, const int[::1] rows, int v) noexcept
+    @cython.locals(found=cython.int, i=cython.int, u=cython.int)
+    cpdef int last_mover(self, int c, int before) noexcept
+    @cython.locals(first=cython.bint, size=cython.int, q=cython.int, p=cython.int, u=cython.int, i=cython.int)
+    cpdef void split(self, int begin, int end) noexcept
+    @cython.locals(p=cython.int, u=cython.int, i=cython.int, c=cython.int)
+    cpdef void settle(self, int begin, int end) noexcept

@@ -1,0 +1,191 @@
+"""An order made better: what a task waits for is pulled forward, what hardly anything waits for is pushed back.
+
+Moving a set of tasks ahead of others that stand between them changes when tasks become eligible only inside that stretch. A
+walk along the stretch, one step at a time, knows after every step what the sum of those times would change by.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Ints = memoryview[int]  # of arrays of 32-bit integers: where interpreted, what is read from it has no last bit
+
+
+class Lineup:
+    """The nonsinks of a dag in an order, in place of which better ones are put.
+
+    *order* has the nonsinks, *place* the place of each of them there, and *last*, for every nonsource, the place of the last
+    of its parents, -1 for a source. No walk is longer than *reach* steps. `saved` is by how many steps in all tasks are
+    eligible earlier than they were.
+    """
+
+    def __init__(
+        self,
+        reach: int,
+        child_ptr: Ints,
+        child: Ints,
+        parent_ptr: Ints,
+        parent: Ints,
+        order: Ints,
+        place: Ints,
+        last: Ints,
+    ) -> None:
+        self.child_ptr, self.child = child_ptr, child
+        self.parent_ptr, self.parent = parent_ptr, parent
+        self.order, self.place, self.last = order, place, last
+        self.reach = reach
+        self.n, self.k = len(place), len(order)
+        self.mark = array("i", bytes(4 * self.n))
+        self.taken = array("i", bytes(4 * self.n))
+        self.passed = array("i", bytes(4 * (self.k + 1)))
+        self.kept = array("i", bytes(4 * (self.k + 1)))
+        self.stamp = self.end = 0
+        self.at = self.quiet = 0  # the place to go on from, and how many before it saved nothing
+        self.saved = self.work = 0
+
+    def improve(self, most: int) -> bool:
+        """Go on, round and round, until so much work is done in all; whether no place is left where anything is saved."""
+        while self.quiet < self.k and self.work < most:
+            saved = self.pull_at(self.at) + self.push_at(self.at)
+            self.saved += saved
+            self.quiet = 0 if saved > 0 else self.quiet + 1
+            self.at = (self.at + 1) % self.k
+        return self.quiet >= self.k
+
+    def pull_at(self, p: int) -> int:
+        """Pull forward what a task that becomes eligible at place p misses, where that saves something; what it does."""
+        u = self.order[p]
+        for i in range(self.child_ptr[u], self.child_ptr[u + 1]):
+            w = self.child[i]
+            if self.last[w] == p:
+                change = self.pull(w, p)
+                if change < 0:
+                    self.split(self.end, p)
+                    return -change
+        return 0
+
+    def push_at(self, p: int) -> int:
+        """Push back the task at place p with all that follows from it; what is saved."""
+        change = self.push(p)
+        if change < 0:
+            self.split(p, self.end)
+            return -change
+        return 0
+
+    def pull(self, w: int, p: int) -> int:
+        """The change where all ancestors of w from some place on go ahead of the others; the best place is `end`.
+
+        A task counts for the movers while none of its parents is passed; from then on it waits for the last one passed.
+        """
+        self.stamp += 1
+        self.mark_all(self.parent_ptr, self.parent, w)
+        change = best = movers = passed = counting = 0
+        for q in range(p, max(-1, p - self.reach), -1):
+            u = self.order[q]
+            self.work += 2 + self.child_ptr[u + 1] - self.child_ptr[u]
+            if self.mark[u] == self.stamp:
+                movers += 1
+                self.passed[q] = passed
+                counting += self.rendered_at(u, q)
+                self.mark_all(self.parent_ptr, self.parent, u)
+                continue
+            for i in range(self.child_ptr[u], self.child_ptr[u + 1]):
+                c = self.child[i]
+                at = self.last[c]
+                if at == q:
+                    change += movers
+                elif at <= p and self.taken[c] != self.stamp and self.mark[self.order[at]] == self.stamp:
+                    self.taken[c] = self.stamp
+                    counting -= 1
+                    change += passed - self.passed[at] + q + movers - at
+            change -= counting
+            passed += 1
+            if change < best:
+                best = change
+                self.end = q
+        return best
+
+    def push(self, p: int) -> int:
+        """The change where the task at p and its descendants up to some place go behind the others; the best is `end`."""
+        self.stamp += 1
+        self.mark[self.order[p]] = self.stamp
+        change = best = movers = passed = counting = 0
+        for q in range(p, min(self.k, p + self.reach)):
+            u = self.order[q]
+            self.work += 2 + self.child_ptr[u + 1] - self.child_ptr[u]
+            if self.mark[u] == self.stamp:
+                movers += 1
+                self.passed[q] = passed
+                counting += self.rendered_at(u, q)
+                self.mark_all(self.child_ptr, self.child, u)
+                continue
+            passed += 1
+            change += counting
+            for i in range(self.child_ptr[u], self.child_ptr[u + 1]):
+                c = self.child[i]
+                if self.last[c] == q:
+                    if self.mark[c] == self.stamp:
+                        at = self.last_mover(c, q)
+                        change += at + passed - self.passed[at] - q
+                        counting += 1
+                    else:
+                        change -= movers
+            if change < best:
+                best = change
+                self.end = q
+        return best
+
+    def rendered_at(self, u: int, p: int) -> int:
+        """How many tasks become eligible with u at place p."""
+        count = 0
+        for i in range(self.child_ptr[u], self.child_ptr[u + 1]):
+            if self.last[self.child[i]] == p:
+                count += 1
+        return count
+
+    def mark_all(self, ptr: Ints, rows: Ints, v: int) -> None:
+        """Mark the parents, or the children, of v."""
+        self.work += ptr[v + 1] - ptr[v]
+        for i in range(ptr[v], ptr[v + 1]):
+            self.mark[rows[i]] = self.stamp
+
+    def last_mover(self, c: int, before: int) -> int:
+        """The place of the last marked parent of c among those before a place."""
+        found = -1
+        self.work += self.parent_ptr[c + 1] - self.parent_ptr[c]
+        for i in range(self.parent_ptr[c], self.parent_ptr[c + 1]):
+            u = self.parent[i]
+            if self.mark[u] == self.stamp and found < self.place[u] < before:
+                found = self.place[u]
+        return found
+
+    def split(self, begin: int, end: int) -> None:
+        """Put the marked tasks of a stretch first where the last of it is marked, else last; all keep their order."""
+        first = self.mark[self.order[end]] == self.stamp
+        size = 0
+        q = begin
+        for p in range(begin, end + 1):
+            u = self.order[p]
+            if (self.mark[u] == self.stamp) == first:
+                self.order[q] = u
+                q += 1
+            else:
+                self.kept[size] = u
+                size += 1
+        for i in range(size):
+            self.order[q + i] = self.kept[i]
+        self.settle(begin, end)
+
+    def settle(self, begin: int, end: int) -> None:
+        """Bring places up to date where the order has changed."""
+        for p in range(begin, end + 1):
+            self.place[self.order[p]] = p
+        for p in range(begin, end + 1):
+            u = self.order[p]
+            self.work += 4 * (1 + self.child_ptr[u + 1] - self.child_ptr[u])
+            for i in range(self.child_ptr[u], self.child_ptr[u + 1]):
+                c = self.child[i]
+                if begin <= self.last[c] <= end:
+                    self.last[c] = p
