@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations, pairwise
 
@@ -12,9 +13,10 @@ import eligo
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
-from eligo.deciding import elimination, joining
+from eligo.deciding import elimination, joining, solving
 from eligo.deciding.bounds import best_shares
 from eligo.deciding.clock import Clock
+from eligo.deciding.effort import EFFORTS
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima, planned
 from eligo.deciding.guided import guided
 from eligo.deciding.joining import Planner, StateTable
@@ -276,6 +278,35 @@ def test_copies_that_share_a_sink_and_isolated_tasks(dag: Dag) -> None:
     found = plan(dag)
     assert found.verdict == ("impossible" if exact.ic_optimal_schedule(dag) is None else "optimal")
     assert found.area == found.area_bound == eligo.area(dag, exact.max_area_schedule(dag))
+
+
+def test_what_modules_can_have_together_bounds_the_maxima() -> None:
+    """Each module's maxima, split among them in the best way: never below the truth, and sometimes below the shares."""
+    lower = 0
+    for dag in dags(12, 400, 11):
+        shares = best_shares(dag) if dag.arc_count else None
+        if shares is not None and len(shares.modules) > 1:
+            alone = [subsets_of(module_dag(dag, module)).maxima for module in shares.modules]
+            split = reduce(convolved, alone)
+            assert (split >= subsets_of(dag).maxima).all()
+            lower += bool((split < shares.bound).any())
+    assert lower > 10
+
+
+def test_a_bound_by_splits_is_needed_and_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither exact maxima nor probes are had."""
+    monkeypatch.setitem(EFFORTS, "normal", replace(EFFORTS["normal"], probes=0))
+    monkeypatch.setattr(solving, "maxima_within", lambda dag, effort: (None, {}))
+    monkeypatch.setattr(solving, "MOST_ITEMS_FOR_AREA", 0)
+    needed = 0
+    for seed in range(40):
+        dag = families.random_layered(5, 5, seed=seed)
+        document = plan(dag).document()
+        assert eligo.verify(dag, document).holds
+        if document["proof"].get("split"):
+            proof = {key: value for key, value in document["proof"].items() if key != "split"}
+            needed += not eligo.verify(dag, document | {"proof": proof}).holds
+    assert needed > 3
 
 
 # Effort

@@ -256,6 +256,8 @@ def harmless(path: tuple[Any, ...], changed: Document) -> bool:
             return key in changed
         case ("cut_short",):
             return True
+        case ("proof", *_, "split"):
+            return at(changed, path) is not True  # where probes or exact maxima say as much
         case ("proof", *_, "blocks"):
             return at(changed, path) is True
         case ("proof", "order"):
@@ -569,7 +571,7 @@ def test_a_malformed_plan_is_refused(diamond: Dag, change: Document, message: st
 
 def test_every_key_is_needed(diamond: Dag) -> None:
     whole = plan(diamond).document()
-    for key in whole:
+    for key in whole.keys() - {"cut_short"}:  # older plans do not have it
         with pytest.raises(InputError, match=f"^the plan has no '{key}'$"):
             verify(diamond, {k: v for k, v in whole.items() if k != key})
 
@@ -625,7 +627,8 @@ def test_a_proof_nested_without_end_is_refused(diamond: Dag) -> None:
         verify(diamond, plan(diamond).document() | {"proof": proof})
 
 
-ROOMS_BELOW = ("border", "dag", "errors", "estimating", "pools", "rows", "version", "workflow")
+#: of the kernels, only the loops of tables: tests hold them against enumeration
+ROOMS_BELOW = ("border", "dag", "errors", "estimating", "kernels", "pools", "rows", "version", "workflow")
 
 
 def test_the_checker_does_not_know_the_planner() -> None:

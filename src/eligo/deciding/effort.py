@@ -52,7 +52,9 @@ MEGABYTE = 1_000_000
 
 EFFORTS = {
     "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0, 0),
-    "normal": Effort(2 * SECOND, SECOND, SECOND, SECOND, SECOND / 2, 2 * SECOND, 150 * MEGABYTE, SECOND),
+    "normal": Effort(
+        4 * SECOND, 1.5 * SECOND, 0.5 * SECOND, 0.4 * SECOND, 0.5 * SECOND, 2 * SECOND, 150 * MEGABYTE, SECOND
+    ),
     "thorough": Effort(
         600 * SECOND,
         200 * SECOND,

@@ -7,6 +7,7 @@ They bound work, never what is claimed: what is not decided within them is calle
 # Bounds
 LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
 LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
+MOST_SPLITS = 300_000_000  # steps of a module times those before it, in all: some tenths of a second
 MOST_SUMMANDS = 200  # components that are solved one by one and swept together
 MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
 
@@ -22,6 +23,7 @@ MOST_ROUNDS = 60  # of refining colours until a canonical order
 ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up
 MOST_FOR_AREA = 400  # tasks: the search for a largest area closes no larger module in reasonable time
 FIRST_WIDTH, WIDER = 30, 10  # positions kept by the first search, and how many times more by the next
+FIRST_LOOK = 1 / 20  # of the work for a largest area: where it is soon found nothing else need be
 MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute for the checker
 MOST_FOR_MOVES = 400  # tasks: move by move play takes quadratic time
 REACHES = (100, 1_000)  # tasks that one is moved past at once: at first, and in the end

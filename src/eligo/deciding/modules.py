@@ -21,7 +21,7 @@ from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.guided import guided
 from eligo.deciding.improving import best_improved
-from eligo.deciding.limits import ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN
+from eligo.deciding.limits import FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN
 from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
@@ -29,6 +29,7 @@ from eligo.deciding.positions import Pairs
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import swaps
+from eligo.deciding.work import Work
 from eligo.rows import Ints, gathered, places
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
@@ -92,6 +93,9 @@ def _solved_parts(
         solved[i] = _solve_one(parts[i], ceilings[i], rough[i], own)
         decided = decided or solved[i].verdict == IMPOSSIBLE
         del worth[i]
+    for i in sorted(rough, key=lambda i: (len(parts[i]), i)):  # what a share was too little for
+        if not solved[i].exact and not effort.work.over():
+            solved[i] = _solve_one(parts[i], ceilings[i], solved[i].order, effort)
     return solved
 
 
@@ -193,14 +197,16 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
     found = guided(dag, maxima)
     if found is not None:
         return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
-    alike = swaps(dag, effort.work)
-    search = _attaining(dag, maxima, effort, alike)
-    if search.order is not None:
-        return Solved(search.order, maxima, True, OPTIMAL, int(maxima.sum()), proof)
-    if search.refuted and search.stuck is not None:
-        effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
-    order, proved = _largest(dag, maxima, order, effort, alike)
-    area, most = int(cumulative(dag, order).sum()), int(maxima.sum())
+    alike, search, most = swaps(dag, effort.work), Search(None), int(maxima.sum())
+    order, proved = _largest(dag, maxima, order, effort.work.part(effort.area * FIRST_LOOK), alike)
+    if not proved and cumulative(dag, order).sum() < most:
+        search = _attaining(dag, maxima, effort, alike)
+        if search.order is not None:
+            return Solved(search.order, maxima, True, OPTIMAL, most, proof)
+        if search.refuted and search.stuck is not None:
+            effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
+        order, proved = _largest(dag, maxima, order, effort.work.part(effort.area), alike)
+    area = int(cumulative(dag, order).sum())
     if area == most:
         return Solved(order, maxima, True, OPTIMAL, most, proof)
     refuted = search.refuted or proved
@@ -220,12 +226,11 @@ def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]
     return search
 
 
-def _largest(dag: Dag, maxima: Profile, order: Ints, effort: Effort, alike: Sequence[Pairs]) -> tuple[Ints, bool]:
+def _largest(dag: Dag, maxima: Profile, order: Ints, work: Work, alike: Sequence[Pairs]) -> tuple[Ints, bool]:
     """Improve an order by wider and wider searches until nothing better is left or the work is over."""
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True
-    work = effort.work.part(effort.area)
     for width in widening(work) if len(maxima) <= MOST_FOR_AREA else ():
         work.tell(f"orders of largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
         found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike)

@@ -135,7 +135,7 @@ class Play:
         self._opening = np.array([len(one) > 0 for one in opened], np.int32)
         self._count = np.array([len(one) for one in members], np.int32)
         self._sources = self._rows([np.flatnonzero(dag.indegree[self.tasks] == 0).tolist()])
-        self._missed = np.zeros((len(members) + 1) * self._words, np.int64)
+        self._missed = np.zeros((len(members) + 3) * self._words, np.int64)
         self._seen = np.zeros((4, len(members)), np.int32)
 
     def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:

@@ -5,6 +5,7 @@ by module: exact maxima by elimination, orders by moves, heuristics, all judged 
 """
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SUMMANDS
+from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS
 from eligo.deciding.modules import Solved, maxima_within, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
@@ -25,7 +26,7 @@ from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.blocks import decompose
 from eligo.theory.composition import concatenated_order, linearise
-from eligo.theory.profiles import Profile
+from eligo.theory.profiles import Profile, convolved
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
 from eligo.theory.solutions import Solutions, solve_blocks
@@ -159,25 +160,47 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     tree = series_parallel(dag)
     shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
-    effort.work.tell(f"the most that {len(dag):,} tasks can have ready")
-    maxima, how = maxima_within(dag, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     name, order = _largest_area(dag, shares, own, effort)
-    refuted = any(s.verdict == IMPOSSIBLE for s in solved)
-    exceeded = not refuted and _exceeds(maxima, shares, solved)
-    rough = np.minimum(shares.bound, blocks)
-    exact = maxima is not None and (exceeded or bool((maxima < rough).any()))
-    bound, probes = (maxima, []) if maxima is not None else probed(dag, rough, effort.work.part(effort.probes))
-    verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
+    rough, proof = _rough_bound(shares, blocks, solved)
     proof = {
         "rule": "modules",
         "shares": shares_proof(dag, shares),
-        "blocks": not exact and bool((blocks < shares.bound).any()),
         "modules": _module_proofs(dag, shares, solved),
-    } | (how if exact else {"probes": probes_proof(dag, probes)} if probes else {})
+    } | proof
+    refuted = any(s.verdict == IMPOSSIBLE for s in solved)
+    attained = np.array_equal(cumulative(dag, order), rough)
+    needless = attained or (refuted and all(s.exact for s in solved))
+    effort.work.tell(f"the most that {len(dag):,} tasks can have ready")
+    maxima, how = (None, {}) if needless else maxima_within(dag, effort)
+    exceeded = not refuted and _exceeds(maxima, shares, solved)
+    bound = rough
+    if maxima is not None:
+        bound, proof = maxima, proof | (how if exceeded or bool((maxima < rough).any()) else {})
+    elif not attained:
+        bound, probes = probed(dag, rough, effort.work.part(effort.probes))
+        proof |= {"probes": probes_proof(dag, probes)} if probes else {}
+    verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     optimal = np.array_equal(cumulative(dag, order), bound)
     area_bound = min(int(bound.sum()), _module_area(shares, solved))
     return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, area_bound)
+
+
+def _rough_bound(shares: Shares, blocks: Profile, solved: list[Solved]) -> tuple[Profile, dict[str, Any]]:
+    """The least of three bounds, and which of them are needed.
+
+    What sets of tasks render is supermodular: the sets that a set has in the modules, each together with all modules before
+    its own, render as much in all. So no t tasks render more than the best split of them among the modules.
+    """
+    maxima, split = [s.maxima for s in solved], shares.bound
+    lengths = np.array([len(m) for m in maxima], np.int64)
+    if (lengths[1:] * lengths.cumsum()[:-1]).sum() <= MOST_SPLITS:
+        split = np.minimum(split, reduce(convolved, maxima))
+    rough, by_blocks = np.minimum(split, blocks), np.minimum(shares.bound, blocks)
+    needed = bool((rough < by_blocks).any())
+    return rough, {"blocks": bool((rough < (split if needed else shares.bound)).any())} | (
+        {"split": True} if needed else {}
+    )
 
 
 def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[str, Any]]:

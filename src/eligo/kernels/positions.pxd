@@ -1,29 +1,29 @@
 cimport cython
 
-cpdef long long bits(long long x)
+@cython.locals(count=cython.int)
+cpdef int bits(long long x)
 
 @cython.locals(w=Py_ssize_t, g=Py_ssize_t, m=cython.longlong)
 cpdef void look(
     Py_ssize_t at, Py_ssize_t words, Py_ssize_t groups, const long long[::1] need, const long long[::1] opens,
     const long long[::1] sources, const long long[::1] masks, long long[::1] missed, int[:, ::1] seen)
 
-@cython.locals(w=Py_ssize_t)
-cpdef int inside(Py_ssize_t words, const long long[::1] missed, Py_ssize_t a, Py_ssize_t b)
+@cython.locals(once=Py_ssize_t, twice=Py_ssize_t, w=Py_ssize_t, g=Py_ssize_t, m=cython.longlong)
+cpdef void shared(Py_ssize_t words, Py_ssize_t groups, long long[::1] missed, const int[:, ::1] seen)
 
-@cython.locals(h=Py_ssize_t, w=Py_ssize_t, common=cython.longlong)
-cpdef int untouched(Py_ssize_t words, Py_ssize_t groups, const long long[::1] missed, const int[:, ::1] seen, Py_ssize_t g)
+@cython.locals(total=Py_ssize_t, g=Py_ssize_t, i=Py_ssize_t, w=Py_ssize_t)
+cpdef Py_ssize_t playable(Py_ssize_t words, Py_ssize_t groups, Py_ssize_t only, const long long[::1] missed, int[:, ::1] seen)
 
-@cython.locals(total=Py_ssize_t, g=Py_ssize_t, i=Py_ssize_t)
-cpdef Py_ssize_t playable(Py_ssize_t words, Py_ssize_t groups, const long long[::1] missed, int[:, ::1] seen)
-
-@cython.locals(kept=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, fresh=cython.int)
+@cython.locals(
+    kept=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, h=Py_ssize_t, w=Py_ssize_t, fresh=cython.int,
+)
 cpdef Py_ssize_t minimal(
     Py_ssize_t words, Py_ssize_t total, const int[::1] opening, const int[::1] count, const long long[::1] missed,
     int[:, ::1] seen)
 
-@cython.locals(left=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, fresh=cython.int, alone=cython.int)
+@cython.locals(left=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, w=Py_ssize_t, fresh=cython.int, alone=cython.int)
 cpdef Py_ssize_t different(
-    Py_ssize_t words, Py_ssize_t groups, Py_ssize_t total, const long long[::1] missed, int[:, ::1] seen)
+    Py_ssize_t words, Py_ssize_t groups, Py_ssize_t total, long long[::1] missed, int[:, ::1] seen)
 
 @cython.locals(
     compared=Py_ssize_t, changed=cython.int, base=Py_ssize_t, s=Py_ssize_t, i=Py_ssize_t, end=Py_ssize_t,

@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 
 def bits(x: int) -> int:
-    """How many bits of a word are set."""
-    x = x - ((x >> 1) & 0x5555555555555555)
-    x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333)
-    x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F
-    x = x + (x >> 8)
-    x = x + (x >> 16)
-    x = x + (x >> 32)
-    return x & 0x7F
+    """How many bits of a word are set: mostly few are."""
+    count = 0
+    while x != 0:
+        x &= x - 1
+        count += 1
+    return count
 
 
 def look(
@@ -46,31 +44,33 @@ def look(
                 missed[groups * words + w] |= opens[g * words + w] & ~masks[at * words + w]
 
 
-def inside(words: int, missed: Wide, a: int, b: int) -> int:
-    """Whether row a lies inside row b."""
+def shared(words: int, groups: int, missed: Wide, seen: Grid) -> None:
+    """Into the row behind what can be executed, what more than one group misses; those that miss the same count once."""
+    once = (groups + 2) * words
+    twice = (groups + 1) * words
     for w in range(words):
-        if missed[a * words + w] & ~missed[b * words + w] != 0:
-            return 0
-    return 1
-
-
-def untouched(words: int, groups: int, missed: Wide, seen: Grid, g: int) -> int:
-    """Whether no group misses something of what group g misses, but for those that miss the same."""
-    for h in range(groups):
-        if seen[0, h] > 0:
-            common = 0
+        missed[once + w] = 0
+        missed[twice + w] = 0
+    for g in range(groups):
+        if seen[0, g] > 0:
             for w in range(words):
-                common |= missed[g * words + w] & missed[h * words + w]
-            if common != 0 and (seen[0, h] != seen[0, g] or inside(words, missed, g, h) == 0):
-                return 0
-    return 1
+                m = missed[g * words + w]
+                missed[twice + w] |= missed[once + w] & m
+                missed[once + w] |= m
 
 
-def playable(words: int, groups: int, missed: Wide, seen: Grid) -> int:
-    """The groups that miss nothing but what can be executed, by how much they miss, later groups first; how many they are."""
+def playable(words: int, groups: int, only: int, missed: Wide, seen: Grid) -> int:
+    """The groups that miss nothing but what can be executed, by how much they miss, later groups first; how many they are.
+
+    Where *only* is given, those that miss so much.
+    """
     total = 0
     for g in range(groups - 1, -1, -1):
-        if seen[0, g] > 0 and inside(words, missed, g, groups) == 1:
+        w = 0
+        if seen[0, g] > 0 and (only == 0 or seen[0, g] == only):
+            while w < words and missed[g * words + w] & ~missed[groups * words + w] == 0:
+                w += 1
+        if w == words:
             i = total
             while i > 0 and seen[0, seen[1, i - 1]] > seen[0, g]:
                 seen[1, i] = seen[1, i - 1]
@@ -81,17 +81,25 @@ def playable(words: int, groups: int, missed: Wide, seen: Grid) -> int:
 
 
 def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, seen: Grid) -> int:
-    """Of the playable groups those with no smaller one inside, equal ones together: with what they render and open."""
+    """Of the playable groups those with no smaller one inside, equal ones together: with what they render and open.
+
+    Of equal ones all but one are marked by a size below zero.
+    """
     kept = 0
     for i in range(total):
         g = seen[1, i]
         fresh = 1
         for j in range(kept):
-            if inside(words, missed, seen[1, j], g) == 1:
+            h = seen[1, j]
+            w = 0
+            while w < words and missed[h * words + w] & ~missed[g * words + w] == 0:
+                w += 1
+            if w == words:
                 fresh = 0
-                if seen[0, seen[1, j]] == seen[0, g]:
+                if seen[0, h] == seen[0, g]:
                     seen[2, j] += count[g]
                     seen[3, j] |= opening[g]
+                    seen[0, g] = -seen[0, g]
                 break
         if fresh == 1:
             seen[1, kept] = g
@@ -104,11 +112,15 @@ def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, se
 def different(words: int, groups: int, total: int, missed: Wide, seen: Grid) -> int:
     """Of moves that open nothing, touch nothing else and are equal in size and gain, the first stands for all."""
     left = 0
+    shared(words, groups, missed, seen)
     for j in range(total):
         g = seen[1, j]
         alone = 0
         if seen[3, j] == 0:
-            alone = untouched(words, groups, missed, seen, g)
+            alone = 1
+            for w in range(words):
+                if missed[g * words + w] & missed[(groups + 1) * words + w] != 0:
+                    alone = 0
         fresh = 1
         if alone == 1:
             for i in range(left):
@@ -226,13 +238,13 @@ def expand(
             return c
         at = chosen[c]
         look(at, words, groups, need, opens, sources, masks, missed, seen)
-        total = playable(words, groups, missed, seen)
+        total = playable(words, groups, state[3], missed, seen)
         kept = minimal(words, total, opening, count, missed, seen)
-        state[1] -= 300 + words * (10 * groups + 5 * kept * (total + groups))
+        state[1] -= 500 + 4 * words * groups + kept * total
         total = different(words, groups, kept, missed, seen)
         for j in range(total):
             g = seen[1, j]
-            if state[3] > 0 and (seen[0, g] != state[3] or seen[2, j] != state[4]):
+            if state[3] > 0 and seen[2, j] != state[4]:
                 continue
             end = columns[at, 1] + seen[0, g]
             reached = area[at] + columns[at, 0] * seen[0, g] + seen[2, j]
@@ -240,7 +252,7 @@ def expand(
                 continue
             for w in range(words):
                 masks[used * words + w] = masks[at * words + w] | missed[g * words + w]
-            state[1] -= 300 + 15 * settle(words, used, masks, pair_ptr, pair_a, pair_b)
+            state[1] -= 80 + 4 * settle(words, used, masks, pair_ptr, pair_a, pair_b)
             slot = slot_of(words, used, masks, table)
             entry = table[slot]
             if entry < 0:

@@ -12,7 +12,7 @@ render, and perhaps that no order attains every M(t). What its rules, each a met
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -318,7 +318,7 @@ class _Part:
         bound, corners = shares_bound(self.dag, proof["shares"]), proof["shares"]["modules"]
         strict = all(a["p"] * b["q"] > b["p"] * a["q"] for a, b in pairwise(corners))
         require(strict and len(corners) == len(proof["modules"]), "the modules are not those of the strict corners")
-        area, pieces, known, impossible = 0, [NOTHING], True, False
+        area, pieces, alone, known, impossible = 0, [NOTHING], list[Profile](), True, False
         inner = self._within(corners)
         for module, entry in zip(corners, proof["modules"], strict=True):
             require(sorted(entry["order"]) == sorted(module["tasks"]), "a module's order does not have its tasks")
@@ -326,10 +326,13 @@ class _Part:
             found = part.certified(entry) if entry["rule"] != "bound" else part.below(ceiling(module), entry)
             area += int(found.bound.sum()) - found.slack + int(pieces[-1][-1]) * part.k
             pieces.append(pieces[-1][-1] + found.bound[1:])
+            alone.append(found.bound)
             known = known and (entry["rule"] != "bound" or np.array_equal(part.cumulative, found.bound))
             impossible = impossible or found.impossible
         if proof["blocks"]:
             bound = np.minimum(bound, bound_by_parts(self.maxima(np.arange(len(self.blocks[0])))))
+        if proof.get("split"):
+            bound = np.minimum(bound, reduce(convolved, alone))
         bound = probed_bound(self.dag, bound, proof.get("probes", ()))
         if "elimination" in proof:
             bound = self._eliminated(proof["elimination"])
