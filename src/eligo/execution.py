@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError, MoveError, StateError, shorten
-from eligo.growing import Addition, Additions, Growing, Tasks
-from eligo.journal import AGAIN, COMPLETE, DROP, FAIL, GROW, HOLD, MOVES, RELEASE, TAKE, Journal, unpacked
+from eligo.growing import Addition, Additions, Growing, Tasks, executed_first
+from eligo.journal import AGAIN, COMPLETE, DROP, FAIL, GROW, HOLD, MOVES, RELEASE, TAKE, Journal, executing, unpacked
 from eligo.names import Name
-from eligo.rows import Ints, Settled, gathered, latest, places
+from eligo.rows import Ints, Settled
 
 __all__ = [
     "AGAIN", "ALLOCATED", "COMPLETE", "DROP", "ELIGIBLE", "EXECUTED", "FAIL", "FAILED", "GROW", "HELD", "HOLD", "MOVES",
@@ -333,9 +333,8 @@ class Execution:
         self._journal.append(GROW << 32 | len(self.additions))
         self.additions.append(added)
         self.graph.add(added)
-        self._states = self._settled.states = self._states + bytes(
-            len(new)
-        )  # not longer in place: there are views of it
+        # not longer in place: there are views of it
+        self._states = self._settled.states = self._states + bytes(len(new))
         self._missing += bytes(len(new))
         for u, v in added.arcs:
             self._missing[v] += self._states[u] != EXECUTED
@@ -427,24 +426,10 @@ class Execution:
 
     def _begin(self, done: Ints) -> None:
         """Begin with these tasks executed, given in any order; each one's parents must be among them. All at once."""
-        dag = self.dag
-        done = done[np.argsort(places(len(dag), dag.order)[done])]
-        turn = places(len(dag), done)
+        done, missing, ready = executed_first(self.dag, done)
         if len(done):
-            early = np.flatnonzero((turn[dag.child] >= 0) & (turn[dag.tails] < 0))
-            if len(early):
-                raise StateError(dag.tasks[dag.child[early[0]]], "executed", dag.tasks[dag.tails[early[0]]])
-            below, _ = gathered(dag.child_ptr, dag.child, done)
-            missing = dag.indegree - np.bincount(below, minlength=len(dag)).astype(np.int32)
             self._missing = missing.tolist()
-            moves = np.repeat(done.astype(np.int64), 2)
-            moves[0::2] |= TAKE << 32
-            moves[1::2] |= COMPLETE << 32
-            self._journal.frombytes(moves.tobytes())
-            ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
-            ready = ready[np.lexsort((ready, latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
-        else:
-            ready = np.flatnonzero(dag.indegree == 0).astype(np.int32)
+            self._journal.frombytes(executing(done))
         for state, tasks in ((EXECUTED, done), (ELIGIBLE, ready)):
             self._inside[state].update(dict.fromkeys(tasks.tolist()))
             np.frombuffer(self._states, np.uint8)[tasks] = state

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.errors import InputError, StateError, UnknownTaskError, shorten
 from eligo.names import Name, checked_names
+from eligo.rows import Ints, gathered, latest, places
 
 
 class Addition(NamedTuple):
@@ -190,3 +191,19 @@ class Tasks(Set[Name]):
     @classmethod
     def _from_iterable(cls, tasks: Iterable[Name]) -> Set[Name]:
         return set(tasks)
+
+
+def executed_first(dag: Dag, done: Ints) -> tuple[Ints, Ints, Ints]:
+    """Executed tasks in an order in which they can be; how many parents each task then misses; what is eligible, in turn."""
+    if not len(done):
+        return done, dag.indegree, np.flatnonzero(dag.indegree == 0).astype(np.int32)
+    done = done[np.argsort(places(len(dag), dag.order)[done])]
+    turn = places(len(dag), done)
+    early = np.flatnonzero((turn[dag.child] >= 0) & (turn[dag.tails] < 0))
+    if len(early):
+        raise StateError(dag.tasks[dag.child[early[0]]], "executed", dag.tasks[dag.tails[early[0]]])
+    below, _ = gathered(dag.child_ptr, dag.child, done)
+    missing = dag.indegree - np.bincount(below, minlength=len(dag)).astype(np.int32)
+    ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
+    ready = ready[np.lexsort((ready, latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
+    return done, missing, ready

@@ -15,6 +15,14 @@ _TASK = (1 << 32) - 1
 FEW_MOVES = 16  # up to here arrays do not pay
 
 
+def executing(tasks: NDArray[np.int32]) -> bytes:
+    """The moves by which tasks are taken and completed, one after another."""
+    moves = np.repeat(tasks.astype(np.int64), 2)
+    moves[0::2] |= TAKE << 32
+    moves[1::2] |= COMPLETE << 32
+    return moves.tobytes()
+
+
 class Journal:
     """The moves of an execution, as numbers of 8 bytes: the kind of move, times 2 ** 32, plus the task.
 
