@@ -1,7 +1,7 @@
 """Faults of every kind on a server, at length; `make test-faults SECONDS=n` bounds the kills. Each prints a line of a table.
 
 ELIGO_FAULT_TASKS, ELIGO_FAULT_CLIENTS and ELIGO_FAULT_KILLS say how large the first one is, ELIGO_FAULT_REQUESTS how many
-mutated requests are sent.
+mutated requests are sent, ELIGO_FAULT_LOSSY how many tasks are done over a network that loses packets.
 """
 
 import os
@@ -52,7 +52,7 @@ def test_cuts_and_delays(tmp_path: Path) -> None:
 
 
 def test_packets_that_are_lost(tmp_path: Path) -> None:
-    size = Size(tasks=400, clients=CLIENTS, wide=100, nap=0.1, workers=2)
+    size = Size(tasks=_number("LOSSY", 400), clients=CLIENTS, wide=100, nap=0.1, workers=2)
     tell(poor.lossy(tmp_path, size, 0.3, 0.3, cut=20.0))
 
 
