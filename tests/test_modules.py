@@ -4,7 +4,8 @@ import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from functools import reduce
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -307,6 +308,36 @@ def test_a_bound_by_splits_is_needed_and_verifies(monkeypatch: pytest.MonkeyPatc
             proof = {key: value for key, value in document["proof"].items() if key != "split"}
             needed += not eligo.verify(dag, document | {"proof": proof}).holds
     assert needed > 3
+
+
+def changed(proof: Any, better: list[str] | None) -> Any:
+    """A proof in which every set that surpasses modules is another, or none is."""
+    if isinstance(proof, list):
+        return [changed(part, better) for part in proof]
+    if not isinstance(proof, dict):
+        return proof
+    kept = {key: changed(value, better) for key, value in proof.items() if key != "better"}
+    return kept | ({"better": better} if "better" in proof and better is not None else {})
+
+
+def test_a_set_that_surpasses_the_modules_proves_that_no_order_is_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the maxima of the whole are not to be had; and whatever else is said to be such a set is refused."""
+    monkeypatch.setattr(solving, "maxima_within", lambda dag, effort: (None, {}))
+    monkeypatch.setattr(solving, "extended_chain", lambda solutions: None)
+    monkeypatch.setattr(solving, "_solve_undecided", solving.by_modules)
+    found = 0
+    for parents, children, more in product((2, 3, 4), (2, 3, 5, 7), (1, 2, 3)):
+        arcs = [(f"a{i}", f"x{j}") for i in range(parents) for j in range(children)]
+        dag = Dag.from_arcs(arcs + [(f"b{i}", f"y{i}.{j}") for i in range(2) for j in range(more)])
+        document = plan(dag).document()
+        proof = document["proof"]
+        assert eligo.verify(dag, document).holds
+        if changed(proof, None) != proof:
+            found += 1
+            assert subsets_of(dag).optimal_order() is None
+            for other in (None, [], [document["order"][-1]], ["nobody"], list(document["order"])):
+                assert not eligo.verify(dag, document | {"proof": changed(proof, other)}).holds
+    assert found > 5
 
 
 # Effort

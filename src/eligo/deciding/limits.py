@@ -7,6 +7,8 @@ They bound work, never what is claimed: what is not decided within them is calle
 # Bounds
 LARGEST_CONVOLUTION = 200_000_000  # products of lengths: about a second
 LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their cuts
+MOST_TRADES = 10_000_000  # steps of two modules, multiplied, between which sets that surpass them are looked for
+MOST_SURPASSING = 20  # steps at which they are
 MOST_SPLITS = 300_000_000  # steps of a module times those before it, in all: some tenths of a second
 MOST_SUMMANDS = 200  # components that are solved one by one and swept together
 MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan

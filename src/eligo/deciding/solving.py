@@ -22,6 +22,7 @@ from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
+from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.blocks import decompose
@@ -174,6 +175,9 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     effort.work.tell(f"the most that {len(dag):,} tasks can have ready")
     maxima, how = (None, {}) if needless else maxima_within(dag, effort)
     exceeded = not refuted and _exceeds(maxima, shares, solved)
+    better = None if needless or maxima is not None else surpassing(dag, shares.modules, solved)
+    if better is not None:
+        exceeded, proof = True, proof | {"better": dag.named(better)}
     bound = rough
     if maxima is not None:
         bound, proof = maxima, proof | (how if exceeded or bool((maxima < rough).any()) else {})

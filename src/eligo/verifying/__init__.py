@@ -337,7 +337,20 @@ class _Part:
         if "elimination" in proof:
             bound = self._eliminated(proof["elimination"])
             impossible = impossible or (known and bool((bound > np.concatenate(pieces)).any()))
+        if "better" in proof:
+            require(known and self._surpasses(proof["better"], np.concatenate(pieces)), "no set surpasses the modules")
+            impossible = True
         return Certified(bound, max(0, int(bound.sum()) - area), impossible)
+
+    def _surpasses(self, names: Sequence[str], usual: Profile) -> bool:
+        """Whether these tasks, each with its parents, render more than as many that agree with the corners can."""
+        index, done = self.dag.index, np.zeros(len(self.dag), np.bool_)
+        require(len(set(names)) == len(names) < len(usual) and all(name in index for name in names), "no set of tasks")
+        done[[index[name] for name in names]] = True
+        whole = np.bincount(self.heads, ~done[self.tails], minlength=len(self.dag)) == 0
+        working = np.bincount(self.tails, minlength=len(self.dag)) > 0
+        rendered = whole & (np.bincount(self.heads, minlength=len(self.dag)) > 0)
+        return bool(whole[done].all() and working[done].all() and rendered.sum() > usual[len(names)])
 
     def _within(self, corners: Sequence[Proof]) -> Dag:
         """The arcs within modules: all that comes before a module is executed."""

@@ -30,7 +30,7 @@ RULES: dict[str, dict[str, Any]] = {
     "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int, "swaps?": [[[str, str]]]},
     "modules": {
         "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,
-        "probes?": [PROBE], "split?": bool,
+        "probes?": [PROBE], "split?": bool, "better?": [str],
     },
 }  # fmt: skip
 NOUNS = {
