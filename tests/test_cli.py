@@ -303,6 +303,15 @@ def test_effort_and_preference_are_passed_on(eligo: Command, mesh: str) -> None:
     refused(eligo("plan", mesh, "--prefer", "luck"), "there is no preference 'luck'; there are path, finish")
 
 
+def test_seconds_end_a_search_and_the_plan_says_so(eligo: Command, mesh: str) -> None:
+    eligo("generate", "random-out-tree", "3000", "--seed", "1", "-o", "wide.json")
+    short = eligo("plan", "wide.json", "--effort", "thorough", "--seconds", "0.1", "--json")
+    assert json.loads(short.out)["cut_short"]
+    assert "the search was cut short" in short.err
+    assert not json.loads(eligo("plan", mesh, "--seconds", "60", "--json").out)["cut_short"]
+    refused(eligo("plan", mesh, "--seconds", "0"), "--seconds takes how long to look, and 0 is no time")
+
+
 def test_the_first_interruption_gives_the_best_so_far(eligo: Command) -> None:
     eligo("generate", "random-out-tree", "3000", "--seed", "1", "-o", "wide.json")
     command = [str(Path(sys.executable).with_name("eligo")), "plan", "wide.json", "--effort", "thorough", "--json"]

@@ -25,7 +25,7 @@ from eligo.deciding.modules import module_dag
 from eligo.deciding.moves import frontier, largest_area
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable, is_automorphism
-from eligo.deciding.work import Work
+from eligo.deciding.work import Outlook, Work
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact
@@ -365,6 +365,15 @@ def test_a_stopped_clock_still_gives_an_order_and_a_bound() -> None:
     found = plan(dag, clock=clock)
     assert eligo.is_schedule(dag, found.order)
     assert all(e <= u for e, u in zip(found.profile, found.upper_bound, strict=True))
+
+
+def test_whoever_watches_is_told_what_is_tried_and_how_good_the_best_is() -> None:
+    told: list[Outlook] = []
+    found = plan(families.random_layered(4, 12, seed=4), watch=told.append)
+    assert any("orders of largest average" in outlook.trying for outlook in told)
+    assert 0.5 < told[-1].best <= 1
+    assert [outlook.seconds for outlook in told] == sorted((outlook.seconds for outlook in told), reverse=True)
+    assert not found.cut
 
 
 # Preferences
