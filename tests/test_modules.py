@@ -89,8 +89,8 @@ def test_wide_dags_are_given_up() -> None:
         exact_maxima(families.out_mesh(6), Work(100))
 
 
-def joins_of(dag: Dag, work: Work, room: float = 1e9) -> tuple[Planner, StateTable]:
-    return planned(dag, eliminate(dag, work), work, room)
+def joins_of(dag: Dag, work: Work) -> tuple[Planner, StateTable]:
+    return planned(dag, eliminate(dag, work), work)
 
 
 WIDE = [families.butterfly(4), families.out_mesh(12), families.random_layered(5, 12, seed=3), families.clique_dag(9)]
@@ -109,13 +109,13 @@ def test_joins_that_are_not_kept_give_the_same(kept: float, monkeypatch: pytest.
 @pytest.mark.parametrize("dag", WIDE, ids=str)
 def test_what_is_planned_is_what_is_done(dag: Dag) -> None:
     """The work that is foreseen is the work that is counted; with less of it, nothing is begun."""
-    bare, work = skeleton(dag), Work()
+    bare, work = skeleton(dag), Work(memory=1e9)
     planner, last = joins_of(bare, work)
     before = work.spent
     maxima = joining.perform(planner, last.rows, work)
     assert work.spent - before == planner.cost == sum(join.cost for join in planner.joins)
     assert exact_maxima(bare).tolist() == maxima.tolist()
-    enough, little = Work(5 * work.spent), Work(before + planner.cost / 2)
+    enough, little = (Work(units, memory=1e9) for units in (5 * work.spent, before + planner.cost / 2))
     exact_maxima(bare, enough)
     assert enough.spent == work.spent
     with pytest.raises(TooWideError):
@@ -126,16 +126,16 @@ def test_what_is_planned_is_what_is_done(dag: Dag) -> None:
 @pytest.mark.parametrize("dag", WIDE, ids=str)
 def test_tables_take_the_memory_that_is_foreseen(dag: Dag) -> None:
     bare = skeleton(dag)
-    planner, last = joins_of(bare, Work())
+    planner, last = joins_of(bare, Work(memory=1e9))
     foreseen = planner.peak()
     tracemalloc.start()
     maxima = joining.perform(planner, last.rows, Work())
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < foreseen + 20_000  # what numpy and the loop itself take
-    assert exact_maxima(bare, room=4 * foreseen).tolist() == maxima.tolist()
+    assert exact_maxima(bare, Work(memory=4 * foreseen)).tolist() == maxima.tolist()
     with pytest.raises(TooWideError):
-        exact_maxima(bare, room=foreseen / 3)
+        exact_maxima(bare, Work(memory=foreseen / 3))
 
 
 def test_equal_parts_are_joined_once() -> None:

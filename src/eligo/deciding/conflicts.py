@@ -14,7 +14,7 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
 from eligo.deciding.effort import EFFORTS, Stuck
-from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK
+from eligo.deciding.limits import BEST_SET_WORK, CONFLICT_BEAMS, CONFLICT_WORK, TABLE_BYTES
 from eligo.deciding.modules import maxima_within, module_dag
 from eligo.deciding.moves import frontier, widening
 from eligo.deciding.positions import Play
@@ -66,7 +66,7 @@ def conflict_of(
 def _in_part(
     segment: Dag, part: Mapping[str, Any], before: int, stuck: Mapping[tuple[str, ...], Stuck]
 ) -> Conflict | None:
-    work = Work(CONFLICT_WORK)
+    work = Work(CONFLICT_WORK, memory=TABLE_BYTES)
     for begin, entry in _doubtful_modules(part):
         tasks, renders = (segment.indices(entry[key]) for key in ("tasks", "renders"))
         inner = module_dag(segment, Module(tasks, renders, entry["p"], entry["q"]))

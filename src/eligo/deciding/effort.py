@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from eligo.deciding.clock import FOREVER, Clock
+from eligo.deciding.limits import TABLE_BYTES
 from eligo.deciding.work import SECOND, Outlook, Work
 from eligo.errors import check_choice
 from eligo.rows import Ints
@@ -48,22 +49,27 @@ def check_effort(name: str) -> None:
     check_choice("effort", name, EFFORTS)
 
 
-MEGABYTE = 1_000_000
-
 EFFORTS = {
-    "quick": Effort(0, 0, 0, 0, 0, 2 * SECOND, 0, 0),
+    "quick": Effort(total=0, maxima=0, search=0, area=0, probes=0, cuts=2 * SECOND, memory=0, orders=0),
     "normal": Effort(
-        4 * SECOND, 1.5 * SECOND, 0.5 * SECOND, 0.4 * SECOND, 0.5 * SECOND, 2 * SECOND, 150 * MEGABYTE, SECOND
+        total=4 * SECOND,
+        maxima=1.5 * SECOND,
+        search=0.5 * SECOND,
+        area=0.4 * SECOND,
+        probes=0.5 * SECOND,
+        cuts=2 * SECOND,
+        memory=TABLE_BYTES,
+        orders=SECOND,
     ),
     "thorough": Effort(
-        600 * SECOND,
-        200 * SECOND,
-        200 * SECOND,
-        200 * SECOND,
-        100 * SECOND,
-        20 * SECOND,
-        2_500 * MEGABYTE,
-        60 * SECOND,
+        total=600 * SECOND,
+        maxima=200 * SECOND,
+        search=200 * SECOND,
+        area=200 * SECOND,
+        probes=100 * SECOND,
+        cuts=20 * SECOND,
+        memory=2_500_000_000,
+        orders=60 * SECOND,
     ),
 }
 

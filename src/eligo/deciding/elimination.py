@@ -153,31 +153,27 @@ def _kinds(dag: Dag) -> list[StateRange]:
     return [StateRange(int(source), 3 - source - sink) for source, sink in zip(sources, sinks, strict=True)]
 
 
-def exact_maxima(
-    dag: Dag, work: Work | None = None, plan: Elimination | None = None, room: float = TABLE_BYTES
-) -> Profile:
+def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = None) -> Profile:
     """M(0..k), exactly; raises `TooWideError` where there is not the work or the memory for it. Needs a skeleton.
-
-    *room* is how many bytes the tables may take.
 
     >>> exact_maxima(Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])).tolist()
     [0, 3, 4, 5, 6]
     """
-    work = work or Work()
+    work = work or Work(memory=TABLE_BYTES)
     plan = eliminate(dag, work) if plan is None else plan
-    planner, total = planned(dag, plan, work, room)
+    planner, total = planned(dag, plan, work)
     best: Profile = perform(planner, total.rows, work).astype(np.int64)
     return best
 
 
-def planned(dag: Dag, plan: Elimination, work: Work, room: float) -> tuple[Planner, StateTable]:
+def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTable]:
     """All joins, planned, and what the last of them gives: raises `TooWideError` where there is too much in them."""
     place = [0] * len(dag)
     for i, v in enumerate(plan.order):
         place[v] = i
     children, near = _neighbours(dag)
     ranks = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
-    planner = Planner(Frame(_kinds(dag), place, children, ranks), work, room, _cell(dag))
+    planner = Planner(Frame(_kinds(dag), place, children, ranks), work, work.memory, _cell(dag))
     waiting: dict[int, list[StateTable]] = defaultdict(list)
     for i, v in enumerate(plan.order):
         table = planner.joined(waiting.pop(v, []), v, (u for u in near[v] if place[u] > i))

@@ -79,6 +79,7 @@ def solve_modules(dag: Dag, modules: Sequence[Module], effort: Effort) -> list[S
 def _solved_parts(
     parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effort: Effort, known: Iterable[Solved]
 ) -> dict[int, Solved]:
+    """Decide those that were not met before; *known* are the others."""
     hurried = effort.work.over()
     solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], hurried)) is not None}
     rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
@@ -166,7 +167,7 @@ def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, A
         return None, {}
     try:
         plan = eliminate(dag, work)
-        return exact_maxima(dag, work, plan, work.memory), _how(dag, plan)
+        return exact_maxima(dag, work, plan), _how(dag, plan)
     except TooWideError:
         return None, {}
 

@@ -14,7 +14,7 @@ from eligo.deciding.bounds import Module
 from eligo.deciding.limits import MOST_SURPASSING, MOST_TRADES
 from eligo.deciding.modules import Solved
 from eligo.rows import Ints
-from eligo.theory.profiles import Profile, convolved
+from eligo.theory.profiles import Profile, concatenated, convolved
 
 
 def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) -> Ints | None:
@@ -36,24 +36,20 @@ def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) ->
         return None
     before, base = [np.zeros(0, np.int32)], 0
     for (first, one), (second, two) in pairwise(zip(modules, solved, strict=True)):
-        for kept, added in _trades(one.maxima, two.maxima):
+        usual = concatenated([one.maxima, two.maxima])
+        for kept, added in _trades(one.maxima, two.maxima, usual):
             tasks = np.concatenate([*before, first.tasks[one.order[:kept]], second.tasks[two.order[:added]]])
-            if _rendered(dag, tasks) > base + _in_turn(one.maxima, two.maxima)[kept + added]:
+            if _rendered(dag, tasks) > base + usual[kept + added]:
                 return tasks.astype(np.int32)
         before.append(first.tasks)
         base += len(first.renders)
     return None
 
 
-def _in_turn(one: Profile, two: Profile) -> Profile:
-    return np.append(one, one[-1] + two[1:])
-
-
-def _trades(one: Profile, two: Profile) -> Iterator[tuple[int, int]]:
+def _trades(one: Profile, two: Profile, usual: Profile) -> Iterator[tuple[int, int]]:
     """How many of each render more together than one after the other, if nothing of the second needs the first."""
     if len(one) * len(two) > MOST_TRADES:
         return
-    usual = _in_turn(one, two)
     for t in np.flatnonzero(convolved(one, two) > usual)[:MOST_SURPASSING].tolist():
         kept = np.arange(max(0, t + 1 - len(two)), min(t, len(one) - 1) + 1)
         best = kept[(one[kept] + two[t - kept]).argmax()]

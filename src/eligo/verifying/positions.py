@@ -24,6 +24,7 @@ Numbers = NDArray[np.integer[Any]]
 Flags = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
 Profile = NDArray[np.int64]
+Swaps = Sequence[Sequence[Sequence[str]]]  # pairs of names, for each way to exchange tasks
 
 AT_ONCE = 1 << 24  # positions times groups times tasks, looked at together: as many truth values may be needed
 MOST_CELLS = 2_000_000_000  # positions times arcs and tasks, in all: about a minute
@@ -49,7 +50,7 @@ class _Sight(NamedTuple):
 class _Game:
     """A dag's nonsources in groups of equal parents, and which groups each nonsink is needed by."""
 
-    def __init__(self, dag: Dag, swaps: Sequence[Sequence[Sequence[str]]]) -> None:
+    def __init__(self, dag: Dag, swaps: Swaps) -> None:
         working = np.flatnonzero(dag.outdegree)
         place = places(len(dag), working)
         pairs = [place[[[dag.index[a], dag.index[b]] for a, b in swap]] for swap in swaps]
@@ -145,7 +146,7 @@ def _first_alike(among: Numbers, *keys: Numbers) -> Numbers:
     return among[np.unique(np.stack([key[among] for key in keys]), axis=1, return_index=True)[1]]
 
 
-def attained(dag: Dag, maxima: Profile, swaps: Sequence[Sequence[Sequence[str]]] = ()) -> bool:
+def attained(dag: Dag, maxima: Profile, swaps: Swaps = ()) -> bool:
     """Whether some order's cumulative profile is the maxima: from rise to rise all positions that have them.
 
     The next move is as long as it is to the next rise, and renders as much as that is high: were there a smaller one inside,
@@ -164,7 +165,7 @@ def attained(dag: Dag, maxima: Profile, swaps: Sequence[Sequence[Sequence[str]]]
     return len(layer) > 0
 
 
-def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Sequence[Sequence[Sequence[str]]] = ()) -> int:
+def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = ()) -> int:
     """The largest sum of a cumulative profile above the incumbent, else the incumbent.
 
     A position is dropped where not even the maxima from there on would lead above the incumbent.
