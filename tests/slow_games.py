@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from eligo.kernels.games import Draws
+from eligo.kernels.boards import Draws
 from eligo.policies import Policy
 
 

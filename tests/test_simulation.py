@@ -13,7 +13,7 @@ from eligo import policies, simulation
 from eligo.dag import Dag
 from eligo.errors import InputError, ScheduleError
 from eligo.families import out_mesh
-from eligo.kernels.games import Draws
+from eligo.kernels.boards import Draws
 from eligo.policies import Policy
 from eligo.simulation.batched import drawn_requests
 from eligo.simulation.pebble import run_seeds

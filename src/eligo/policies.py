@@ -25,7 +25,8 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.formats import read_order
-from eligo.kernels.games import Board, pebbles
+from eligo.kernels.boards import Board
+from eligo.kernels.games import pebbles
 from eligo.kernels.windows import longest_after
 from eligo.planning import plan
 from eligo.rows import Ints, places

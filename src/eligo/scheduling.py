@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.kernels.games import Board
+from eligo.kernels.boards import Board
 from eligo.kernels.pools import Crew
 from eligo.names import Name
 from eligo.pools import Floats, Pool, cores_of

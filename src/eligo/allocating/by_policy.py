@@ -1,19 +1,18 @@
 """The ready task of the highest score, by a policy kept up to date with the execution."""
 
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
 
 import numpy as np
 
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
 from eligo.errors import InputError
 from eligo.estimating import estimate
-from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, WAITING, Execution, unpacked
-from eligo.kernels.games import Heap
+from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.policies import Floats, Policy, grown
 from eligo.workflow import Workflow
 
 MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds: some take none
+UNTIMED = np.zeros(0)
 
 
 class ByPolicy:
@@ -80,8 +79,7 @@ class ByPolicy:
         """One grant, or none."""
         ready = len(self.execution.numbers(ELIGIBLE))
         try:
-            single = ask.size == 1 and ask.seconds is None and ask.fits is None
-            chosen = self._next(ask) if single else self._chosen(ask)
+            chosen = self._chosen(ask)
         except BaseException:
             self._begin()  # the board has moved with a choice that nobody gets
             raise
@@ -90,6 +88,15 @@ class ByPolicy:
         self.execution.take_numbers(chosen)
         self._seen = len(self.execution.journal)
         return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
+
+    def _chosen(self, ask: Ask) -> list[int]:
+        """What a client gets, until it has what it asked for."""
+        fits, name, room = ask.fits, self.execution.graph.name, ask.work
+        admits = None if fits is None else lambda v: fits(name(v))
+        codes = self.execution.codes
+        if room is None or self._seconds is None:
+            return self._board.choose(ask.size, ask.modest, 0.0, UNTIMED, codes, admits)
+        return self._board.choose(MOST_SHORT, ask.modest, room, self._seconds, codes, admits)
 
     def _begin(self) -> None:
         """A fresh board, brought to where the execution stands."""
@@ -119,78 +126,6 @@ class ByPolicy:
                 self._moves[kind](v)
         self._seen = len(self.execution.journal)
 
-    def _next(self, ask: Ask) -> list[int]:
-        """The first ready task, for a client that asks for one and can run any."""
-        v = self._first(ask, [])
-        if v < 0:
-            return []
-        self._board.take(v)
-        return [v]
-
-    def _chosen(self, ask: Ask) -> list[int]:
-        """Task after task, until the client has what it asked for; what it cannot run is hidden meanwhile."""
-        passed, opened, chosen, room = list[int](), _Opened(self, ask), list[int](), ask.work
-        most = ask.size if room is None else MOST_SHORT
-        try:
-            while len(chosen) < most:
-                v = opened.first_of(self._first(ask, passed))
-                if v < 0 or (room is not None and chosen and self._length(v) > room):
-                    break
-                self._board.take(v)
-                opened.takes(v)
-                chosen.append(v)
-                room = None if room is None else room - self._length(v)
-            return chosen
-        finally:
-            for u in passed:
-                self._board.place(u)
-
-    def _first(self, ask: Ask, passed: list[int]) -> int:
-        """The first ready task that the client can run, or -1; those before it are hidden."""
-        heap: Heap = self._board.worst if ask.modest else self._board.best
-        if ask.fits is None:
-            return heap.top()
-        name = self.execution.graph.name
-        while (v := heap.top()) >= 0 and not ask.fits(name(v)):
-            self._board.hide(v)
-            passed.append(v)
-        return v
-
-    def _length(self, v: int) -> float:
-        return 0.0 if self._seconds is None else float(self._seconds[v])
-
     def _why(self, ask: Ask, ready: int) -> str:
         which = "the last, for a slow client," if ask.modest else "the first"
         return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} by the rule {self.policy.name!r}"
-
-
-class _Opened:
-    """The tasks that wait for nothing but what one client gets, by their scores when they came to wait so."""
-
-    def __init__(self, allocator: ByPolicy, ask: Ask) -> None:
-        self._ask, self._worth, self._rank = ask, allocator._board.worth, allocator.policy.rank.data
-        self._graph = allocator.execution.graph
-        self._single = ask.modest or (ask.seconds is None and ask.size == 1)
-        self._heap: list[tuple[float, int, int]] = []
-        self._parents: dict[int, int] = {}
-        self._codes, self._missing = allocator.execution.codes, allocator.execution.missing
-
-    def takes(self, v: int) -> None:
-        """The client gets task v too."""
-        if self._heap and self._heap[0][2] == v:
-            heappop(self._heap)
-        if self._single:
-            return
-        for w in self._graph.children_of(v):
-            self._parents[w] = taken = self._parents.get(w, 0) + 1
-            if taken == self._missing[w] and self._codes[w] == WAITING and self._ask.admits(self._graph.name(w)):
-                heappush(self._heap, self._key(w))
-
-    def first_of(self, v: int) -> int:
-        """The best of them, or the ready task v where that goes before it."""
-        if not self._heap:
-            return v
-        return v if v >= 0 and self._key(v) < self._heap[0] else self._heap[0][2]
-
-    def _key(self, v: int) -> tuple[float, int, int]:
-        return -self._worth(v), self._rank[v], v

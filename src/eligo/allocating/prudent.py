@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
 from eligo.errors import InputError, is_amount
 from eligo.estimating import estimate
-from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
+from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, HELD, HOLD, RELEASE, TAKE, Execution, unpacked
 from eligo.names import Name
 from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
+MOST_NOTED = 20_000  # moves that are not followed yet: that takes some milliseconds
+_OUT = {ALLOCATED, HELD}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,15 +159,14 @@ class Prudent:
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`: slow clients get what matters least, and who gets nothing a copy of what is overdue."""
         asks = list(asks)
-        self._handed.follow()
+        self._handed.note()
         for ask in asks:
             self._present[ask.client] = ask.speed
         queue = sorted(asks, key=self._pace, reverse=True) if self.rules.fastest else asks
         grants = self._served(queue)
         if self.rules.copies > 1:
-            self._handed.follow()  # what was handed out now began now
-            self._handed.given(grants)
             with all_or_none(self.execution, grants):
+                self._handed.note(grants)
                 grants += self._handed.made(_unserved(queue, grants), self._is_slow, self.speeds)
         in_order = len(grants) == len(queue) and all(map(is_, (grant.ask for grant in grants), queue))
         return grants if in_order else sorted(grants, key=_places(queue))
@@ -195,7 +196,7 @@ class Prudent:
     def has(self, client: Hashable, task: Name) -> None:
         """A client has a task that was handed out before this began."""
         self._present.setdefault(client)
-        self._handed.given([Grant(Ask(client), (task,), "")])
+        self._handed.note([Grant(Ask(client), (task,), "")])
 
     def gone(self, client: Hashable) -> None:
         """A client is here no more, and has nothing."""
@@ -258,7 +259,10 @@ class Prudent:
 
 
 class Handed:
-    """The tasks that are out, since when and with whom, and which of them may be given to somebody else as well."""
+    """The tasks that are out, since when and with whom, and which of them may be given to somebody else as well.
+
+    As long as everybody gets something, nobody asks for that: it is noted, and followed when somebody does.
+    """
 
     def __init__(self, execution: Execution, rules: Rules, clock: Callable[[], float]) -> None:
         self.execution, self.rules, self.clock = execution, rules, clock
@@ -267,22 +271,25 @@ class Handed:
         self._heap: list[tuple[float, int]] = []  # the same, the longest out first; some are out of date
         self._given: dict[int, tuple[Hashable, ...]] = {}  # to whom each was given
         self._has: dict[Hashable, set[int]] = {}  # and what each client was given
-        self._seen = 0
-        self._holding = False  # whether anybody ever held tasks that wait for others
-        self.follow()
+        self._held: set[int] = set()  # what somebody has that waits, or waited, for other tasks of the same fat task
+        self._seen = self._marked = 0  # moves that were followed, and noted
+        #: how many moves there were at which times, and who got what by them; those that were followed are out of it
+        self._noted: list[tuple[int, float, Sequence[Grant]]] = []
+        self.note()
 
     def made(self, asks: Sequence[Ask], is_slow: Callable[[Ask], bool], speeds: Speeds) -> list[Grant]:
         """Copies for those who got nothing and are not slow, where something is overdue."""
         self.due = None
         if not asks or not speeds.results:
             return []
+        self._follow()
         grants, barren = list[Grant](), set[tuple[Hashable, int]]()
         with all_or_none(self.execution, grants):
             for ask in asks:
                 like = ask.client, id(ask.fits)
                 found = [] if like in barren or is_slow(ask) else self._copy(ask, speeds)
                 grants += found
-                self.given(found)
+                self._given_to(found)
                 if not found:
                     barren.add(like)
         return grants
@@ -321,52 +328,71 @@ class Handed:
         why = f"another copy: it has been out for {times:.1f} mean task times, and nothing else is ready"
         return Grant(ask, (task,), why)
 
-    def given(self, grants: Sequence[Grant]) -> None:
-        """Remember who got what."""
-        given = self._given
+    def note(self, grants: Sequence[Grant] = ()) -> None:
+        """What moved since this was called before moved now, and *grants* were given."""
+        moves = len(self.execution.journal)
+        if self.rules.copies < 2 or not (grants or moves > self._marked):  # what is out matters to copies only
+            return
+        self._noted.append((moves, self.clock(), grants))
+        self._marked = moves
+        if moves - self._seen > MOST_NOTED or len(self._noted) > MOST_NOTED:
+            self._follow()
+
+    def gone(self, client: Hashable) -> None:
+        """A client has nothing any more."""
+        self._follow()
+        for v in self._has.pop(client, ()):
+            self._given[v] = tuple(other for other in self._given[v] if other != client)
+
+    def _follow(self) -> None:
+        """Make up for what was noted."""
+        noted, self._noted = self._noted, []
+        for moves, now, grants in noted:
+            if moves > self._seen:
+                self._moved(moves, now)
+            self._given_to(grants)
+        if len(self._heap) > 2 * len(self._began) + 100:
+            self._heap = sorted((began, v) for v, began in self._began.items())
+
+    def _given_to(self, grants: Sequence[Grant]) -> None:
+        """Remember who got what of which nothing came yet."""
+        given, codes = self._given, self.execution.codes
         for grant in grants:
-            client = grant.ask.client
-            numbers, alone = [*map(self.execution.graph.number, grant.tasks)], (client,)
-            self._has.setdefault(client, set()).update(numbers)
+            client, alone = grant.ask.client, (grant.ask.client,)
+            numbers = [v for v in map(self.execution.graph.number, grant.tasks) if codes[v] in _OUT]
+            if numbers:
+                self._has.setdefault(client, set()).update(numbers)
             for v in numbers:
                 known = given.get(v)
                 given[v] = alone if known is None else known if client in known else (*known, client)
 
-    def gone(self, client: Hashable) -> None:
-        """A client has nothing any more."""
-        for v in self._has.pop(client, ()):
-            self._given[v] = tuple(other for other in self._given[v] if other != client)
+    def _moved(self, moves: int, now: float) -> None:
+        """Tasks went out and came back by then; of those that have come back since, nothing is remembered."""
+        codes, children = self.execution.codes, self.execution.graph.children_of
+        packed, self._seen = self.execution.since(self._seen)[: moves - self._seen], moves
+        for kind, v in unpacked(packed):
+            if kind == TAKE:
+                if codes[v] == ALLOCATED:
+                    self._begin(v, now)
+            elif kind == HOLD:
+                if codes[v] in _OUT:
+                    self._held.add(v)
+            elif kind == DROP and v in self._began:
+                heappush(self._heap, (self._began[v], v))
+            elif kind in {COMPLETE, FAIL, RELEASE}:
+                self._back(v)
+                for w in children(v) if kind == COMPLETE and self._held else ():
+                    if w in self._held and codes[w] == ALLOCATED:  # it was held for its client, perhaps until now
+                        self._begin(w, now)
 
     def _back(self, v: int) -> None:
         """Nobody has a task any more."""
         self._began.pop(v, None)
+        self._held.discard(v)
         for client in self._given.pop(v, ()):
             self._has[client].discard(v)
             if not self._has[client]:
                 del self._has[client]
-
-    def follow(self) -> None:
-        """Note when tasks went out and came back."""
-        game = self.execution
-        if self.rules.copies < 2 or self._seen == len(game.journal):  # what is out matters to copies only
-            return
-        now, codes = self.clock(), game.codes
-        moves, self._seen = unpacked(game.since(self._seen)), len(game.journal)
-        for kind, v in moves:
-            if kind == TAKE:
-                self._begin(v, now)
-            elif kind in {COMPLETE, FAIL, RELEASE}:
-                self._back(v)
-            elif kind == DROP and v in self._began:
-                heappush(self._heap, (self._began[v], v))
-            elif kind == HOLD:
-                self._holding = True
-            if kind == COMPLETE and self._holding:
-                for w in game.graph.children_of(v):
-                    if codes[w] == ALLOCATED and w not in self._began:  # it was held for its client until now
-                        self._begin(w, now)
-        if len(self._heap) > 2 * len(self._began) + 100:
-            self._heap = sorted((began, v) for v, began in self._began.items())
 
     def _begin(self, v: int, now: float) -> None:
         self._began[v] = now

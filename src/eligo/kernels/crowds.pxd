@@ -1,6 +1,6 @@
 cimport cython
 from libc cimport math
-from eligo.kernels.games cimport Board, Draws, Heap
+from eligo.kernels.boards cimport Board, Draws, Heap
 
 @cython.final
 cdef class Crowd:

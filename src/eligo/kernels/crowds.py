@@ -10,7 +10,7 @@ import math
 from array import array
 from typing import TYPE_CHECKING
 
-from eligo.kernels.games import Board, Draws, Heap
+from eligo.kernels.boards import Board, Draws, Heap
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,5 +1,5 @@
 cimport cython
-from eligo.kernels.games cimport Board, Heap
+from eligo.kernels.boards cimport Board, Heap
 
 @cython.final
 cdef class Crew:

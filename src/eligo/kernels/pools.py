@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-from eligo.kernels.games import Board, Heap
+from eligo.kernels.boards import Board, Heap
 
 if TYPE_CHECKING:
     import numpy as np

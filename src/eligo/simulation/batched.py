@@ -20,6 +20,7 @@ from eligo.allocating import Ask
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.kernels import games
+from eligo.kernels.boards import Draws
 from eligo.names import Name
 from eligo.policies import Policy
 from eligo.simulation.pebble import Runs, run_seeds
@@ -62,7 +63,7 @@ def drawn_requests(mean: float, run: int, seed: int, polls: int) -> Longs:
 
 def _asked(run: int, mean: float) -> Iterator[int]:
     """The requests of a run, without end: as the kernel draws them."""
-    stream = games.Draws(games.Draws(run).branch(1))
+    stream = Draws(Draws(run).branch(1))
     while True:
         yield max(1, math.ceil(mean * stream.exponential()))
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eligo.allocating import Ask, Grant, Prudent, Rules
 from eligo.execution import Execution
-from eligo.kernels.games import Draws
+from eligo.kernels.boards import Draws
 from eligo.names import Name
 from eligo.simulation.players import Player, playing
 

@@ -6,6 +6,7 @@ from eligo.allocating import Ask
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.kernels import games
+from eligo.kernels.boards import Draws
 from eligo.policies import Policy
 from eligo.rows import Ints
 from eligo.simulation.players import Live, Player, playing
@@ -52,7 +53,7 @@ def run_seeds(runs: Runs, seed: int) -> list[int]:
         raise InputError(f"at least 1 run is needed, not {runs}")
     if seed < 0:
         raise InputError(f"a seed is not negative, and {seed} is")
-    root = games.Draws(games.Draws(seed % 2**64).draw())
+    root = Draws(Draws(seed % 2**64).draw())
     return [root.branch(run + 1) for run in numbers]
 
 
