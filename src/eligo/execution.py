@@ -242,21 +242,34 @@ class Execution:
 
     def take_numbers(self, tasks: list[int], again: bool = False) -> None:
         """See `take`."""
-        moves = [(AGAIN, v) for v in tasks] if again else self._takes(tasks)
-        for kind, v in moves if again else ():
-            self._check(kind, v)
-        self._journal.extend([kind << 32 | v for kind, v in moves])
-        for kind, v in moves:
-            self._done_so(kind, v)
+        for v in tasks if again else ():
+            self._check(AGAIN, v)
+        if again:
+            for v in tasks:
+                self._do(AGAIN, v)
+            return
+        held = self._held_among(tasks)
+        self._journal.extend([HOLD << 32 | v if v in held else v for v in tasks])
+        states, inside = self._states, self._inside
+        eligible, allocated = inside[ELIGIBLE], inside[ALLOCATED]
+        for v in tasks:
+            if v in held:
+                self._enter(v, HELD)
+            else:
+                del eligible[v]
+                allocated[v] = None
+                states[v] = ALLOCATED
 
     def complete_number(self, v: int, late: bool = False) -> list[int]:
         """See `complete`."""
-        if late and self._states[v] != ALLOCATED:
-            if self._states[v] == FAILED:
+        if self._states[v] != ALLOCATED:
+            if late and self._states[v] == FAILED:
                 self._do(RELEASE, v)
-            if self._states[v] == ELIGIBLE:
+            if late and self._states[v] == ELIGIBLE:
                 self._do(TAKE, v)
-        return self._do(COMPLETE, v)
+            self._check(COMPLETE, v)
+        self._journal.append(COMPLETE << 32 | v)
+        return self._completed(v)
 
     # Moves
 
@@ -345,21 +358,20 @@ class Execution:
             self._enter(v, ELIGIBLE)
         return ready
 
-    def _takes(self, numbers: list[int]) -> list[tuple[int, int]]:
-        """How each of these can be taken by one holder, which is checked."""
-        earlier: set[int] = set()
-        moves = []
+    def _held_among(self, numbers: list[int]) -> set[int]:
+        """Which of these are held where one holder takes them, which is checked."""
+        chosen, eligible = set(numbers), self._inside[ELIGIBLE].keys()
+        if len(chosen) == len(numbers) and chosen <= eligible:
+            return set()
+        earlier, held = set[int](), chosen - eligible
         for v in numbers:
             if v in earlier:
                 raise MoveError("take", self.graph.name(v), "named twice")
-            kind = TAKE
-            if self._states[v] != ELIGIBLE:
+            if v in held:
                 before = sum(u in earlier for u in self.graph.parents_of(v))
-                kind = HOLD if self._missing[v] == before and self._states[v] == WAITING else TAKE
-                self._check(kind, v)
-            moves.append((kind, v))
+                self._check(HOLD if self._missing[v] == before and self._states[v] == WAITING else TAKE, v)
             earlier.add(v)
-        return moves
+        return held
 
     def _give_back(self, kind: int, task: Name) -> None:
         v = self.graph.number(task)
@@ -383,10 +395,8 @@ class Execution:
         """One move, checked and written down; returns the tasks that became eligible."""
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
-        return self._completed(v) if kind == COMPLETE else self._done_so(kind, v)
-
-    def _done_so(self, kind: int, v: int) -> list[int]:
-        """What a move changes that is no completion: nothing becomes eligible by it."""
+        if kind == COMPLETE:
+            return self._completed(v)
         if kind in _TO:
             self._enter(v, _TO[kind])
         elif kind == RELEASE:

@@ -50,6 +50,7 @@ class Growing:
     def _begin(self) -> None:
         """Nothing has come since the dag was made."""
         self._rows = self._dag.child_ptr.data, self._dag.child.data  # quicker than arrays, one by one
+        self._rows_up = self._dag.parent_ptr.data, self._dag.parent.data
         self._names: list[Name] = []
         self._numbers: dict[Name, int] = {}
         self._children: dict[int, list[int]] = {}
@@ -101,13 +102,14 @@ class Growing:
 
     def children_of(self, v: int) -> list[int]:
         """The children of task number v, ascending."""
+        if self._names:
+            return _row(self._rows, v) + self._children.get(v, [])
         first, child = self._rows
-        row: list[int] = child[first[v] : first[v + 1]].tolist() if v < len(first) - 1 else []
-        return row + self._children.get(v, []) if self._names else row
+        return child[first[v] : first[v + 1]].tolist()
 
     def parents_of(self, v: int) -> list[int]:
         """The parents of task number v."""
-        row: list[int] = self._dag.parents_of(v).tolist() if v < len(self._dag) else []
+        row = _row(self._rows_up, v)
         return row + self._parents.get(v, []) if self._names else row
 
     # How it grows
@@ -168,6 +170,12 @@ class Growing:
             self._children.setdefault(u, []).append(v)
             self._parents.setdefault(v, []).append(u)
             self._ends.extend((u, v))
+
+
+def _row(rows: tuple[memoryview, memoryview], v: int) -> list[int]:
+    """The row of v, where there is one."""
+    first, row = rows
+    return row[first[v] : first[v + 1]].tolist() if v < len(first) - 1 else []
 
 
 class Tasks(Set[Name]):

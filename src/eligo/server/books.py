@@ -1,7 +1,7 @@
 """The state of a server: what is served, who has what until when, and what of it is still to be kept."""
 
 import hmac
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -17,8 +17,8 @@ from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 MOST_DIGITS = 19  # of the number of a lease: more fit no database
 SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
 MOST_RECENT = 20_000  # outcomes that are remembered, beside those that are not kept yet
-#: what a client brought of a lease, and how long it took
-Came = tuple[Lease, ResultWords, float]
+#: what a client brought of a lease
+Brought = tuple[Lease, ResultWords]
 
 
 @dataclass(eq=False)
@@ -145,7 +145,9 @@ class Books:
         workflow, number, secret = parts
         served = self.served.get(workflow)
         lease = None if served is None else served.leases.get(number)
-        return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
+        if lease is None or lease.client != client or not secret.isascii():
+            return None
+        return lease if hmac.compare_digest(lease.secret, secret) else None
 
     def lose(self, served: Served, lease: Lease) -> None:
         """A client was not heard of for too long: what it has comes back."""
@@ -172,32 +174,38 @@ class Books:
         wall = self.wall
         self._keep([LeaseEnd(*lease[:6], lease.since, wall, answer, failure) for lease in leases])
 
-    def bring(self, served: Served, came: Sequence[Came], answer: str, failure: str | None = None) -> list[LeaseEnd]:
-        """Leases are no more; what their clients brought is kept under their numbers."""
-        self._drop(served, [lease for lease, _, _ in came])
-        ends = self._ends(came, answer, failure)
+    def bring(
+        self, served: Served, came: Sequence[Brought], answer: str, failure: str | None = None
+    ) -> tuple[list[LeaseEnd], float]:
+        """Leases are no more; what their clients brought is kept under their numbers. Also how long the tasks took."""
+        self._drop(served, [lease for lease, _ in came])
+        ends, took = self._ends(came, answer, failure)
         self._keep(ends)
-        return ends
+        return ends, took
 
-    def recall(self, came: Came, answer: str) -> None:
+    def recall(self, came: Brought, answer: str) -> None:
         """What a client was told of a result that came after its workflow had ended, in case it comes again."""
-        self._remember(self._ends([came], answer, None))
+        self._remember(self._ends([came], answer, None)[0])
 
     def _drop(self, served: Served, leases: Sequence[Lease]) -> None:
         had, over = served.drop(leases)
-        id, due, clients = served.id, self.due, self.clients
+        due = self.due
         for lease in had:
-            due.pop((id, lease.number), None)
-            if lease.client in clients:
-                clients[lease.client].holds -= 1
-        self.changes.ended += [(id, first) for first in over]
+            due.pop(lease[:2], None)
+        for client, count in Counter([lease.client for lease in had]).items():
+            if client in self.clients:
+                self.clients[client].holds -= count
+        self.changes.ended += [(served.id, first) for first in over]
 
-    def _ends(self, came: Sequence[Came], answer: str, failure: str | None) -> list[LeaseEnd]:
-        wall, made, found = self.wall, tuple.__new__, list[LeaseEnd]()  # by its name it would take twice as long
-        for lease, told, took in came:
+    def _ends(self, came: Sequence[Brought], answer: str, failure: str | None) -> tuple[list[LeaseEnd], float]:
+        """What came of leases; and the seconds that clients say their tasks took, as far as they can be true."""
+        wall, made, found, whole = self.wall, tuple.__new__, list[LeaseEnd](), 0.0  # by its name it takes twice as long
+        for lease, told in came:
+            took = told.seconds if told.seconds <= wall - lease.since else max(0.0, wall - lease.since)
             rest = (told.code, told.memory, told.digest, told.tail, told.saved)
             found.append(made(LeaseEnd, (*lease[:6], wall - took, wall, answer, failure, *rest)))
-        return found
+            whole += took
+        return found, whole
 
     def _keep(self, ends: list[LeaseEnd]) -> None:
         self.changes.outcomes += ends
@@ -211,11 +219,6 @@ class Books:
                 recent.move_to_end(place)
             recent[place] = end
         self.ends += len(ends)
-
-    def came(self, lease: Lease, told: ResultWords) -> Came:
-        """A result, with the seconds that its client says the task took, as far as they can be true."""
-        since = self.now + self.ahead - lease.since
-        return lease, told, told.seconds if told.seconds <= since else max(0.0, since)
 
     def came_back(self, served: Served) -> None:
         """A task came back undone: what waited for it has ended too, whoever had that."""

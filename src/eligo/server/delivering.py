@@ -6,7 +6,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
-from eligo.server.books import MOST_RECENT, Books, Came, parts_of, same
+from eligo.server.books import MOST_RECENT, Books, Brought, parts_of, same
 from eligo.server.clients import Client
 from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
 from eligo.server.served import FINAL, Served
@@ -37,26 +37,24 @@ class Deliveries:
         parts = [parts_of(told.lease) for told in deliveries]
         together = self._together(client, deliveries, parts) if len(parts) > 1 else {}
         answers, numbers = [""] * len(parts), [number for _, number, _ in parts]
-        good = list[Came]()
+        good = list[Brought]()  # those of one workflow that are simply good are accepted together
         try:
             for i in sorted(range(len(parts)), key=numbers.__getitem__):  # as they were to be run
-                answers[i] = self._deliver(client, parts[i], deliveries[i], together, good)
+                lease, told = self.books.find(parts[i], client.id), deliveries[i]
+                if good and (lease is None or lease.workflow != good[0][0].workflow):
+                    self._accept(client, good)
+                if lease is not None and self._completes(lease, told, together):
+                    good.append((lease, told))
+                    answers[i] = "accepted"
+                else:
+                    self._accept(client, good)
+                    answers[i] = self._deliver(client, parts[i], told, together)
         finally:
             self._accept(client, good)
         return answers
 
-    def _deliver(
-        self, client: Client, parts: Parts, told: ResultWords, together: Collection[Place], good: list[Came]
-    ) -> str:
-        """What is told of a result; those that are simply *good* are gathered, to be accepted together."""
-        lease = self.books.find(parts, client.id)
-        if good and (lease is None or lease.workflow != good[0][0].workflow):
-            self._accept(client, good)
-        if lease is not None and self._completes(lease, told, together):
-            good.append(self.books.came(lease, told))
-            return "accepted"
-        if good:
-            self._accept(client, good)
+    def _deliver(self, client: Client, parts: Parts, told: ResultWords, together: Collection[Place]) -> str:
+        """What is told of a result that is not simply good."""
         known = self._lease(parts, client.id)
         return known if isinstance(known, str) else self._judged(client, known, told, together)
 
@@ -149,7 +147,7 @@ class Deliveries:
         alike = alike or _same_files(self._files(lease.workflow, told), told)
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.recall(self.books.came(lease, told), answer := "duplicate" if alike else "conflict")
+        self.books.recall((lease, told), answer := "duplicate" if alike else "conflict")
         return answer
 
     def _files(self, workflow: str, told: ResultWords) -> Mapping[str, FileRow | None]:
@@ -192,7 +190,7 @@ class Deliveries:
 
     def _returned(self, served: Served, lease: Lease, told: ResultWords) -> str:
         if lease.number in served.leases:
-            self.books.bring(served, [self.books.came(lease, told)], "returned", told.failure)
+            self.books.bring(served, [(lease, told)], "returned", told.failure)
             served.tries[lease.task] -= 1
             served.come_back(lease.task)
             self.books.came_back(served)
@@ -206,7 +204,7 @@ class Deliveries:
         answer = "duplicate" if alike else "conflict"
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.bring(served, [self.books.came(lease, told)], answer, told.failure)
+        self.books.bring(served, [(lease, told)], answer, told.failure)
         self.books.touch(served)
         return answer
 
@@ -237,7 +235,7 @@ class Deliveries:
             if len(agreeing) < served.wishes.quorum:
                 return self._voted(served, lease, told)
         served.execution.complete_number(lease.task, late=True)
-        self._accept(client, [self.books.came(lease, told)])
+        self._accept(client, [(lease, told)])
         return "accepted"
 
     def _believed(self, client: Client, served: Served, task: int, told: ResultWords) -> bool:
@@ -257,7 +255,7 @@ class Deliveries:
     def _voted(self, served: Served, lease: Lease, told: ResultWords) -> str:
         """A result that waits for others to agree: somebody else gets the task too."""
         live = lease.number in served.leases
-        self.books.bring(served, [self.books.came(lease, told)], "voted")
+        self.books.bring(served, [(lease, told)], "voted")
         disputed = len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes
         if live and disputed:
             self.books.set_aside(served, lease, "no two clients agree on its result")
@@ -266,21 +264,21 @@ class Deliveries:
         self.books.came_back(served)
         return "voted"
 
-    def _accept(self, client: Client, good: list[Came]) -> None:
+    def _accept(self, client: Client, good: list[Brought]) -> None:
         """The first good results of tasks of a workflow count, and are gathered no longer; whoever else is at it may stop."""
         if not good:
             return
         served, came, good[:] = self.books.served[good[0][0].workflow], good[:], ()
-        ends = self.books.bring(served, came, "accepted")
+        ends, took = self.books.bring(served, came, "accepted")
         if served.holding:
             others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
             self.books.end(served, others, "dropped", "somebody else was sooner")
-        for name, file in chain.from_iterable(told.outputs.items() for _, told, _ in came if told.outputs):
+        for name, file in chain.from_iterable(told.outputs.items() for _, told in came if told.outputs):
             row = FileRow(served.id, name, file.sha256, file.size)
             self.books.changes.files.append(row)
             if served.files is not None:
                 served.files.there[name] = row
-        self._credit(client, served, ends, sum(took for _, _, took in came))
+        self._credit(client, served, ends, took)
         self.books.after(served)
 
     def _credit(self, client: Client, served: Served, ends: Sequence[LeaseEnd], took: float) -> None:
@@ -310,7 +308,7 @@ class Deliveries:
 
     def _failed(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
         live = lease.number in served.leases
-        self.books.bring(served, [self.books.came(lease, told)], "failed", told.failure or "it failed")
+        self.books.bring(served, [(lease, told)], "failed", told.failure or "it failed")
         if live:
             self._blame(client, served, lease.task)
             served.failures[lease.task] += 1

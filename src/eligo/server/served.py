@@ -49,7 +49,7 @@ class Served:
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
         self.holding: dict[int, tuple[int, ...]] = {}  # the leases of each task that is out
-        self._out: dict[int, int] = {}  # how many leases of each grant are out, by its first number
+        self._out: Counter[int] = Counter()  # how many leases of each grant are out, by its first number
         self.number = 0
         self.tries: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
@@ -174,42 +174,45 @@ class Served:
 
     def lease(self, tasks: Sequence[Name], client: str, secret: str, key: str, since: float) -> list[Lease]:
         """A client gets tasks, by one grant."""
-        first, id, tries = self.number + 1, self.id, self.tries
+        first, id, tries, made = (
+            self.number + 1,
+            self.id,
+            self.tries,
+            tuple.__new__,
+        )  # by its name it takes twice as long
         self.number += len(tasks)
-        found = []
+        found = list[Lease]()
         for number, task in enumerate(map(self.flow.dag.index.__getitem__, tasks), first):
             tries[task] = attempt = tries.get(task, 0) + 1
-            found.append(Lease(id, number, task, attempt, client, secret, key, first, since))
+            found.append(made(Lease, (id, number, task, attempt, client, secret, key, first, since)))
         self.add(found)
         return found
 
     def add(self, leases: Sequence[Lease]) -> None:
         """Clients have tasks."""
-        holding, out = self.holding, self._out
+        holding, attempts = self.holding, [lease.attempt for lease in leases]
+        self.leases.update([(lease.number, lease) for lease in leases])
         for lease in leases:
-            _, number, task, attempt, _, _, _, first, _ = lease
-            self.leases[number] = lease
-            holding[task] = (*holding[task], number) if task in holding else (number,)
-            out[first] = out.get(first, 0) + 1
-            if attempt > 1:
-                self.repeated += 1
+            task = lease.task
+            holding[task] = (*holding[task], lease.number) if task in holding else (lease.number,)
+        self._out.update([lease.first for lease in leases])
+        self.repeated += len(attempts) - attempts.count(1)
 
     def drop(self, leases: Sequence[Lease]) -> tuple[list[Lease], list[int]]:
         """Clients have tasks no more: which they had, and the grants, by their first numbers, of which nothing is out now."""
-        had, over, holding, out = [], [], self.holding, self._out
-        for lease in leases:
-            _, number, task, _, _, _, _, first, _ = lease
-            if self.leases.pop(number, None) is None:
-                continue
-            had.append(lease)
-            if len(holding[task]) == 1:
+        known, holding, out = self.leases, self.holding, self._out
+        had = [lease for lease in leases if known.pop(lease.number, None) is not None]
+        for lease in had:
+            task = lease.task
+            holders = holding[task]
+            if len(holders) == 1:
                 del holding[task]
             else:
-                holding[task] = tuple(other for other in holding[task] if other != number)
-            out[first] -= 1
-            if not out[first]:
-                del out[first]
-                over.append(first)
+                holding[task] = tuple(number for number in holders if number != lease.number)
+        out.subtract(firsts := [lease.first for lease in had])
+        over = [first for first in dict.fromkeys(firsts) if not out[first]]
+        for first in over:
+            del out[first]
         return had, over
 
     def holders(self, task: int) -> list[Lease]:
