@@ -299,7 +299,7 @@ def test_where_it_stood_before_can_be_told(diamond: Dag) -> None:
     game = Execution(diamond, executed=["a"])
     game.take("b")
     game.release("b")
-    assert [game.left_at(seen).tolist() for seen in (0, 2, 3, 4)] == [
+    assert [game.journal.left_at(seen, 4).tolist() for seen in (0, 2, 3, 4)] == [
         [True] * 4, [False, True, True, True], [False, False, True, True], [False, True, True, True],
     ]  # fmt: skip
 

@@ -257,7 +257,7 @@ def test_what_was_left_is_told_of_the_tasks_that_there_were() -> None:
     game.take("a")
     game.grow(["c"])
     game.take("c")
-    assert [game.left_at(seen).tolist() for seen in range(4)] == [
+    assert [game.journal.left_at(seen, 3).tolist() for seen in range(4)] == [
         [True, True],
         [False, True],
         [False, True, True],

@@ -15,7 +15,6 @@ from array import array
 from collections.abc import Iterable, KeysView, Mapping, MutableMapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.border import dag_of
 from eligo.dag import Dag
@@ -210,11 +209,6 @@ class Execution:
         name, added = self.graph.name, self.additions
         return [(MOVES[kind], added[v].tasks if kind == GROW else name(v)) for kind, v in unpacked(self.since(seen))]
 
-    def left_at(self, seen: int) -> NDArray[np.bool_]:
-        """Whether each task that there was after the first *seen* moves remained to be handed out then."""
-        left: NDArray[np.bool_] = self.journal.last_moves(seen, len(self.graph)) == RELEASE
-        return left
-
     # By number, for those who follow
 
     @property
@@ -242,23 +236,16 @@ class Execution:
 
     def take_numbers(self, tasks: list[int], again: bool = False) -> None:
         """See `take`."""
-        for v in tasks if again else ():
-            self._check(AGAIN, v)
         if again:
+            for v in tasks:
+                self._check(AGAIN, v)
             for v in tasks:
                 self._do(AGAIN, v)
             return
         held = self._held_among(tasks)
-        self._journal.extend([HOLD << 32 | v if v in held else v for v in tasks])
-        states, inside = self._states, self._inside
-        eligible, allocated = inside[ELIGIBLE], inside[ALLOCATED]
+        self._journal.extend([(HOLD if v in held else TAKE) << 32 | v for v in tasks])
         for v in tasks:
-            if v in held:
-                self._enter(v, HELD)
-            else:
-                del eligible[v]
-                allocated[v] = None
-                states[v] = ALLOCATED
+            self._enter(v, HELD if v in held else ALLOCATED)
 
     def complete_number(self, v: int, late: bool = False) -> list[int]:
         """See `complete`."""

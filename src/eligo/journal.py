@@ -41,14 +41,15 @@ class Journal:
     def __bytes__(self) -> bytes:
         return self._moves.tobytes()
 
-    def last_moves(self, seen: int, size: int) -> NDArray[np.int64]:
-        """Of each task that there was after the first *seen* moves, which was the last; *size* is how many there are now."""
+    def left_at(self, seen: int, size: int) -> NDArray[np.bool_]:
+        """Whether each task that there was after the first *seen* moves was to be handed out then; there are *size* now."""
         moves = np.array(self._moves[:seen], np.int64)
         grown = moves >> 32 == GROW
         later = sum(len(added.tasks) for added in self.additions[int(grown.sum()) :])
         kinds = np.full(size - later, RELEASE, np.int64)
         kinds[moves[~grown] & _TASK] = moves[~grown] >> 32
-        return kinds
+        left: NDArray[np.bool_] = kinds == RELEASE
+        return left
 
 
 def unpacked(moves: "array[int]") -> Iterator[tuple[int, int]]:

@@ -79,7 +79,7 @@ class FatTask:
     @cached_property
     def residual(self) -> Dag:
         """The dag of what is left."""
-        left = self.execution.left_at(self.seen)
+        left = self.execution.journal.left_at(self.seen, len(self.execution.graph))
         left[self.dag.indices(self.tasks)] = False
         return self.dag.induced(np.flatnonzero(left).astype(np.int32))
 

@@ -2,12 +2,13 @@
 
 import hmac
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from eligo.execution import HELD
 from eligo.server.clients import Client
+from eligo.server.deadlines import Deadlines
 from eligo.server.remembering import Digests, Remembered
 from eligo.server.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.terms import ServerTerms
@@ -47,7 +48,7 @@ class Books:
         self._dirty: set[str] = set()
         self._urgent, self._told = False, 0.0
         self._over: set[str] = set()  # workflows that have ended just now
-        self.due: OrderedDict[tuple[str, int], float] = OrderedDict()  # when leases end, the soonest first
+        self.due = Deadlines(self._out)
         self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
         self._remembered = Remembered()
 
@@ -119,11 +120,11 @@ class Books:
         self.ended.pop(workflow, None)
         self._remembered.forget(workflow)
         for lease in () if served is None else served.leases.values():
-            self.due.pop((workflow, lease.number), None)
             if lease.client in self.clients:
                 self.clients[lease.client].holds -= 1
         for place in [place for place in self.recent if place[0] == workflow]:
             del self.recent[place]
+        self.due.forget(workflow)
         self._touched.discard(workflow)
         self._over.discard(workflow)
         self.changes = self.changes.without({workflow})
@@ -139,6 +140,10 @@ class Books:
     def until(self) -> float:
         """When a lease ends that is given or renewed now."""
         return self.now + self.terms.lease + self.terms.grace
+
+    def _out(self, workflow: str) -> KeysView[int]:
+        """The numbers of the leases of a workflow."""
+        return (self.served[workflow].leases if workflow in self.served else {}).keys()
 
     def find(self, parts: tuple[str, int, str], client: str) -> Lease | None:
         """A lease that this client has, by the parts of its id."""
@@ -189,9 +194,7 @@ class Books:
 
     def _drop(self, served: Served, leases: Sequence[Lease]) -> None:
         had, over = served.drop(leases)
-        due = self.due
-        for lease in had:
-            due.pop(lease[:2], None)
+        self.due.drop(served.id, [lease.number for lease in had])
         for client, count in Counter([lease.client for lease in had]).items():
             if client in self.clients:
                 self.clients[client].holds -= count

@@ -199,10 +199,10 @@ class Requests:
         return [served.ask(client.id, min(size, room), request.cores, request.memory)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
-        self.books.due.update(dict.fromkeys([lease[:2] for lease in leases], self.books.until))
+        numbers = range(leases[0].number, leases[-1].number + 1)
+        self.books.due.add(leases[0].workflow, numbers, self.books.until)
         ticket.client.holds += len(leases)
         self.books.changes.leases += leases
-        numbers = range(leases[0].number, leases[-1].number + 1)
         got = Got(leases[0].workflow, numbers, ticket.grants[-1].why)
         self._keys.setdefault((ticket.client.id, ticket.key), []).append(got)
         while len(self._keys) > MOST_KEYS and self._forgets_oldest():

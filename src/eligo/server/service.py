@@ -87,7 +87,7 @@ class Service:
         self.served[served.id] = served
         self.requests.recall(served)
         for lease in served.leases.values():
-            self.books.due[served.id, lease.number] = self.books.until
+            self.books.due.add(served.id, [lease.number], self.books.until)
             if lease.client in self.clients:
                 self.clients[lease.client].holds += 1
         for task in list(served.execution.numbers(FAILED)):
@@ -291,24 +291,18 @@ class Service:
             if lease is None:
                 gone.append(id)
             else:
-                place = (lease.workflow, lease.number)
-                self.books.due[place] = self.books.until
-                self.books.due.move_to_end(place)
+                self.books.due.renew((lease.workflow, lease.number), self.books.until)
         return gone
 
     def stalled(self, seconds: float) -> None:
         """The server itself stood still for so long: nobody could be heard, so nobody is late."""
-        for place in self.books.due:
-            self.books.due[place] += seconds
+        self.books.due.shift(seconds)
 
     def expire(self, now: float) -> int:
         """Take back what was not heard of for too long; how many leases that were."""
         self.books.now = now
         count = 0
-        while self.books.due:
-            (workflow, number), due = next(iter(self.books.due.items()))
-            if due > now:
-                break
+        for workflow, number in self.books.due.late(now):
             self.books.lose(self.served[workflow], self.served[workflow].leases[number])
             count += 1
         self.books.expired += count
