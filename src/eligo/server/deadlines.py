@@ -48,7 +48,7 @@ class Deadlines:
             self._tidy(0.0)
 
     def shift(self, seconds: float) -> None:
-        """All end so much later."""
+        """All end so much later, as so much time has passed unseen."""
         self._renewed = {place: until + seconds for place, until in self._renewed.items()}
         self._tidy(seconds)
 
