@@ -1,7 +1,7 @@
 """The state of a server: what is served, who has what until when, and what of it is still to be kept."""
 
 import hmac
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import KeysView, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -195,9 +195,10 @@ class Books:
     def _drop(self, served: Served, leases: Sequence[Lease]) -> None:
         had, over = served.drop(leases)
         self.due.drop(served.id, [lease.number for lease in had])
-        for client, count in Counter([lease.client for lease in had]).items():
-            if client in self.clients:
-                self.clients[client].holds -= count
+        clients = self.clients
+        for lease in had:
+            if lease.client in clients:
+                clients[lease.client].holds -= 1
         self.changes.ended += [(served.id, first) for first in over]
 
     def _ends(self, came: Sequence[Brought], answer: str, failure: str | None) -> tuple[list[LeaseEnd], float]:

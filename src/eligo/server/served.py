@@ -49,7 +49,7 @@ class Served:
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
         self.holding: dict[int, tuple[int, ...]] = {}  # the leases of each task that is out
-        self._out: Counter[int] = Counter()  # how many leases of each grant are out, by its first number
+        self._out: dict[int, int] = {}  # how many leases of each grant are out, by its first number
         self.number = 0
         self.tries: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
@@ -190,29 +190,29 @@ class Served:
 
     def add(self, leases: Sequence[Lease]) -> None:
         """Clients have tasks."""
-        holding, attempts = self.holding, [lease.attempt for lease in leases]
-        self.leases.update([(lease.number, lease) for lease in leases])
+        known, holding, out = self.leases, self.holding, self._out
         for lease in leases:
-            task = lease.task
-            holding[task] = (*holding[task], lease.number) if task in holding else (lease.number,)
-        self._out.update([lease.first for lease in leases])
-        self.repeated += len(attempts) - attempts.count(1)
+            number, task = lease.number, lease.task
+            known[number] = lease
+            holding[task] = (*holding[task], number) if task in holding else (number,)
+            out[lease.first] = out.get(lease.first, 0) + 1
+            if lease.attempt > 1:
+                self.repeated += 1
 
     def drop(self, leases: Sequence[Lease]) -> tuple[list[Lease], list[int]]:
         """Clients have tasks no more: which they had, and the grants, by their first numbers, of which nothing is out now."""
-        known, holding, out = self.leases, self.holding, self._out
+        known, holding, out, over = self.leases, self.holding, self._out, list[int]()
         had = [lease for lease in leases if known.pop(lease.number, None) is not None]
         for lease in had:
-            task = lease.task
-            holders = holding[task]
+            holders, first = holding[lease.task], lease.first
             if len(holders) == 1:
-                del holding[task]
+                del holding[lease.task]
             else:
-                holding[task] = tuple(number for number in holders if number != lease.number)
-        out.subtract(firsts := [lease.first for lease in had])
-        over = [first for first in dict.fromkeys(firsts) if not out[first]]
-        for first in over:
-            del out[first]
+                holding[lease.task] = tuple(number for number in holders if number != lease.number)
+            out[first] -= 1
+            if not out[first]:
+                del out[first]
+                over.append(first)
         return had, over
 
     def holders(self, task: int) -> list[Lease]:
