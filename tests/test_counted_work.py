@@ -117,3 +117,11 @@ def test_blocks_are_equal_where_their_shapes_are() -> None:
 def test_parts_in_series_are_told_also_where_no_task_stands_alone() -> None:
     told = " ".join(eligo.explain(complete_layers(3, 5, 2, 6)))
     assert "3 parts follow one another" in told
+
+
+def test_nothing_is_looked_for_where_the_modules_have_the_largest_area(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = f.expansive_dag(60, 1)
+    best = plan(dag)
+    assert (best.verdict, best.proof["rule"]) == ("optimal", "modules")
+    monkeypatch.setattr(solving, "heuristics", lambda *given: pytest.fail("an order was looked for"))
+    assert plan(dag).order == best.order

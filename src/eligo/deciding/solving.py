@@ -173,8 +173,9 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     shares = best_shares(dag, effort.cutting) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    name, order = _largest_area(dag, shares, own, effort)
     rough, proof = _rough_bound(shares, blocks, solved)
+    most = min(int(rough.sum()), _module_area(shares, solved))
+    name, order = _largest_area(dag, shares, own, most, effort)
     proof = {
         "rule": "modules",
         "shares": shares_proof(dag, shares),
@@ -197,8 +198,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
         proof |= {"probes": probes_proof(dag, probes)} if probes else {}
     verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     optimal = np.array_equal(cumulative(dag, order), bound)
-    area_bound = min(int(bound.sum()), _module_area(shares, solved))
-    return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, area_bound)
+    return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, min(int(bound.sum()), most))
 
 
 def _rough_bound(shares: Shares, blocks: Profile, solved: list[Solved]) -> tuple[Profile, dict[str, Any]]:
@@ -229,8 +229,10 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
     return proofs
 
 
-def _largest_area(dag: Dag, shares: Shares, own: Ints, effort: Effort) -> tuple[str, Ints]:
-    """The modules' own orders, or a heuristic where that, improved, has a larger area."""
+def _largest_area(dag: Dag, shares: Shares, own: Ints, most: int, effort: Effort) -> tuple[str, Ints]:
+    """The modules' own orders, or a heuristic where that, improved, has a larger area; none has more than *most*."""
+    if cumulative(dag, own).sum() == most:
+        return "module by module", own
     cutting = effort.cutting.part(effort.cutting.left / 2)
     dual = best_shares(dag.dual(), cutting).modules if len(dag) <= LARGEST_DUAL and not cutting.over() else []
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
