@@ -1,6 +1,7 @@
 """What several test files share."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,15 @@ def random_small_dag(rng: np.random.Generator, most: int = 12) -> Dag:
         tails, heads = tails[keep], heads[keep]
     mixed = rng.permutation(n)
     return Dag.from_arrays(n, mixed[tails], mixed[heads])
+
+
+def complete_layers(*widths: int) -> Dag:
+    """Layers of these widths, each task a parent of all in the next."""
+    ends = np.cumsum([0, *widths])
+    layers = [np.arange(a, b) for a, b in pairwise(ends.tolist())]
+    tails = [np.repeat(above, len(below)) for above, below in pairwise(layers)]
+    heads = [np.tile(below, len(above)) for above, below in pairwise(layers)]
+    return Dag.from_arrays(int(ends[-1]), np.concatenate(tails), np.concatenate(heads))
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import pytest
 
 import draw_architecture as draw
 import eligo
+import eligo.allocating
+import eligo.simulation
 
 ROOT = Path(eligo.__file__).parent
 LEVELS = {
@@ -128,6 +130,25 @@ def test_the_command_starts_without_anything_heavy() -> None:
     code = "import sys, eligo.cli; sys.argv = ['eligo', '--version']; eligo.cli.main(); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "scipy", "typer", "rich", "yaml"} & set(out.split())
+
+
+def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
+    """Most of what a small workflow takes is imports."""
+    file = tmp_path / "two.txt"
+    file.write_text("a b\n", "utf-8")
+    code = f"import sys, eligo.cli; eligo.cli.run(['plan', {str(file)!r}]); print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    rooms = {name.split(".")[1] for name in out if name.startswith("eligo.") and name.count(".") == 1}
+    assert {"planning", "prioritising"} <= rooms
+    assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server"}
+    assert not {"eligo.simulation.dealing", "ortools", "matplotlib", "rich", "yaml"} & set(out)
+
+
+def test_what_is_imported_when_first_used_is_all_there() -> None:
+    for module in (eligo.allocating, eligo.simulation):
+        assert all(getattr(module, name) is not None for name in module.__all__)
+        with pytest.raises(AttributeError, match=f"'{module.__name__}' has no attribute 'nothing'"):
+            _ = module.nothing
 
 
 def test_no_module_hides_a_public_name() -> None:

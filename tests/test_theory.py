@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import eligo
-from conftest import GOLDEN, golden_dag, random_small_dag
-from eligo.dag import Dag
+from conftest import GOLDEN, complete_layers, golden_dag, random_small_dag
+from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import best_shares, block_bound
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.orders import candidate_orders
@@ -29,6 +29,7 @@ from eligo.families import (
     random_layered,
     w_dag,
 )
+from eligo.planning import plan
 from eligo.theory import exact
 from eligo.theory.blocks import decompose
 from eligo.theory.duality import dual_schedule
@@ -256,19 +257,24 @@ def test_the_bipartite_tree_without_an_optimal_schedule_is_not_called_planar() -
 # Series
 
 
-def test_cut_tasks_are_comparable_with_every_other_nonsink() -> None:
-    for dag in map(skeleton, small_dags(9, 300)):
+def test_all_of_a_segment_precede_all_of_the_next_and_nothing_splits_it_further() -> None:
+    layers = [complete_layers(2, 3, 1, 4, 2), complete_layers(3, 3, 2), sum_of(complete_layers(2, 2), n_dag(2)).dag]
+    for dag in map(skeleton, [*small_dags(9, 300), *layers]):
         label = segments(dag)
         digraph: networkx.DiGraph[int] = networkx.DiGraph(zip(dag.tails.tolist(), dag.child.tolist(), strict=True))
         digraph.add_nodes_from(range(len(dag)))
-        working = set(np.flatnonzero(dag.outdegree > 0).tolist())
-        cuts = {
-            v for v in working if working <= {v} | networkx.ancestors(digraph, v) | networkx.descendants(digraph, v)
-        }
-        alone = {v for v in working if (label == label[v]).sum() == 1}
-        assert cuts <= alone
-        for v in cuts:
-            assert all((label[u] < label[v]) == (u in networkx.ancestors(digraph, v)) for u in working - {v})
+        sequence = [v for v in dag.order.tolist() if dag.outdegree[v]]
+        above = {v: networkx.ancestors(digraph, v) for v in sequence}
+        for t in range(1, len(sequence)):
+            certain = all(set(sequence[:t]) <= above[v] for v in sequence[t:])
+            assert certain == (label[sequence[:t]].max() < label[sequence[t:]].min())
+        assert set(label[dag.outdegree == 0].tolist()) <= {-1}
+
+
+def test_complete_layers_of_any_widths_are_decided_at_once() -> None:
+    best = plan(complete_layers(2, 7, 3, 30, 4, 25, 9, 1, 2, 30), "quick")
+    assert (best.verdict, best.proof) == ("optimal", {"rule": "chain"})
+    assert eligo.verify(best.dag, best.document()).holds
 
 
 # Duality

@@ -73,10 +73,12 @@ def _segments(bare: Dag) -> Iterator[str]:
     label = segments(bare)
     inside = label[label >= 0]
     alone = np.flatnonzero(np.bincount(inside) == 1) if len(inside) else inside
-    if len(inside) and inside.max() > 0:
+    if len(alone) and inside.max() > 0:
         example = bare.tasks[np.flatnonzero(label == alone[0])[0]]
         has = "has every other before or after it" if len(alone) == 1 else "have every other before or after them"
         yield f"{_count(len(alone), 'task')}, such as {example!r}, {has}: what lies between is planned part by part."
+    elif len(inside) and inside.max() > 0:
+        yield f"{inside.max() + 1:,} parts follow one another, all of each before all of the next: each is planned by itself."
 
 
 def _chain(bare: Dag, plan: Plan, solutions: Solutions) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What tasks are called: any hashable object, a string where the dag was read from a file; and their labels, as text."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from unicodedata import category
 
@@ -24,6 +24,18 @@ def labels_of(names: tuple[Name, ...]) -> tuple[str, ...]:
     labels = tuple(map(str, names))
     plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
     return labels if plain else _numbered(map(repr, names))
+
+
+def without_shared_path(names: Sequence[str]) -> list[str]:
+    """The names less the dotted or slashed beginning that all share.
+
+    >>> without_shared_path(["NF.ALIGN.BWA_1", "NF.ALIGN.SORT_2"])
+    ['BWA_1', 'SORT_2']
+    """
+    first, last = min(names, default=""), max(names, default="")
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    cut = max(first[:same].rfind(mark) for mark in "./:") + 1 if len(names) > 1 else 0
+    return [name[cut:] for name in names]
 
 
 def checked_names(tasks: Iterable[Name]) -> tuple[Name, ...]:

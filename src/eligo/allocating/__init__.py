@@ -11,12 +11,26 @@
 Several allocators may serve one execution: each follows its journal. docs/live.md shows how.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from eligo.allocating.asking import Allocator, Ask, Grant
-from eligo.allocating.by_batch import ByBatch
-from eligo.allocating.by_cluster import ByCluster, FatGrant
 from eligo.allocating.by_policy import ByPolicy
-from eligo.allocating.naming import ALLOCATORS, allocator
 from eligo.allocating.prudent import PRUDENT, Prudent, Rules, Speeds, informed
+
+if TYPE_CHECKING:
+    from eligo.allocating.by_batch import ByBatch
+    from eligo.allocating.by_cluster import ByCluster, FatGrant
+    from eligo.allocating.naming import ALLOCATORS, allocator
+
+#: what is imported when first used, for it brings batches and clusters along
+_HOME = {
+    "ALLOCATORS": "eligo.allocating.naming",
+    "ByBatch": "eligo.allocating.by_batch",
+    "ByCluster": "eligo.allocating.by_cluster",
+    "FatGrant": "eligo.allocating.by_cluster",
+    "allocator": "eligo.allocating.naming",
+}
 
 __all__ = [
     "ALLOCATORS",
@@ -34,3 +48,9 @@ __all__ = [
     "allocator",
     "informed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -13,8 +13,8 @@ from eligo.planning import Plan
 from eligo.pools import Pool
 from eligo.prioritising import ORDERS, order_to_follow
 from eligo.rows import Ints
-from eligo.simulation.comparing import name_of
 from eligo.simulation.figures import MOST_PLAYED, REQUESTS, order_figures
+from eligo.simulation.players import name_of
 from eligo.simulation.steady import Finish, Steady
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.workflow import Workflow

@@ -21,7 +21,7 @@ from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool
 from eligo.prioritising import check_order
-from eligo.simulation.comparing import name_of
+from eligo.simulation.players import name_of
 from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
 

@@ -18,8 +18,8 @@ from eligo.deciding.work import Outlook
 from eligo.errors import InputError, UnknownTaskError
 from eligo.estimating import lasting
 from eligo.formats.shared.drawing import ALL_DONE
+from eligo.names import without_shared_path
 from eligo.planning import VERDICTS, Plan, percent
-from eligo.plotting.labels import without_shared_path
 from eligo.workflow import Workflow
 
 FIRST_TASKS = 10

@@ -26,7 +26,8 @@ from eligo.theory.priority import precedes
 from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
 from eligo.theory.solutions import Solutions
 
-CUT = 500  # units of work for each arc of a network whose minimum cut is looked for
+CUT, CUT_ARC = 80_000, 600  # units of work for a minimum cut, and for each arc of the network in which it is looked for
+LARGE_NETWORK = 250_000  # arcs: each then costs twice as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ def best_shares(dag: Dag, work: Work | None = None) -> Shares:
     >>> [(m.tasks.tolist(), m.p, m.q) for m in shares.modules], shares.bound.tolist()
     ([([2], 2, 1), ([0], 1, 1)], [0, 2, 3])
 
-    Once the work is over what is not yet split is left as it is, and the bound is valid but not least.
+    Once the work is over all that is left gets the share of the next module, and the bound is valid but not least.
     """
     work = work or Work()
     flow = np.zeros(dag.arc_count, np.int64)
@@ -80,25 +81,25 @@ def best_shares(dag: Dag, work: Work | None = None) -> Shares:
         if not len(tasks):
             continue
         network = _Network(dag, tasks, renders)
-        work.spend(CUT * len(network.tails))
+        work.spend(CUT + CUT_ARC * len(network.tails) * (1 + len(network.tails) / LARGE_NETWORK))
         cut = network.solve()
-        if cut is None:
-            modules.append(network.module(flow))
-        elif work.over():
-            _close(dag, modules, [*parts, (tasks, renders)], flow)
+        if cut is not None:
+            parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
+        elif parts and work.over():
+            modules.append(_closed(dag, [*parts, (tasks, renders)], network, flow))
             break
         else:
-            parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
+            modules.append(network.module(flow))
     return Shares(modules, flow)
 
 
 class _Network:
     """Worth flowing from nonsources to nonsinks: q units into each nonsource, p units out of each nonsink."""
 
-    def __init__(self, dag: Dag, tasks: Ints, renders: Ints) -> None:
+    def __init__(self, dag: Dag, tasks: Ints, renders: Ints, p: int = 0, q: int = 0) -> None:
         self.dag, self.tasks, self.renders = dag, tasks, renders
         common = math.gcd(len(tasks), len(renders))
-        self.p, self.q = len(renders) // common, len(tasks) // common
+        self.p, self.q = (p, q) if q else (len(renders) // common, len(tasks) // common)
         task_at, render_at = places(len(dag), tasks), places(len(dag), renders)
         self.arcs = self._inner_arcs(task_at, render_at)
         k, r = len(tasks), len(renders)
@@ -143,25 +144,14 @@ class _Network:
         flow[self.arcs] = self.flows[r : r + inner]
         return Module(self.tasks, self.renders, self.p, self.q)
 
-    def coarse(self, flow: NDArray[np.int64]) -> Module:
-        """Each nonsource hands all its worth to its first parent here; the largest share stands for all."""
-        _, first = np.unique(self.dag.child[self.arcs], return_index=True)
-        flow[self.arcs] = 0
-        flow[self.arcs[first]] = 1
-        kept = np.bincount(self.dag.tails[self.arcs[first]])
-        return Module(self.tasks, self.renders, int(kept.max()), 1)
 
-
-def _close(dag: Dag, modules: list[Module], parts: list[tuple[Ints, Ints]], flow: NDArray[np.int64]) -> None:
-    """End with one last module of all that is left, and of modules before it whose share is not larger than its own."""
+def _closed(dag: Dag, parts: list[tuple[Ints, Ints]], densest: _Network, flow: NDArray[np.int64]) -> Module:
+    """All that is left as one last module, in which all have the share of the densest: that suffices for everyone."""
     tasks, renders = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    while True:
-        last = _Network(dag, tasks, renders).coarse(flow)
-        if not modules or modules[-1].p * last.q > last.p * modules[-1].q:
-            modules.append(last)
-            return
-        before = modules.pop()
-        tasks, renders = np.concatenate([before.tasks, tasks]), np.concatenate([before.renders, renders])
+    last = _Network(dag, tasks, renders, densest.p, densest.q)
+    if last.solve() is not None:  # pragma: no cover - a denser set would have been found before
+        raise ArithmeticError("what is left is denser than its densest module")
+    return last.module(flow)
 
 
 def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:

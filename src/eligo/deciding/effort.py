@@ -23,7 +23,8 @@ class Stuck(NamedTuple):
 class Effort:
     """Units of work: in all; for a dynamic program, a search for an order, one for an area, a round of probes; besides, cuts.
 
-    The improvement of orders has work of its own, for there is an order to improve also where all else took too long.
+    The improvement of orders has work of its own, for there is an order to improve also where all else took too long; and so
+    have the bounds by cuts and the parts of sums, without which nothing could be said of an order.
     """
 
     total: float
@@ -38,6 +39,7 @@ class Effort:
     orders: float
     work: Work = field(default_factory=Work)
     improving: Work = field(default_factory=Work)
+    cutting: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
     #: modules that were solved before, by what they are, for those who plan what is left of a dag
@@ -78,4 +80,5 @@ def begun(name: str, clock: Clock = FOREVER, watch: Callable[[Outlook], None] | 
     """The effort of this name, of which nothing is spent yet."""
     effort = EFFORTS[name]
     work = Work(effort.total, clock, memory=effort.memory, watch=watch)
-    return replace(effort, work=work, improving=Work(effort.orders, clock), stuck={}, solved={})
+    improving, cutting = Work(effort.orders, clock), Work(effort.cuts)
+    return replace(effort, work=work, improving=improving, cutting=cutting, stuck={}, solved={})

@@ -28,7 +28,7 @@ from eligo.theory.profiles import Profile
 
 __all__ = ["Elimination", "TooWideError", "eliminate", "exact_maxima"]
 
-NEIGHBOUR = 100  # units of work for each two neighbours of a task to be eliminated
+TAKEN, NEIGHBOUR = 10_000, 150  # units of work for a task to be eliminated, and for each two neighbours of it
 WEIGHTS = {1: 0, 2: 1_000_000, 3: 1_584_963}  # of a task by the number of its states: logarithms, as whole numbers
 SYMMETRY = 1 / 4  # of the work may go into looking for it
 MOST_SMALL = (1 << 15) - 1  # values that numbers of 16 bits hold
@@ -94,7 +94,7 @@ class _Greedy:
             if known < cost[v]:
                 heappush(heap, (cost[v], v))
                 continue
-            self.work.spend(NEIGHBOUR * len(near[v]) ** 2)
+            self.work.spend(TAKEN + NEIGHBOUR * len(near[v]) ** 2)
             if len(near[v]) > LARGEST_BAG or self.work.over():
                 raise TooWideError(f"a bag has {len(near[v]) + 1} tasks")
             for u in self._take_out(v):

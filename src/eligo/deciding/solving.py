@@ -16,7 +16,7 @@ from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS
+from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK
 from eligo.deciding.modules import Solved, maxima_within, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
@@ -108,7 +108,8 @@ def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
         return _enumerated(dag, subsets)
     labels = dag.component_labels()
     parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]
-    if 1 < len(parts) <= MOST_SUMMANDS:
+    worthwhile = PART * len(parts) + PART_TASK * len(dag) <= effort.cutting.left / 2
+    if 1 < len(parts) <= MOST_SUMMANDS and worthwhile:
         return _solve_sum(dag, parts, blocks, effort)
     return by_modules(dag, blocks, effort)
 
@@ -124,7 +125,8 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
 def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
     """A sum admits exactly when its summands do and Sweep can interleave them."""
     dags = [dag.induced(part) for part in parts]
-    outcomes = [solve(part, effort)[0] for part in dags]
+    half = effort.cutting.part(effort.cutting.left / 2)  # the other is for the whole
+    outcomes = _solve_parts(dags, replace(effort, cutting=half))
     verdict = worst({outcome.verdict for outcome in outcomes})
     orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
     proof = {
@@ -151,6 +153,15 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
     return Outcome(order, bound, verdict, method, proof | {"modules": rough.proof}, area_bound)
 
 
+def _solve_parts(dags: list[Dag], effort: Effort) -> list[Outcome]:
+    """Each part of a sum by itself."""
+    outcomes = []
+    for part in dags:
+        effort.cutting.spend(PART + PART_TASK * len(part))
+        outcomes.append(solve(part, effort)[0])
+    return outcomes
+
+
 def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """Module by module; the verdict follows from the modules and, where it can be had, from M itself.
 
@@ -159,11 +170,12 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """
     effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
-    shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
+    shares = best_shares(dag, effort.cutting) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    name, order = _largest_area(dag, shares, own, effort)
     rough, proof = _rough_bound(shares, blocks, solved)
+    most = min(int(rough.sum()), _module_area(shares, solved))
+    name, order = _largest_area(dag, shares, own, most, effort)
     proof = {
         "rule": "modules",
         "shares": shares_proof(dag, shares),
@@ -186,8 +198,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
         proof |= {"probes": probes_proof(dag, probes)} if probes else {}
     verdict = IMPOSSIBLE if refuted or exceeded else BOUNDED
     optimal = np.array_equal(cumulative(dag, order), bound)
-    area_bound = min(int(bound.sum()), _module_area(shares, solved))
-    return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, area_bound)
+    return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, min(int(bound.sum()), most))
 
 
 def _rough_bound(shares: Shares, blocks: Profile, solved: list[Solved]) -> tuple[Profile, dict[str, Any]]:
@@ -218,9 +229,12 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
     return proofs
 
 
-def _largest_area(dag: Dag, shares: Shares, own: Ints, effort: Effort) -> tuple[str, Ints]:
-    """The modules' own orders, or a heuristic where that, improved, has a larger area."""
-    dual = best_shares(dag.dual(), Work(effort.cuts)).modules if len(dag) <= LARGEST_DUAL else []
+def _largest_area(dag: Dag, shares: Shares, own: Ints, most: int, effort: Effort) -> tuple[str, Ints]:
+    """The modules' own orders, or a heuristic where that, improved, has a larger area; none has more than *most*."""
+    if cumulative(dag, own).sum() == most:
+        return "module by module", own
+    cutting = effort.cutting.part(effort.cutting.left / 2)
+    dual = best_shares(dag.dual(), cutting).modules if len(dag) <= LARGEST_DUAL and not cutting.over() else []
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
     return best_improved(dag, candidates, effort.improving.part(effort.improving.left / 2))
 

@@ -71,18 +71,6 @@ def stem(names: Iterable[str]) -> str:
     return most + ", …" if most and others else most
 
 
-def without_shared_path(names: Sequence[str]) -> list[str]:
-    """The names less the dotted or slashed beginning that all share.
-
-    >>> without_shared_path(["NF.ALIGN.BWA_1", "NF.ALIGN.SORT_2"])
-    ['BWA_1', 'SORT_2']
-    """
-    first, last = min(names, default=""), max(names, default="")
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    cut = max(first[:same].rfind(mark) for mark in "./:") + 1 if len(names) > 1 else 0
-    return [name[cut:] for name in names]
-
-
 def text_width(text: str, size: float) -> float:
     """About how many points a text takes in type of this size."""
     return sum(map(_letter_width, text)) * size

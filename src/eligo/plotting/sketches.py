@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.names import without_shared_path
 from eligo.plotting.anatomy import NEUTRAL, Anatomy
 from eligo.plotting.bends import Floats
 from eligo.plotting.grouping import Groups, Limits, grouped
-from eligo.plotting.labels import counted, elided, kinds, places, stem, text_width, without_shared_path
+from eligo.plotting.labels import counted, elided, kinds, places, stem, text_width
 from eligo.plotting.layout import Layout, layered
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton

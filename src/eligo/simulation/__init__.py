@@ -12,12 +12,17 @@
 on its seed and number alone.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from eligo.simulation.batched import Trace, batched, drawn_requests, trace
-from eligo.simulation.dealing import Dealing, deal
 from eligo.simulation.pebble import orders, play, profiles
 from eligo.simulation.players import SCHEDULERS, Live, Player, scheduler
 from eligo.simulation.steady import Finish, finish_on
 from eligo.simulation.volatile import Clients, Played, volatile
+
+if TYPE_CHECKING:
+    from eligo.simulation.dealing import Dealing, deal
 
 __all__ = [
     "SCHEDULERS",
@@ -39,3 +44,10 @@ __all__ = [
     "trace",
     "volatile",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Fat tasks are imported when first used, for they bring clusters along."""
+    if name not in {"Dealing", "deal"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("eligo.simulation.dealing"), name)

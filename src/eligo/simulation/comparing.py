@@ -1,10 +1,10 @@
 """Which order would have served best, and when: the results of an experiment put into words, tables and curves."""
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 
 from eligo.simulation.contests import ALIKE, Column, Contest, contests_of, together
+from eligo.simulation.players import name_of
 from eligo.simulation.reports import Curve, Panel, Picture, Report, Section, Table
 from eligo.simulation.statistics import mean_of
 from eligo.simulation.tables import Record
@@ -12,7 +12,6 @@ from eligo.simulation.tables import Record
 USUAL = "fifo"
 MOST_PANELS = 24
 TIE, PERHAPS, NEVER, NOT_ALWAYS, BEST = "·", "~", "no end", "!", "*"
-LONGEST = 14  # characters of a scheduler's name
 
 
 def comparison(records: Iterable[Record], title: str = "Which order serves best") -> Report:
@@ -97,16 +96,6 @@ def _endless(contest: Contest) -> str:
     shown = "to ".join(f"{count:,} " for count in dict.fromkeys((min(counts), max(counts))))
     runs = f"{shown}of {_counted(contest.runs, 'run')}"
     return f"No end in {runs}: clients left before the longest task was done."
-
-
-def name_of(scheduler: str) -> str:
-    """A scheduler's name, that of a file without folders, and short enough for a table.
-
-    >>> name_of("critical-path"), name_of("orders/what-i-did-last-year.txt")
-    ('critical-path', 'what-i-…ar.txt')
-    """
-    name = os.path.basename(scheduler)
-    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-(LONGEST // 2 - 1) :]}"
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ blocks on it are merged into one general block, so that every dag decomposes. Bl
 .. [1] Cordasco, Malewicz, Rosenberg: Extending IC-scheduling via the Sweep algorithm.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import CycleError
 from eligo.kernels import graph
-from eligo.rows import Ints, gathered, places, rows
+from eligo.rows import Ints, gathered, places, pointers, rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +66,35 @@ class Blocks:
         ptr, tasks = self.sink_rows
         return tasks[ptr[block] : ptr[block + 1]]
 
+    @cached_property
+    def _place(self) -> Ints:
+        """Room for the places of tasks in one block, written anew for each: clearing it would take as long as the dag."""
+        return np.empty(len(self.dag), np.int32)
+
+    def shapes(self, chosen: Sequence[int]) -> list[bytes]:
+        """The arcs of these blocks, between places in their `block_dag`: equal ones are equal blocks."""
+        if not chosen:
+            return []
+        ptr, sources = self.source_rows
+        sink_ptr, sinks = self.sink_rows
+        pure = np.cumsum(self.source_of[sinks] != self.sink_of[sinks], dtype=np.int32)
+        before = np.concatenate([np.zeros(1, np.int32), pure])[sink_ptr[:-1]]
+        lower, upper = np.full(len(self.dag), -1, np.int32), np.full(len(self.dag), -1, np.int32)
+        upper[sources] = np.arange(len(sources), dtype=np.int32) - np.repeat(ptr[:-1], np.diff(ptr))
+        lower[sinks] = pure - 1 + np.repeat(np.diff(ptr) - before, np.diff(sink_ptr))
+        both = (self.source_of == self.sink_of) & (self.source_of >= 0)
+        lower[both] = upper[both]
+        heads, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
+        arcs, ends = np.stack([np.repeat(upper[sources], degree), lower[heads]], axis=1), pointers(self.arc_counts)
+        return [arcs[ends[b] : ends[b + 1]].tobytes() for b in chosen]
+
     def block_dag(self, block: int) -> Dag:
         """One block as a dag by itself: its sources, numbered first, then those sinks that are no sources of it."""
         sources = self.sources(block)
         pure = self.sinks(block)[self.source_of[self.sinks(block)] != block]
         tasks = np.concatenate([sources, pure])
-        place = places(len(self.dag), tasks)
+        place = self._place
+        place[tasks] = np.arange(len(tasks), dtype=np.int32)
         heads, degree = gathered(self.dag.child_ptr, self.dag.child, sources)
         tails = np.repeat(sources, degree)
         return Dag.from_arrays(len(tasks), place[tails], place[heads])

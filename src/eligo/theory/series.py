@@ -1,8 +1,8 @@
-"""Series cuts: tasks that every other task must precede or follow.
+"""Series cuts: steps at which it is certain what was executed before.
 
-When all nonsinks but one come either before it or after it, whatever the schedule, then that task is executed at one fixed
-step and the set executed before it is fixed too. The dag falls into *segments* that are solved one by one: a schedule is
-IC-optimal exactly when it is so on every segment.
+Where the nonsinks fall into two sets of which all of the one precede all of the other, every schedule executes the one
+before the other. The dag falls into *segments* that are solved one by one: a schedule is IC-optimal exactly when it is so on
+every segment. A task that every other must precede or follow is a segment of its own.
 """
 
 import numpy as np
@@ -14,40 +14,37 @@ from eligo.rows import Ints, gathered, places
 
 
 def segments(dag: Dag) -> Ints:
-    """For every nonsink the number of its segment, for sinks -1; a cut task is a segment of its own. Needs a skeleton.
+    """For every nonsink the number of its segment, for sinks -1. Needs a skeleton.
 
     >>> neck = Dag.from_arcs([("a", "c"), ("b", "c"), ("c", "d"), ("d", "f"), ("c", "e"), ("e", "f"), ("f", "g")])
     >>> dict(zip(neck.tasks, segments(neck).tolist()))
     {'a': 0, 'c': 1, 'b': 0, 'd': 2, 'f': 3, 'e': 2, 'g': -1}
     """
     working = dag.outdegree > 0
-    sequence = dag.order[working[dag.order]]
-    label = np.full(len(dag), -1, np.int32)
-    label[sequence] = 0
-    alone = np.bincount(dag.level[sequence], minlength=dag.depth) == 1
-    if alone.any():
-        cut = np.zeros(len(sequence), np.bool_)
-        candidates = np.flatnonzero(alone[dag.level[sequence]])
-        cut[candidates] = _is_cut(dag, sequence, candidates)
-        steps = cut.astype(np.int32)
-        label[sequence] = np.cumsum(steps) + np.concatenate([[0], np.cumsum(steps)[:-1]])
+    label = np.cumsum(_begins(dag, working), dtype=np.int32)[dag.level] if len(dag) else np.zeros(0, np.int32)
+    label[~working] = -1
     return label
 
 
-def _is_cut(dag: Dag, sequence: Ints, at: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which places of the topological sequence hold a task that all before lead to and that leads to all after.
+def _begins(dag: Dag, working: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """At which levels a segment begins behind another.
 
-    All after: nobody but it is eligible when it is executed. All before: each has a working child no later than it.
+    All nonsinks above precede all others exactly when those above that have no child there are, each of them, parents of all
+    nonsinks of the level: any other path between them would make a shortcut of an arc.
     """
-    k = len(sequence)
-    position = places(len(dag), sequence, elsewhere=k)
-    step, soonest = np.empty(len(dag), np.int32), np.empty(len(dag), np.int32)
-    graph.eligible_steps(dag.parent_ptr, dag.parent, position, step)
-    graph.soonest(dag.child_ptr, dag.child, position, soonest, k)
-    eligible = np.cumsum(np.bincount(step[sequence], minlength=k + 1))[at] - at
-    stragglers = np.maximum.accumulate(np.concatenate([[0], soonest[sequence]]))[at]
-    cut: NDArray[np.bool_] = (eligible == 1) & (stragglers <= at)
-    return cut
+    depth = dag.depth
+    level = np.where(working, dag.level, np.int32(depth))
+    soonest = np.empty(len(dag), np.int32)
+    graph.soonest(dag.child_ptr, dag.child, level, soonest, depth)
+    last = np.bincount(
+        soonest[working], minlength=depth + 1
+    )  # those above the level whose first child is on it or behind
+    above = np.cumsum(np.bincount(level[working] + 1, minlength=depth + 2)[: depth + 1] - np.append(0, last[:-1]))
+    next_level = soonest[dag.tails] == level[dag.child]
+    meeting = np.bincount(level[dag.child[next_level]], minlength=depth + 1)
+    here = np.bincount(level[working], minlength=depth + 1)
+    begins: NDArray[np.bool_] = (meeting == above * here)[:depth] & (here[:depth] > 0) & (np.arange(depth) > 0)
+    return begins
 
 
 FEW = 16  # where a segment has fewer than one in so many tasks, it is not worth marking all

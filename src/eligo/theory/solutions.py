@@ -6,7 +6,7 @@ program and, where planar, the recursive Sweep order. What remains is bounded an
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,8 @@ from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.trees import even_tree, planar_order, tree_maxima
 
 LARGEST_TREE = 3_000  # sources: the tree's tables take quadratic time
+MOST_SETS = 1 << 25  # of items, in all blocks of a dag: about a second
+ALWAYS_ITEMS = 14  # so few are enumerated however many blocks there are
 WORTH = 1 << 32  # of a nonsource, in whole parts: shares are rounded up to such, so that every sum is exact
 
 WALK = {"W": 1, "C": 1, "N": 2, "M": 3, "Q": 4}
@@ -42,6 +44,8 @@ class Solution:
     method: str
     exact: bool = True
     admits: bool | None = True
+    #: how many sets were compared for it
+    sets: int = 0
 
     @property
     def name(self) -> str:
@@ -123,7 +127,7 @@ class Solutions:
 
 
 def solve_blocks(blocks: Blocks) -> Solutions:
-    """Solve every block, equal ones once."""
+    """Solve every block, equal ones once; each may compare half of the sets that those before it left."""
     ptr, sources = blocks.source_rows
     ordered, letter = sources.copy(), np.zeros(len(blocks), np.int32)
     types: list[Solution] = []
@@ -135,12 +139,13 @@ def solve_blocks(blocks: Blocks) -> Solutions:
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
     walks.end_to_end(letter, ptr, sources, *blocks.sink_rows, *rows, np.zeros(len(dag), np.int32), ordered)
     known: dict[bytes, int] = {}
-    for b in np.flatnonzero(type_of < 0).tolist():
-        block = blocks.block_dag(b)
-        shape = block.child_ptr.tobytes() + block.child.tobytes()
+    room = MOST_SETS
+    unnamed = np.flatnonzero(type_of < 0).tolist()
+    for b, shape in zip(unnamed, blocks.shapes(unnamed), strict=True):
         if shape not in known:
             known[shape] = len(types)
-            types.append(solve_one(block))
+            types.append(solve_one(blocks.block_dag(b), max(ALWAYS_ITEMS, room.bit_length() - 2)))
+            room = max(0, room - types[-1].sets)
         type_of[b] = known[shape]
         order = types[type_of[b]].order
         if order is not None:
@@ -148,17 +153,20 @@ def solve_blocks(blocks: Blocks) -> Solutions:
     return Solutions(blocks, types, type_of, ordered)
 
 
-def solve_one(block: Dag) -> Solution:
+def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
     """Solve a block that has no name: its sources, or for a general block its nonsinks, are numbered first.
+
+    Of no more than so many items all sets are compared.
 
     >>> solve_one(Dag.from_arrays(7, [0, 0, 0, 1, 1, 2], [3, 4, 5, 5, 6, 6])).maxima.tolist()
     [0, 2, 3, 4]
     """
     bipartite = block.depth <= 2
-    subsets = Subsets.of(block, MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA)
+    subsets = Subsets.of(block, min(items, MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA))
     if subsets is not None:
         order = subsets.optimal_order()
-        return Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
+        found = Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
+        return replace(found, sets=1 << len(subsets))
     if bipartite:
         sources = int((block.outdegree > 0).sum())
         tree = block.arc_count == len(block) - 1
@@ -166,7 +174,7 @@ def solve_one(block: Dag) -> Solution:
             return Solution(None, even[0], tuple(even[1]), "even tree")
         if tree and sources <= LARGEST_TREE:
             return _solve_tree(block)
-        dual = Subsets.of(block.dual(), MOST_ITEMS)
+        dual = Subsets.of(block.dual(), min(items, MOST_ITEMS))
         if dual is not None:
             return _from_dual(block, dual)
     return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None)
@@ -200,7 +208,8 @@ def _from_dual(block: Dag, dual: Subsets) -> Solution:
     if backwards is not None:
         turned = block.dual()
         order = dual_schedule(turned, _with_sinks(turned, backwards))[:sources].tolist()
-    return Solution(None, dual_maxima(dual.maxima, sources), _tuple(order), "dual subsets", admits=order is not None)
+    found = Solution(None, dual_maxima(dual.maxima, sources), _tuple(order), "dual subsets", admits=order is not None)
+    return replace(found, sets=1 << len(dual))
 
 
 def _ceiling(block: Dag) -> Profile:

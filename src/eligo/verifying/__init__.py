@@ -4,7 +4,7 @@ A proof certifies, for a dag and an order of its nonsinks, a bound U(t) of M(t),
 render, and perhaps that no order attains every M(t). What its rules, each a method of `_Part`, rest on:
 
 - without its shortcuts a dag has the same schedules and profiles;
-- a *cut*, a nonsink that every other precedes or follows, has its fixed step, and the *segments* between cuts have theirs;
+- nonsinks that all others follow are executed first, whatever the order: *segments* in series have their fixed steps;
 - arcs that share a tail or a head belong to one *block*, on which alone depends what is rendered in it: M(t) is at most
   the max-plus convolution of the blocks' maxima, which is their concatenation where each ▷ the next;
 - worth that nonsources hand to their parents, and these to theirs, stays inside every closed set that renders them.
@@ -186,6 +186,13 @@ def _eligible(dag: Dag, order: Numbers) -> Profile:
     return np.cumsum(np.bincount(step, minlength=len(dag) + 1)) - np.arange(len(dag) + 1, dtype=np.int64)
 
 
+def _spanned(begin: Numbers, end: Numbers, k: int) -> Numbers:
+    """For each step t = 0..k, how many of these pairs have begin < t <= end."""
+    held = end > begin
+    changes = np.bincount(begin[held] + 1, minlength=k + 2) - np.bincount(end[held] + 1, minlength=k + 2)
+    return np.cumsum(changes)[: k + 1]
+
+
 class _Part:
     """Some nonsinks of a dag without shortcuts, numbered 0..k-1 in the order under judgement; then their other children."""
 
@@ -202,14 +209,19 @@ class _Part:
         self.cumulative = eligible - eligible[0] + np.arange(self.k + 1)
 
     def segment_ends(self) -> Numbers:
-        """Where segments begin and end. A cut: all before have a child no later than it, all after a parent no earlier."""
+        """Where segments begin and end: where all steps before have a path to all behind, known from where they meet.
+
+        Those before without a child before, times those behind without a parent behind, is then the number of arcs between
+        them, for there are no shortcuts.
+        """
         k, inner = self.k, self.heads < self.k
-        soonest, latest = np.full(k, k), np.append(np.full(k, -1), k)
-        np.minimum.at(soonest, self.tails[inner], self.heads[inner])
-        np.maximum.at(latest, self.heads[inner], self.tails[inner])
-        before, after = np.maximum.accumulate(np.append(0, soonest)), np.minimum.accumulate(latest[::-1])[::-1]
-        cuts = np.flatnonzero((before[:-1] <= np.arange(k)) & (after[1:] >= np.arange(k)))
-        return np.unique(np.concatenate([[0, k], cuts, cuts + 1]))
+        tails, heads = self.tails[inner], self.heads[inner]
+        soonest, latest = np.full(k, k), np.full(k, -1)
+        np.minimum.at(soonest, tails, heads)
+        np.maximum.at(latest, heads, tails)
+        above, below = _spanned(np.arange(k), soonest, k), _spanned(latest, np.arange(k), k)
+        meeting = _spanned(latest[heads], soonest[tails], k)
+        return np.unique(np.append(np.flatnonzero(above * below == meeting), [0, k]))
 
     @cached_property
     def blocks(self) -> tuple[Numbers, Numbers]:
