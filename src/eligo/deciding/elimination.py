@@ -10,6 +10,10 @@ keeps for each combination of its neighbours' states the best. What this costs d
 order takes, again and again, the task whose neighbours have the fewest combinations of states. Of tasks that are
 interchangeable only combinations that never rise along a fixed order are kept: see `symmetry`. All joins are planned before
 the first is done, so that what would take too much is given up at once: see `joining`.
+
+Where fewer tasks are rendered than executed, a table is shorter the other way round: T is then the number of nonsources in
+state 1 or 2, the value that of nonsinks not in state 2, and M(t) the largest T for which at least k - t of the k nonsinks
+can wait.
 """
 
 import math
@@ -163,7 +167,13 @@ def exact_maxima(dag: Dag, work: Work | None = None, plan: Elimination | None = 
     plan = eliminate(dag, work) if plan is None else plan
     planner, total = planned(dag, plan, work)
     best: Profile = perform(planner, total.rows, work).astype(np.int64)
-    return best
+    return _turned(best) if planner.turned else best
+
+
+def _turned(waiting: Profile) -> Profile:
+    """M(0..k) from how many of the k tasks can wait at most when 0, 1, ... are rendered, which never rises."""
+    least = waiting[0] - waiting
+    return np.searchsorted(least, np.arange(waiting[0] + 1), side="right").astype(np.int64) - 1
 
 
 def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTable]:
@@ -173,7 +183,9 @@ def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTabl
         place[v] = i
     children, near = _neighbours(dag)
     ranks = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
-    planner = Planner(Frame(_kinds(dag), place, children, ranks), work, work.memory, _cell(dag))
+    executed, rendered = int((dag.outdegree > 0).sum()), int((dag.indegree > 0).sum())
+    cell, turned = _cell(max(executed, rendered)), rendered < executed
+    planner = Planner(Frame(_kinds(dag), place, children, ranks), work, work.memory, cell, turned)
     waiting: dict[int, list[StateTable]] = defaultdict(list)
     for i, v in enumerate(plan.order):
         table = planner.joined(waiting.pop(v, []), v, (u for u in near[v] if place[u] > i))
@@ -183,6 +195,6 @@ def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTabl
     return planner, total
 
 
-def _cell(dag: Dag) -> Cell:
-    """The smallest numbers that hold all values, and a negative one that stays so with all values added to it."""
-    return np.int16 if int((dag.indegree > 0).sum()) <= MOST_SMALL else np.int32
+def _cell(most: int) -> Cell:
+    """The smallest numbers that hold values so large, and a negative one that stays so with all values added to it."""
+    return np.int16 if most <= MOST_SMALL else np.int32

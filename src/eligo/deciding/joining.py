@@ -1,8 +1,8 @@
 """Joins of tables of states, planned before any value is computed: what work and how much memory they take is known first.
 
 Two tables are joined by all combinations of rows that agree on the tasks both have; values are added along T, the number of
-executed tasks. A join may drop a task: of rows that agree on all others the best remains, and the join is never written
-out. Joins of equal tables in the same way are one, which is done once: workflows repeat themselves.
+executed tasks, or of rendered ones. A join may drop a task: of rows that agree on all others the best remains, and the join
+is never written out. Joins of equal tables in the same way are one, which is done once: workflows repeat themselves.
 
 What is planned is known exactly but for the values: which rows there are, and for which T a row can have a value.
 """
@@ -167,12 +167,16 @@ class Frame:
 
 @dataclass(eq=False)
 class Planner:
-    """Plans joins, without any value; raises `TooWideError` where more work or memory would be needed than there is."""
+    """Plans joins, without any value; raises `TooWideError` where more work or memory would be needed than there is.
+
+    T counts executed tasks and values rendered ones; or, *turned*, T the rendered ones and values those that wait.
+    """
 
     frame: Frame
     work: Work
     room: float
     cell: Cell
+    turned: bool = False
     joins: list[Join] = field(default_factory=list)
     known: dict[JoinShape, Rows] = field(default_factory=dict)
     cost: float = 0
@@ -212,7 +216,7 @@ class Planner:
 
     def _planned(self, one: Rows, two: Rows, shape: JoinShape) -> Rows:
         matches = self._matches(one, two, shape)
-        steps, _ = _own(shape)
+        steps, _ = self.own(shape)
         first, ptr = np.empty(len(matches.codes), np.int32), np.empty(len(matches.codes) + 1, np.int64)
         found = np.empty(2, np.int64)
         tables.measure_rows(*matches[:4], steps, one.first, one.ptr, two.first, two.ptr, first, ptr, found)
@@ -251,6 +255,15 @@ class Planner:
             raise TooWideError(f"a table would have more than {most:,} rows")
         begins, left, right, digits, codes = matches
         return Matches(begins[: groups + 1], left[:rows], right[:rows], digits[:rows], codes[:groups].copy())
+
+    def own(self, shape: JoinShape) -> tuple[Ints, Ints]:
+        """What each state of the task that is dropped adds to T, and what to the values."""
+        lowest, count = shape.levels[-1][:2]
+        states = np.arange(lowest, lowest + count)
+        executed, rendered = (shape.drops & (states == EXECUTED)), (shape.drops & (states > 0) & (lowest == 0))
+        waiting = shape.drops & (states < EXECUTED) & (states[-1] == EXECUTED)
+        steps, gains = (rendered, waiting) if self.turned else (executed, rendered)
+        return steps.astype(np.int32), gains.astype(np.int32)
 
     def check(self) -> None:
         """Raise `TooWideError` where the joins, when they are done, take more memory than there is room."""
@@ -296,15 +309,6 @@ def _match(one: Rows, two: Rows, shape: JoinShape, most: int, out: Matches) -> t
     return int(found[0]), int(found[1])
 
 
-def _own(shape: JoinShape) -> tuple[Ints, Ints]:
-    """What each state of the task that is dropped adds: a step where it is executed, one where it became eligible."""
-    lowest, count = shape.levels[-1][:2]
-    states = range(lowest, lowest + count)
-    steps = [int(shape.drops and state == EXECUTED) for state in states]
-    gains = [int(shape.drops and lowest == 0 and state > 0) for state in states]
-    return np.array(steps, np.int32), np.array(gains, np.int32)
-
-
 def perform(planner: Planner, last: Rows, work: Work) -> Cells:
     """Do the joins as they were planned, and return the values of the last; the others are given back once they are used."""
     planner.unit.rows.values = np.zeros(1, planner.cell)
@@ -314,7 +318,7 @@ def perform(planner: Planner, last: Rows, work: Work) -> Cells:
         work.spend(join.cost)
         if work.stopped():
             raise TooWideError("the work is over")
-        _perform(join, planner.cell)
+        _perform(join, planner)
         for used in (join.one, join.two):
             used.uses -= 1
             if not used.uses:
@@ -322,17 +326,17 @@ def perform(planner: Planner, last: Rows, work: Work) -> Cells:
     return last.values
 
 
-def _perform(join: Join, cell: Cell) -> None:
+def _perform(join: Join, planner: Planner) -> None:
     one, two, out = join.one, join.two, join.out
     matches = _room_for(join.matches, out.count)
     _match(one, two, join.shape, join.matches, matches)
-    steps, gains = _own(join.shape)
+    steps, gains = planner.own(join.shape)
     if not out.kept:
         out.codes, out.first, out.ptr = matches.codes, np.empty(out.count, np.int32), np.empty(out.count + 1, np.int64)
         shape = (one.first, one.ptr, two.first, two.ptr, out.first, out.ptr)
         tables.measure_rows(*matches[:4], steps, *shape, np.empty(2, np.int64))
-    out.values = np.empty(out.cells, cell)
+    out.values = np.empty(out.cells, planner.cell)
     tables.join_rows(
         *matches[:4], steps, gains, one.first, one.ptr, one.values, two.first, two.ptr, two.values,
-        out.first, out.ptr, NEVER[cell], out.values,
+        out.first, out.ptr, NEVER[planner.cell], out.values,
     )  # fmt: skip

@@ -17,13 +17,13 @@ MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
 MOST_STATES = 1_000_000_000_000  # combinations in a bag, most of which its arcs rule out
 LARGEST_BAG = 400  # tasks
 FEW_STATES = 20_000  # up to here symmetry is not worth looking for
-TABLE_BYTES = 150_000_000  # of all tables at a time, but for thorough effort
+TABLE_BYTES = 200_000_000  # of all tables at a time, but for thorough effort
 LEAST_ALIKE = 3  # members of a symmetry: a pair is not worth the search
 MOST_ROUNDS = 60  # of refining colours until a canonical order
 
 # Orders
 ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up
-MOST_FOR_AREA = 400  # tasks: the search for a largest area closes no larger module in reasonable time
+MOST_FOR_AREA = 400  # tasks, those with equal parents and children once: no larger module is closed in reasonable time
 FIRST_WIDTH, WIDER = 30, 10  # positions kept by the first search, and how many times more by the next
 FIRST_LOOK = 1 / 20  # of the work for a largest area: where it is soon found nothing else need be
 MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute for the checker

@@ -25,7 +25,7 @@ from eligo.deciding.limits import FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, M
 from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
-from eligo.deciding.positions import Pairs
+from eligo.deciding.positions import Pairs, units_of
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import swaps
@@ -232,7 +232,7 @@ def _largest(dag: Dag, maxima: Profile, order: Ints, work: Work, alike: Sequence
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True
-    for width in widening(work) if len(maxima) <= MOST_FOR_AREA else ():
+    for width in widening(work) if len(units_of(dag)) <= MOST_FOR_AREA else ():
         work.tell(f"orders of largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
         found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike)
         order = order if found.order is None else found.order

@@ -85,6 +85,7 @@ class _Joins:
         self.children = [set(dag.children_of(v).tolist()) for v in range(len(dag))]
         self.lowest = (dag.indegree == 0).astype(int).tolist()
         self.counts = (3 - (dag.indegree == 0).astype(int) - (dag.outdegree == 0)).tolist()
+        self.turned = bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
         few = len(dag) < 1 << 15
         self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
         self.known: dict[Key, _Rows] = {}
@@ -129,6 +130,16 @@ class _Joins:
         (group, rank), (other, other_rank) = self.ranks.get(v, (-1, 0)), self.ranks.get(u, (-1, 0))
         return rules + ([(level, 2 if other_rank < rank else 3)] if group == other >= 0 else [])
 
+    def _counted(self, states: NDArray[np.int64], without: bool) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Along what the rows go, and what is best in them, as the states of a task add to both.
+
+        Executed tasks, and rendered ones; turned, rendered tasks, and nonsinks that are not executed.
+        """
+        rendered, executed = (states > 0) & (states[0] == 0) & without, (states == 2) & without
+        waiting = (states != 2) & (states[-1] == 2) & without
+        along, best = (rendered, waiting) if self.turned else (executed, rendered)
+        return along.astype(np.int32), best.astype(np.int32)
+
     def _joined(self, one: _Rows, two: _Rows, levels: Key, rules: Key, without: bool) -> _Rows:
         bound = min(len(r.codes) * prod(x[1] for x in levels if x[c] < 0) for r, c in ((one, 2), (two, 3)))
         size = min(bound, MOST_ROWS + 1)
@@ -140,8 +151,7 @@ class _Joins:
         tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, found)
         if found[0] > MOST_ROWS:
             raise OverflowError(TOO_LARGE)
-        states = np.arange(lowest, lowest + count) * without
-        steps, gains = (states == 2).astype(np.int32), ((states > 0) & (lowest == 0)).astype(np.int32)
+        steps, gains = self._counted(np.arange(lowest, lowest + count), without)
         groups = int(found[1])
         first, ptr = np.empty(groups, np.int32), np.empty(groups + 1, np.int64)
         which = begins[: groups + 1], left, right, digits, steps
@@ -157,7 +167,8 @@ class _Joins:
 def exact_maxima(dag: Dag, order: Sequence[str], alike: Sequence[Mapping[str, Any]]) -> Profile:
     """M(t), by eliminating the tasks in this order: a task counts as eligible only if its parents are executed.
 
-    A nonsource counts once it is eligible; a nonsink that is executed takes a step.
+    A nonsource counts once it is eligible; a nonsink that is executed takes a step. Where there are fewer nonsources, the
+    rows go along what is rendered: M(t) is the most for which all but t of the nonsinks can wait.
     """
     ranks = {dag.index[name]: (g, i) for g, entry in enumerate(alike) for i, name in enumerate(entry["tasks"])}
     place = {dag.index[name]: i for i, name in enumerate(order)}
@@ -170,7 +181,13 @@ def exact_maxima(dag: Dag, order: Sequence[str], alike: Sequence[Mapping[str, An
         homes[table.tasks[0] if table.tasks else -1].append(table)
     one, two = _two_left(joins, homes.pop(-1, []))
     result: Profile = joins.times(one, two).rows.values.astype(np.int64)
-    return result
+    return _by_steps(result, np.count_nonzero(dag.outdegree)) if joins.turned else result
+
+
+def _by_steps(waiting: Profile, tasks: int) -> Profile:
+    """The most that is rendered when all but t of the tasks wait, from how many can wait at most for what is rendered."""
+    least = np.minimum.accumulate((tasks - waiting)[::-1])[::-1]
+    return np.searchsorted(least, np.arange(tasks + 1), side="right").astype(np.int64) - 1
 
 
 def _two_left(joins: _Joins, waiting: list[_Table]) -> list[_Table]:
