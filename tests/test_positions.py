@@ -99,7 +99,7 @@ def test_swaps_are_automorphisms() -> None:
                 image[a], image[b] = b, a
             assert is_automorphism(dag, image)
             found += 1
-    assert found > 100
+    assert found > 80
 
 
 def test_swapping_branches_changes_no_answer() -> None:
@@ -148,10 +148,12 @@ def test_the_checker_refuses_what_is_not_alike(pairs: list[tuple[str, str]]) -> 
 
 
 def test_nested_branches_are_found_inside_out() -> None:
-    """Two branches of two twigs each: three swaps, the twigs' own first."""
+    """Two branches of two twigs each: three swaps, the twigs' own first, but for twigs of one task, which are one unit."""
     twigs = [(x, f"{x}{i}") for x in "bc" for i in (1, 2)]
-    arcs = [("a", "b"), ("a", "c"), *twigs, *((twig, "z") for _, twig in twigs)]
-    assert [len(pairs) for pairs in swaps(Dag.from_arcs(arcs))] == [1, 1, 3]
+    begin, end = [("a", "b"), ("a", "c"), *twigs], [(twig, "z") for _, twig in twigs]
+    assert [len(pairs) for pairs in swaps(Dag.from_arcs(begin + end))] == [3]
+    longer = [(twig, f"{twig}'") for _, twig in twigs] + [(f"{twig}'", "z") for _, twig in twigs]
+    assert [len(pairs) for pairs in swaps(Dag.from_arcs(begin + longer))] == [2, 2, 5]
 
 
 # Many words, and limits

@@ -17,7 +17,7 @@ MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
 MOST_STATES = 1_000_000_000_000  # combinations in a bag, most of which its arcs rule out
 LARGEST_BAG = 400  # tasks
 FEW_STATES = 20_000  # up to here symmetry is not worth looking for
-TABLE_BYTES = 200_000_000  # of all tables at a time, but for thorough effort
+TABLE_BYTES = 150_000_000  # of all tables at a time, but for thorough effort
 LEAST_ALIKE = 3  # members of a symmetry: a pair is not worth the search
 MOST_ROUNDS = 60  # of refining colours until a canonical order
 

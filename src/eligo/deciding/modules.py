@@ -173,8 +173,13 @@ def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, A
 
 
 def _how(dag: Dag, plan: Elimination) -> dict[str, Any]:
+    """The proof: tasks that have two roles are in the order twice, and are rendered first but for those named besides."""
     alike = [{"tasks": dag.named(a.members), "swaps": [_moved(dag, image) for image in a.swaps]} for a in plan.alike]
-    return {"elimination": {"order": dag.named(plan.order), "alike": alike}}
+    tasks, rendered = np.array(plan.order, np.int64) % len(dag), set(plan.order)
+    inner = [v for v in plan.order if v < len(dag) and len(dag) + v in rendered]
+    place = {v: i for i, v in enumerate(plan.order)}
+    before = [v for v in inner if place[v] < place[len(dag) + v]]
+    return {"elimination": {"order": dag.named(tasks), "executed_first": dag.named(before), "alike": alike}}
 
 
 def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ and the same children are missed by the same groups, so that every move executes
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,11 @@ class Play:
     def __len__(self) -> int:
         return int(self._state[0])
 
+    @property
+    def breadth(self) -> int:
+        """How much there is to be seen of a position: units, and those that each waiting task needs."""
+        return self._arcs + len(self._units)
+
     def after(self, step: int) -> Ints:
         """The positions after so many steps, the largest area first, then those where most is rendered."""
         fresh = self._columns[self._filed : len(self), 1]
@@ -121,8 +126,9 @@ class Play:
 
     def _expand(self, chosen: Ints, first: int, last: int) -> int:
         tables = (
-            self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr, self._pair_a,
-            self._pair_b, self._rest, self._masks, self._area, self._columns, self._table, self._missed, self._seen, self._state,
+            self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr,
+            self._pair_a, self._pair_b, self._rest, self._masks, self._area, self._columns, self._table, self._missed,
+            self._seen, self._state,
         )  # fmt: skip
         return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 
@@ -159,7 +165,9 @@ class Play:
         for v in np.flatnonzero(dag.indegree > 0).tolist():
             groups.setdefault(dag.parents_of(v).tobytes(), []).append(v)
         members = list(groups.values())
-        self._need = self._rows([self._place[dag.parents_of(one[0])].tolist() for one in members])
+        needs = [set(self._place[dag.parents_of(one[0])].tolist()) for one in members]
+        self._need = self._rows(needs)
+        self._arcs = sum(len(own) * len(one) for own, one in zip(needs, members, strict=True))
         opened = [[int(p) for p in self._place[one] if p >= 0] for one in members]
         self._opens = self._rows(opened)
         self._opening = np.array([len(one) > 0 for one in opened], np.int32)
@@ -169,14 +177,15 @@ class Play:
         self._seen = np.zeros((4, len(members)), np.int32)
 
     def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:
-        inner = [[(int(self._place[a]), int(self._place[b])) for a, b in pairs] for pairs in swaps]
-        inner = [list({frozenset(pair): pair for pair in pairs if pair[0] != pair[1]}.values()) for pairs in inner]
+        """Exchanges of units: what takes the dag to itself takes whole units to one another."""
+        both = [[sorted(self._place[list(pair)].tolist()) for pair in pairs] for pairs in swaps]
+        inner = [sorted({(a, b) for a, b in pairs if a != b}) for pairs in both]
         inner = [pairs for pairs in inner if pairs]
         self._pair_ptr = np.cumsum([0, *map(len, inner)]).astype(np.int32)
         flat = np.array([pair for pairs in inner for pair in pairs], np.int32).reshape(-1, 2)
         self._pair_a, self._pair_b = (np.ascontiguousarray(flat[:, side]) for side in (0, 1))
 
-    def _rows(self, sets: Sequence[Sequence[int]]) -> Wide:
+    def _rows(self, sets: Sequence[Iterable[int]]) -> Wide:
         rows = np.zeros((len(sets), self._words), np.int64)
         for row, one in zip(rows, sets, strict=True):
             for v in one:

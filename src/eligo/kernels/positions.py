@@ -1,7 +1,7 @@
 """Positions of play: which tasks are executed, as bits, 63 to a word; the moves from each, and where they lead.
 
-Tasks that are always executed together share a bit. Waiting tasks are in groups of equal parents. A *move* executes exactly what some group still misses, where all of that is
-eligible; only moves with no smaller one inside are looked at.
+Tasks that are always executed together share a bit. Waiting tasks are in groups of equal parents. A *move* executes exactly
+what some group still misses, where all of that is eligible; only moves with no smaller one inside are looked at.
 """
 
 from __future__ import annotations

@@ -363,9 +363,10 @@ class _Part:
 
     def _eliminated(self, how: Proof) -> Profile:
         """M(t) by eliminating the tasks in the order given."""
-        require(sorted(how["order"]) == sorted(self.dag.tasks), "not every task is eliminated once")
+        roles = modules.roles(self.dag, how["order"], how.get("executed_first"))
+        require(sorted(roles) == modules.all_roles(self.dag), "not every task is eliminated once")
         require(modules.swaps_hold(self.dag, how["alike"]), "tasks said to be alike cannot be swapped")
-        return modules.exact_maxima(self.dag, how["order"], how["alike"])
+        return modules.exact_maxima(self.dag, roles, how["alike"])
 
     def below(self, ceiling: Profile, proof: Proof) -> Certified:
         """A module under a ceiling, lowered by probes; where it says so, no order has a larger area."""

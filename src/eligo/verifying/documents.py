@@ -21,7 +21,9 @@ PLAN: dict[str, Any] = {
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
 PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}
-ELIMINATION: dict[str, Any] = {"order": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
+ELIMINATION: dict[str, Any] = {
+    "order": [str], "executed_first?": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}],
+}  # fmt: skip
 RULES: dict[str, dict[str, Any]] = {
     "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
     "units": {"units": [int]}, "exact": {"conflict?": [int]},
