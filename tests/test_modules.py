@@ -138,6 +138,24 @@ def test_tables_take_the_memory_that_is_foreseen(dag: Dag) -> None:
         exact_maxima(bare, Work(memory=foreseen / 3))
 
 
+def test_rows_go_along_what_there_is_less_of() -> None:
+    """Executed tasks in an out-tree, rendered ones in an in-tree; the maxima are the same as ever."""
+    for dag, turned in ((families.out_tree(3), False), (families.in_tree(3), True)):
+        planner, last = joins_of(dag, Work(memory=1e9))
+        assert (planner.turned, len(joining.perform(planner, last.rows, Work()))) == (turned, 4)
+        assert exact_maxima(dag).tolist() == subsets_of(dag).maxima.tolist()
+
+
+def test_joins_in_a_row_take_two_states_a_task_and_not_three() -> None:
+    """Nine joins with a source in common, each of which leads to a join of its own parts and of one they share."""
+    arcs = [(source, f"join {i}") for i in range(9) for source in ("all", f"{i} a", f"{i} b")]
+    arcs += [(f"join {i}", f"then {i}") for i in range(9)]
+    arcs += [(f"then {i}", after) for i in range(9) for after in ("shared", f"{i} c")]
+    arcs += [(before, f"last {i}") for i in range(9) for before in ("shared", f"{i} c")]
+    planner, _ = joins_of(Dag.from_arcs(arcs), Work(memory=1e9))
+    assert max(join.out.count for join in planner.joins) <= 2**10 < 3**9
+
+
 def test_equal_parts_are_joined_once() -> None:
     part = skeleton(families.random_layered(4, 5, seed=1))
     alone, together = (joins_of(d, Work())[0] for d in (part, sum_of(*[part] * 8).dag))
