@@ -264,6 +264,8 @@ def harmless(path: tuple[Any, ...], changed: Document) -> bool:
             return "order" not in changed["proof"]
         case ("proof", *_, "elimination"):
             return at(changed, path) is None and at(changed, path[:-1])["rule"] == "modules"
+        case ("proof", *_, "executed_first", int()):
+            return not any(name.endswith("'") for name in at(changed, path[:-1]))  # another order, as good as this one
         case ("proof", *_, "swaps") | ("proof", *_, "swaps", int()):
             return True  # with fewer of them there is more to look at
         case ("proof", *_, "swaps", int(), int()):

@@ -225,12 +225,35 @@ def test_maxima_by_elimination(kept: int, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(modules, "MOST_KEPT", kept)
     rng = np.random.default_rng(kept)
     for dag, maxima, _ in solved_dags(kept, 40):
-        names = dag.named(np.array(elimination.eliminate(dag).order))
-        left_out = sorted(set(dag.tasks) - set(names))  # tasks without arcs
-        assert modules.exact_maxima(dag, [*names, *left_out], []).tolist() == maxima.tolist()
+        order = [(v % len(dag), int(v < len(dag))) for v in elimination.eliminate(dag).order]
+        assert modules.exact_maxima(dag, order, []).tolist() == maxima.tolist()
         if len(dag) <= 12:
-            shuffled = [str(name) for name in rng.permutation(dag.tasks)]
+            shuffled = modules.all_roles(dag)
+            rng.shuffle(shuffled)
             assert modules.exact_maxima(dag, shuffled, []).tolist() == maxima.tolist()
+
+
+def test_roles_are_read_from_names() -> None:
+    """A task in the middle has two: named once, it is rendered and executed there; twice, the one and then the other."""
+    dag = Dag.from_arcs([("a", "b"), ("b", "c")])
+    rendered, executed = 0, 1
+    a, b, c = (dag.index[name] for name in "abc")
+    both = [(a, executed), (b, rendered), (b, executed), (c, rendered)]
+    assert modules.roles(dag, "abc", None) == sorted(both) == modules.all_roles(dag) == both
+    assert modules.roles(dag, "abcb", []) == [(a, executed), (b, rendered), (c, rendered), (b, executed)]
+    assert modules.roles(dag, "abcb", ["b"]) == [(a, executed), (b, executed), (c, rendered), (b, rendered)]
+    for names, first in (("abc", []), ("abcbb", None), ("abb", ["b"]), ("abcb", ["a"]), ("abcb", "bb"), ("abcb", "x")):
+        assert sorted(modules.roles(dag, names, first)) != both
+
+
+def test_maxima_whichever_is_counted_along() -> None:
+    """Fewer tasks are rendered than executed, or fewer executed than rendered: both ways, and proofs of both."""
+    turned = 0
+    for dag, maxima, _ in solved_dags(7, 80):
+        order = [*reversed(modules.all_roles(dag))]
+        turned += modules._Joins(dag, {}, {}).turned
+        assert modules.exact_maxima(dag, order, []).tolist() == maxima.tolist()
+    assert 10 < turned < 70
 
 
 def test_maxima_of_dags_with_equal_parts_kept_sorted() -> None:
@@ -254,7 +277,8 @@ def test_maxima_of_dags_with_equal_parts_kept_sorted() -> None:
         ]
         assert modules.swaps_hold(dag, alike)
         if subsets is not None and len(alike) > 1:
-            order = ["end", *sorted(set(dag.tasks) - {"end"})]  # which puts all that is alike into one table
+            names = ["end", *sorted(set(dag.tasks) - {"end"})]  # which puts all that is alike into one table
+            order = modules.roles(dag, names, None)
             assert modules.exact_maxima(dag, order, alike).tolist() == subsets.maxima.tolist()
             sets += 1
     assert sets >= 10

@@ -1,8 +1,8 @@
 """Joins of tables of states, planned before any value is computed: what work and how much memory they take is known first.
 
-Two tables are joined by all combinations of rows that agree on the tasks both have; values are added along T, the number of
-executed tasks. A join may drop a task: of rows that agree on all others the best remains, and the join is never written
-out. Joins of equal tables in the same way are one, which is done once: workflows repeat themselves.
+Two tables are joined by all combinations of rows that agree on the roles both have; values are added along T, the number of
+executed tasks, or of rendered ones. A join may drop a role: of rows that agree on all others the best remains, and the join
+is never written out. Joins of equal tables in the same way are one, which is done once: workflows repeat themselves.
 
 What is planned is known exactly but for the values: which rows there are, and for which T a row can have a value.
 """
@@ -35,28 +35,16 @@ MOST_BITS = 62  # of a code
 MOST_ROWS = 1 << 30
 FEW_ROWS = 1_000  # a join of so few is always kept to be used again
 KEPT = 1 / 4  # of the room may be taken by what is kept
-PARENT, CHILD, NOT_LOWER, NOT_HIGHER = range(4)  # what a task is to one whose state is chosen later
-NO_TASK = ((0, 1, -1, -1, 0, 0),)
+NOT_LOWER, NOT_HIGHER = range(2)  # what a role may not be than one whose state is chosen later
+NO_ROLE = ((1, -1, -1, 0, 0),)
+NOTHING, EXECUTED, RENDERED = range(3)  # what is dropped by a join
 NONE, NO_CODES = np.zeros(0, np.int32), np.zeros(0, np.int64)
-EXECUTED = 2
 NEVER = {np.int16: -(1 << 15), np.int32: -(1 << 30)}  # no value
 PLANNING = 1 / 4  # of the work may go into plans
 
 
 class TooWideError(Exception):
     """The tables would be too large, or the work is over."""
-
-
-class StateRange(NamedTuple):
-    """The states that a task can have: the lowest, and how many; 0 is not eligible, 1 eligible, 2 executed."""
-
-    lowest: int
-    states: int
-
-    @property
-    def bits(self) -> int:
-        """How many bits a state takes."""
-        return 2 if self.states > 2 else 1
 
 
 @dataclass(eq=False, slots=True)
@@ -83,20 +71,20 @@ class Rows:
 
 
 class StateTable(NamedTuple):
-    """Rows of states of some tasks, these from the lowest digit on."""
+    """Rows of states of some roles, these from the lowest digit on."""
 
     scope: tuple[int, ...]
     rows: Rows
 
 
 class JoinShape(NamedTuple):
-    """How two tables are joined, as `kernels.tables.match_rows` wants it, and whether the lowest digit is dropped."""
+    """How two tables are joined, as `kernels.tables.match_rows` wants it, and what the lowest digit is, if it is dropped."""
 
     one: int
     two: int
     levels: tuple[tuple[int, ...], ...]
     rules: tuple[tuple[int, ...], ...]
-    drops: bool
+    drops: int
 
 
 class Matches(NamedTuple):
@@ -122,57 +110,55 @@ class Join(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What there is to be joined: for each task its states, its place in the order, its children, and its rank in a set."""
+    """What there is to be joined, of so many tasks: each role's place in the order, what it implies, its rank in a set."""
 
-    kinds: Sequence[StateRange]
+    tasks: int
     place: Sequence[int]
-    children: Sequence[set[int]]
+    implied: Sequence[set[int]]
     ranks: dict[int, tuple[int, int]]
 
     def shape(self, one: StateTable, two: StateTable, scope: Sequence[int], drops: bool) -> JoinShape:
         """How two tables are joined to one of this scope."""
-        at_one, at_two, at = (self._digits(tasks) for tasks in (one.scope, two.scope, scope))
+        if len(scope) > MOST_BITS:
+            raise TooWideError(f"{len(scope)} roles are in one table")
+        at_one, at_two = ({v: i for i, v in enumerate(table.scope)} for table in (one, two))
         level = {v: i for i, v in enumerate(reversed(scope))}
         rules: list[list[tuple[int, int]]] = [[] for _ in scope]
-        for i, other, kind in self._rules(level):
-            rules[i].append((other, kind))
+        for low, high in self._rules(level):
+            rules[max(low, high)].append((high, NOT_LOWER) if high < low else (low, NOT_HIGHER))
         levels, end = [], 0
         for v, i in level.items():
             end += len(rules[i])
-            levels.append((*self.kinds[v], at_one.get(v, -1), at_two.get(v, -1), at[v], end))
-        flat = tuple(rule for own in rules for rule in own)
-        return JoinShape(one.rows.number, two.rows.number, tuple(levels) or NO_TASK, flat, drops)
+            levels.append((2, at_one.get(v, -1), at_two.get(v, -1), len(scope) - 1 - i, end))
+        flat, dropped = tuple(rule for own in rules for rule in own), self._kind(scope[0]) if drops else NOTHING
+        return JoinShape(one.rows.number, two.rows.number, tuple(levels) or NO_ROLE, flat, dropped)
 
-    def _digits(self, scope: Sequence[int]) -> dict[int, int]:
-        """Where in a code the digit of each task begins."""
-        digits, at = {}, 0
-        for v in scope:
-            digits[v] = at
-            at += self.kinds[v].bits
-        if at > MOST_BITS:
-            raise TooWideError(f"{len(scope)} tasks are in one table")
-        return digits
+    def _kind(self, role: int) -> int:
+        return EXECUTED if role < self.tasks else RENDERED
 
-    def _rules(self, level: dict[int, int]) -> Iterator[tuple[int, int, int]]:
-        """Arcs between the tasks, and sets of interchangeable ones that are kept sorted: level, earlier level, kind."""
-        tasks = level.keys()
+    def _rules(self, level: dict[int, int]) -> Iterator[tuple[int, int]]:
+        """Levels of which the first may not be higher than the second: what is implied, and what is kept sorted."""
+        roles = level.keys()
         for u, i in level.items():
-            for j in sorted(level[w] for w in self.children[u] & tasks):
-                yield (j, i, PARENT) if i < j else (i, j, CHILD)
+            yield from ((i, j) for j in sorted(level[w] for w in self.implied[u] & roles))
         ranked = sorted((*self.ranks[v], i) for v, i in level.items() if v in self.ranks) if self.ranks else []
         for (group, _, i), (other, _, j) in pairwise(ranked):
             if group == other:
-                yield (j, i, NOT_LOWER) if i < j else (i, j, NOT_HIGHER)
+                yield j, i
 
 
 @dataclass(eq=False)
 class Planner:
-    """Plans joins, without any value; raises `TooWideError` where more work or memory would be needed than there is."""
+    """Plans joins, without any value; raises `TooWideError` where more work or memory would be needed than there is.
+
+    T counts executed tasks and values rendered ones; or, *turned*, T the rendered ones and values those that wait.
+    """
 
     frame: Frame
     work: Work
     room: float
     cell: Cell
+    turned: bool = False
     joins: list[Join] = field(default_factory=list)
     known: dict[JoinShape, Rows] = field(default_factory=dict)
     cost: float = 0
@@ -212,7 +198,7 @@ class Planner:
 
     def _planned(self, one: Rows, two: Rows, shape: JoinShape) -> Rows:
         matches = self._matches(one, two, shape)
-        steps, _ = _own(shape)
+        steps, _ = self.own(shape)
         first, ptr = np.empty(len(matches.codes), np.int32), np.empty(len(matches.codes) + 1, np.int64)
         found = np.empty(2, np.int64)
         tables.measure_rows(*matches[:4], steps, one.first, one.ptr, two.first, two.ptr, first, ptr, found)
@@ -243,7 +229,7 @@ class Planner:
         """The rows that are joined; room is made for the most there can be, and taken only where there are some."""
         room = max(0, self.room - self.holding)
         most = int(min(room / PLANNED_BYTES, self.planning.left / PLANNED_ROW, MOST_ROWS))
-        bound = min(most + 1, _most_rows(one, shape, 2), _most_rows(two, shape, 3))
+        bound = min(most + 1, _most_rows(one, shape, 1), _most_rows(two, shape, 2))
         matches = _room_for(bound, bound)
         rows, groups = _match(one, two, shape, most, matches)
         self.planning.spend(PLANNED_JOIN + PLANNED_ROW * rows)
@@ -251,6 +237,13 @@ class Planner:
             raise TooWideError(f"a table would have more than {most:,} rows")
         begins, left, right, digits, codes = matches
         return Matches(begins[: groups + 1], left[:rows], right[:rows], digits[:rows], codes[:groups].copy())
+
+    def own(self, shape: JoinShape) -> tuple[Ints, Ints]:
+        """What each state of the role that is dropped adds to T, and what to the values."""
+        step, gain = (RENDERED, EXECUTED) if self.turned else (EXECUTED, RENDERED)
+        played = (1, 0) if self.turned else (0, 1)  # those who wait are counted where T is what is rendered
+        steps, gains = (0, int(shape.drops == step)), tuple(int(shape.drops == gain) * one for one in played)
+        return np.array(steps, np.int32), np.array(gains, np.int32)
 
     def check(self) -> None:
         """Raise `TooWideError` where the joins, when they are done, take more memory than there is room."""
@@ -272,8 +265,8 @@ class Planner:
 
 
 def _most_rows(rows: Rows, shape: JoinShape, column: int) -> int:
-    """How many rows a join has at most: each of one table with each combination of states of the tasks not in it."""
-    return rows.count * math.prod(level[1] for level in shape.levels if level[column] < 0)
+    """How many rows a join has at most: each of one table with each combination of states of the roles not in it."""
+    return rows.count * math.prod(level[0] for level in shape.levels if level[column] < 0)
 
 
 def _bytes(rows: Rows, cell: int) -> int:
@@ -290,19 +283,9 @@ def _match(one: Rows, two: Rows, shape: JoinShape, most: int, out: Matches) -> t
     """How many rows are joined, and groups of them; where there is room for them, which."""
     levels = np.array(shape.levels, np.int64)
     rules = np.array(shape.rules, np.int64).reshape(-1, 2)
-    drop = (2 if shape.levels[-1][1] > 2 else 1) if shape.drops else 0
-    stack, found = np.empty((len(levels), 7), np.int64), np.empty(2, np.int64)
-    tables.match_rows(one.codes, two.codes, levels, rules, drop, most, stack, *out, found)
+    stack, found = np.empty((len(levels), 6), np.int64), np.empty(2, np.int64)
+    tables.match_rows(one.codes, two.codes, levels, rules, shape.drops != NOTHING, most, stack, *out, found)
     return int(found[0]), int(found[1])
-
-
-def _own(shape: JoinShape) -> tuple[Ints, Ints]:
-    """What each state of the task that is dropped adds: a step where it is executed, one where it became eligible."""
-    lowest, count = shape.levels[-1][:2]
-    states = range(lowest, lowest + count)
-    steps = [int(shape.drops and state == EXECUTED) for state in states]
-    gains = [int(shape.drops and lowest == 0 and state > 0) for state in states]
-    return np.array(steps, np.int32), np.array(gains, np.int32)
 
 
 def perform(planner: Planner, last: Rows, work: Work) -> Cells:
@@ -314,7 +297,7 @@ def perform(planner: Planner, last: Rows, work: Work) -> Cells:
         work.spend(join.cost)
         if work.stopped():
             raise TooWideError("the work is over")
-        _perform(join, planner.cell)
+        _perform(join, planner)
         for used in (join.one, join.two):
             used.uses -= 1
             if not used.uses:
@@ -322,17 +305,17 @@ def perform(planner: Planner, last: Rows, work: Work) -> Cells:
     return last.values
 
 
-def _perform(join: Join, cell: Cell) -> None:
+def _perform(join: Join, planner: Planner) -> None:
     one, two, out = join.one, join.two, join.out
     matches = _room_for(join.matches, out.count)
     _match(one, two, join.shape, join.matches, matches)
-    steps, gains = _own(join.shape)
+    steps, gains = planner.own(join.shape)
     if not out.kept:
         out.codes, out.first, out.ptr = matches.codes, np.empty(out.count, np.int32), np.empty(out.count + 1, np.int64)
         shape = (one.first, one.ptr, two.first, two.ptr, out.first, out.ptr)
         tables.measure_rows(*matches[:4], steps, *shape, np.empty(2, np.int64))
-    out.values = np.empty(out.cells, cell)
+    out.values = np.empty(out.cells, planner.cell)
     tables.join_rows(
         *matches[:4], steps, gains, one.first, one.ptr, one.values, two.first, two.ptr, two.values,
-        out.first, out.ptr, NEVER[cell], out.values,
+        out.first, out.ptr, NEVER[planner.cell], out.values,
     )  # fmt: skip

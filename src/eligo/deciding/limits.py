@@ -24,7 +24,8 @@ MOST_ROUNDS = 60  # of refining colours until a canonical order
 
 # Orders
 ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up
-MOST_FOR_AREA = 400  # tasks: the search for a largest area closes no larger module in reasonable time
+MOST_FOR_AREA = 400  # tasks, those with equal parents and children once: no larger module is closed in reasonable time
+MOST_PIECES = 200  # different ones of a module, each of which is solved by itself
 FIRST_WIDTH, WIDER = 30, 10  # positions kept by the first search, and how many times more by the next
 FIRST_LOOK = 1 / 20  # of the work for a largest area: where it is soon found nothing else need be
 MOST_CHECKED = 2_000_000_000  # positions times tasks and arcs: about a minute for the checker

@@ -21,11 +21,12 @@ from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.guided import guided
 from eligo.deciding.improving import best_improved
-from eligo.deciding.limits import FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN
+from eligo.deciding.limits import FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN, MOST_PIECES
 from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
-from eligo.deciding.positions import Pairs
+from eligo.deciding.pieces import pieces
+from eligo.deciding.positions import Pairs, units_of
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import swaps
@@ -85,17 +86,20 @@ def _solved_parts(
     rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
     worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
     decided = any(one.verdict == IMPOSSIBLE for one in (*solved.values(), *known))
-    whole = sum(int(ceiling.sum()) for ceiling in ceilings.values())
+    whole, tried = sum(int(ceiling.sum()) for ceiling in ceilings.values()), dict[int, float]()
     for i in sorted(worth, key=lambda i: (-worth[i], i)):
         effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, whole))
         mean = sum(worth.values()) / len(worth)
         part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
-        own = replace(effort, work=part, search=0 if decided else effort.search)
+        own, tried[i] = (
+            replace(effort, work=part, search=0 if decided else effort.search),
+            min(part.left, effort.maxima),
+        )
         solved[i] = _solve_one(parts[i], ceilings[i], rough[i], own)
         decided = decided or solved[i].verdict == IMPOSSIBLE
         del worth[i]
     for i in sorted(rough, key=lambda i: (len(parts[i]), i)):  # what a share was too little for
-        if not solved[i].exact and not effort.work.over():
+        if not solved[i].exact and min(effort.work.left, effort.maxima) > tried[i] and not effort.work.over():
             solved[i] = _solve_one(parts[i], ceilings[i], solved[i].order, effort)
     return solved
 
@@ -157,7 +161,9 @@ def _unsolved(dag: Dag, ceiling: Profile, order: Ints, effort: Effort) -> Solved
     area = int(cumulative(dag, order).sum())
     proof |= {} if largest is None else {"area": area}
     area_bound = int(bound.sum()) if largest is None else area
-    return Solved(order, bound, False, _verdict(dag, order, bound), area_bound, proof)
+    found = Solved(order, bound, False, _verdict(dag, order, bound), area_bound, proof)
+    parts = pieces(dag, effort.work) if area < area_bound and not effort.work.over() else []
+    return _by_pieces(dag, parts, found, effort) if len(parts) > 1 else found
 
 
 def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, Any]]:
@@ -173,8 +179,13 @@ def maxima_within(dag: Dag, effort: Effort) -> tuple[Profile | None, dict[str, A
 
 
 def _how(dag: Dag, plan: Elimination) -> dict[str, Any]:
+    """The proof: tasks that have two roles are in the order twice, and are rendered first but for those named besides."""
     alike = [{"tasks": dag.named(a.members), "swaps": [_moved(dag, image) for image in a.swaps]} for a in plan.alike]
-    return {"elimination": {"order": dag.named(plan.order), "alike": alike}}
+    tasks, rendered = np.array(plan.order, np.int64) % len(dag), set(plan.order)
+    inner = [v for v in plan.order if v < len(dag) and len(dag) + v in rendered]
+    place = {v: i for i, v in enumerate(plan.order)}
+    before = [v for v in inner if place[v] < place[len(dag) + v]]
+    return {"elimination": {"order": dag.named(tasks), "executed_first": dag.named(before), "alike": alike}}
 
 
 def _moved(dag: Dag, image: Ints) -> list[tuple[str, str]]:
@@ -198,7 +209,7 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
     found = guided(dag, maxima)
     if found is not None:
         return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
-    alike, search, most = swaps(dag, effort.work), Search(None), int(maxima.sum())
+    alike, search, most, parts = swaps(dag, effort.work), Search(None), int(maxima.sum()), list[Module]()
     order, proved = _largest(dag, maxima, order, effort.work.part(effort.area * FIRST_LOOK), alike)
     if not proved and cumulative(dag, order).sum() < most:
         search = _attaining(dag, maxima, effort, alike)
@@ -206,14 +217,58 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
             return Solved(search.order, maxima, True, OPTIMAL, most, proof)
         if search.refuted and search.stuck is not None:
             effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
-        order, proved = _largest(dag, maxima, order, effort.work.part(effort.area), alike)
+        parts = pieces(dag, effort.work)
+        if len(parts) <= 1:
+            order, proved = _largest(dag, maxima, order, effort.work.part(effort.area), alike)
     area = int(cumulative(dag, order).sum())
     if area == most:
         return Solved(order, maxima, True, OPTIMAL, most, proof)
     refuted = search.refuted or proved
     proof |= ({"refuted": True} if refuted else {}) | ({"area": area} if proved else {})
     proof |= {"swaps": [[dag.named(pair) for pair in pairs] for pairs in alike]} if refuted and alike else {}
-    return Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else most, proof)
+    whole = Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else most, proof)
+    return _by_pieces(dag, parts, whole, effort) if len(parts) > 1 else whole
+
+
+def _by_pieces(dag: Dag, parts: list[Module], found: Solved, effort: Effort) -> Solved:
+    """The same module where the largest area of its pieces, one after the other, says more; equal pieces are solved once."""
+    dags, first = [module_dag(dag, part) for part in parts], dict[tuple[int, bytes, bytes], int]()
+    like = [first.setdefault((len(d), d.tails.tobytes(), d.child.tobytes()), i) for i, d in enumerate(dags)]
+    if len(first) > MOST_PIECES:
+        return found
+    ceilings = {i: parts[i].ceiling for i in first.values()}
+    solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, replace(effort, search=0), ())
+    order = np.concatenate([part.tasks[solved[i].order] for part, i in zip(parts, like, strict=True)])
+    before = np.cumsum([0, *(len(part.renders) for part in parts)]).tolist()
+    most = sum(solved[i].area_bound + base * len(solved[i].order) for i, base in zip(like, before, strict=False))
+    own, area = (int(cumulative(dag, one).sum()) for one in (found.order, order))
+    found = replace(found, order=order) if area > own else found
+    if most >= found.area_bound:
+        return found
+    impossible = found.verdict == IMPOSSIBLE or (found.exact and most < found.maxima.sum())
+    proofs = [
+        {"order": dag.named(part.tasks[solved[i].order]), **_renamed(solved[i].proof, dags[i], own)}
+        for part, own, i in zip(parts, dags, like, strict=True)
+    ]
+    proof = found.proof | {"pieces": proofs} | ({"refuted": True} if impossible and found.exact else {})
+    return replace(found, area_bound=most, proof=proof, verdict=IMPOSSIBLE if impossible else found.verdict)
+
+
+def _renamed(proof: dict[str, Any], dag: Dag, other: Dag) -> dict[str, Any]:
+    """A proof for a dag, said of another with the same arcs; that no order attains its maxima is left out."""
+    names = dict(zip(dag.tasks, other.tasks, strict=True))
+
+    def said(value: Any) -> Any:
+        match value:
+            case str():
+                return names[value]
+            case dict():
+                return {key: inner if key == "rule" else said(inner) for key, inner in value.items()}
+            case list() | tuple():
+                return [said(inner) for inner in value]
+        return value
+
+    return {key: value for key, value in said(proof).items() if key != "refuted"}
 
 
 def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]) -> Search:
@@ -232,7 +287,7 @@ def _largest(dag: Dag, maxima: Profile, order: Ints, work: Work, alike: Sequence
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True
-    for width in widening(work) if len(maxima) <= MOST_FOR_AREA else ():
+    for width in widening(work) if len(units_of(dag)) <= MOST_FOR_AREA else ():
         work.tell(f"orders of largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
         found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike)
         order = order if found.order is None else found.order

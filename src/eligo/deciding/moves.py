@@ -57,7 +57,7 @@ def frontier(dag: Dag, target: Profile, width: int, work: Work | None = None, sw
         known = len(play)
         whole &= play.expand(layer, work, width=width, forced=forced)
         if len(play) == known:
-            return Search(None, whole and checkable(dag, play), play.executed(int(layer[0])))
+            return Search(None, whole and checkable(play), play.executed(int(layer[0])))
         layer = np.arange(known, len(play), dtype=np.int32)
     return Search(play.order(int(layer[0])))
 
@@ -90,7 +90,7 @@ def largest_area(  # noqa: PLR0913, PLR0917
         layer = play.after(t)
         whole &= len(layer) <= width
         whole &= play.expand(layer[:width], work, beat=incumbent)
-    found, whole = play.after(len(target) - 1), whole and checkable(dag, play)
+    found, whole = play.after(len(target) - 1), whole and checkable(play)
     return (
         AreaSearch(play.order(found[0]), play.area(found[0]), whole)
         if len(found)
@@ -98,9 +98,9 @@ def largest_area(  # noqa: PLR0913, PLR0917
     )
 
 
-def checkable(dag: Dag, play: Play) -> bool:
+def checkable(play: Play) -> bool:
     """Whether the checker, which looks at all these positions again, will be through with them in reasonable time."""
-    return len(play) * (dag.arc_count + len(play.tasks)) <= MOST_CHECKED
+    return len(play) * play.breadth <= MOST_CHECKED
 
 
 def widening(work: Work) -> Iterator[int]:

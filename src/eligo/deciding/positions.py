@@ -1,10 +1,12 @@
 """Positions of play, in tables: what is executed, by which move from where, and with which area.
 
-Positions that some automorphism makes equal count as one: whatever can be swapped is kept sorted.
+Positions that some automorphism makes equal count as one: whatever can be swapped is kept sorted. Tasks with the same parents
+and the same children are missed by the same groups, so that every move executes all of them or none: they are one *unit*.
 """
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +14,28 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.work import Work
 from eligo.kernels import lender, positions
-from eligo.rows import Ints, places
+from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
-WORD = 63  # bits of a word that are used
+WORD, RESIDUES = 63, 67  # bits of a word that are used; a number modulo which powers of two up to 2 ** 65 all differ
 AT_ONCE = 10_000  # positions between looks at the clock
 UNBEATEN, ANY = -1, (0, 0)
 ENTRY = 60  # bytes of a position beside its words: columns, its place in the table, and what is copied when these grow
 
 Wide = NDArray[np.int64]
 Pairs = Sequence[tuple[int, int]]
+
+
+def units_of(dag: Dag) -> list[list[int]]:
+    """The nonsinks, those with equal parents and equal children together, by the first of each.
+
+    >>> units_of(Dag.from_arcs([("a", "x"), ("b", "x"), ("c", "x"), ("b", "y")]))
+    [[0, 3], [2]]
+    """
+    units: dict[tuple[bytes, bytes], list[int]] = {}
+    for v in np.flatnonzero(dag.outdegree > 0).tolist():
+        units.setdefault((dag.parents_of(v).tobytes(), dag.children_of(v).tobytes()), []).append(v)
+    return list(units.values())
 
 
 class Play:
@@ -35,9 +49,8 @@ class Play:
     """
 
     def __init__(self, dag: Dag, swaps: Sequence[Pairs] = (), target: Profile | None = None) -> None:
-        self.tasks = np.flatnonzero(dag.outdegree > 0).astype(np.int32)
-        self._words, self._lend = -(-len(self.tasks) // WORD), lender()
-        self._place = places(len(dag), self.tasks)
+        self.tasks, self._lend = np.flatnonzero(dag.outdegree > 0).astype(np.int32), lender()
+        self._gather_units(dag)
         self._gather_groups(dag)
         self._gather_swaps(swaps)
         steps = len(self.tasks) + 1
@@ -48,15 +61,25 @@ class Play:
         #: of each position: what is rendered, its step, the position before it, and the group that it was reached by
         self._columns = np.zeros((0, 4), np.int32)
         self._grow(math.inf)
+        self._by_step: dict[int, list[NDArray[np.int64]]] = defaultdict(list)
+        self._filed = 0
 
     def __len__(self) -> int:
         return int(self._state[0])
 
+    @property
+    def breadth(self) -> int:
+        """How much there is to be seen of a position: units, and those that each waiting task needs."""
+        return self._arcs + len(self._units)
+
     def after(self, step: int) -> Ints:
         """The positions after so many steps, the largest area first, then those where most is rendered."""
-        rendered, steps = self._columns[: len(self), :2].T
-        found = np.flatnonzero(steps == step)
-        return found[np.lexsort((-rendered[found], -self._area[found]))].astype(np.int32)
+        fresh = self._columns[self._filed : len(self), 1]
+        for other in np.unique(fresh).tolist():
+            self._by_step[other].append(self._filed + np.flatnonzero(fresh == other))
+        self._filed = len(self)
+        found = np.concatenate(self._by_step[step]) if step in self._by_step else np.zeros(0, np.int64)
+        return found[np.lexsort((-self._columns[found, 0], -self._area[found]))].astype(np.int32)
 
     def area(self, at: int) -> int:
         """The sum of the cumulative profile so far."""
@@ -68,18 +91,18 @@ class Play:
 
     def executed(self, at: int) -> Ints:
         """The tasks that are executed."""
-        return self.tasks[self._bits(self._masks[at * self._words : (at + 1) * self._words])]
+        return self._tasks_of(self._bits(self._row(at)))
 
     def order(self, at: int) -> Ints:
         """The tasks in an order that leads to a position, or to one that is equal to it but for swaps."""
         path = [at]
         while path[-1]:
             path.append(int(self._columns[path[-1], 2]))
-        order, image = [self.tasks[:0]], np.arange(len(self.tasks))
+        order, image = [self.tasks[:0]], np.arange(len(self._units))
         for position in path[-2::-1]:
             before, group = self._columns[position, 2:].tolist()
             made = self._need[group * self._words : (group + 1) * self._words] & ~self._row(before)
-            order.append(self.tasks[np.sort(image[self._bits(made)])])
+            order.append(self._tasks_of(np.sort(image[self._bits(made)])))
             image = image[self._sorted(made | self._row(before))]
         return np.concatenate(order)
 
@@ -103,8 +126,9 @@ class Play:
 
     def _expand(self, chosen: Ints, first: int, last: int) -> int:
         tables = (
-            self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr, self._pair_a, self._pair_b,
-            self._rest, self._masks, self._area, self._columns, self._table, self._missed, self._seen, self._state,
+            self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr,
+            self._pair_a, self._pair_b, self._rest, self._masks, self._area, self._columns, self._table, self._missed,
+            self._seen, self._state,
         )  # fmt: skip
         return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 
@@ -123,30 +147,45 @@ class Play:
         positions.enter_all(self._words, len(self), self._lend(self._masks), self._lend(self._table))
         return True
 
+    def _gather_units(self, dag: Dag) -> None:
+        """The units, how many tasks each has, and the unit of each nonsink."""
+        self._units = units_of(dag)
+        self._words, self._place = -(-len(self._units) // WORD), np.full(len(dag), -1, np.int32)
+        self._weights = np.zeros(self._words * RESIDUES, np.int32)
+        for i, members in enumerate(self._units):
+            self._place[members] = i
+            self._weights[i // WORD * RESIDUES + (1 << i % WORD) % RESIDUES] = len(members)
+
+    def _tasks_of(self, units: NDArray[np.intp]) -> Ints:
+        return np.array([v for unit in units.tolist() for v in self._units[unit]], np.int32)
+
     def _gather_groups(self, dag: Dag) -> None:
         """Nonsources by equal parents: what they need, which of them open something, and how many there are."""
         groups: dict[bytes, list[int]] = {}
         for v in np.flatnonzero(dag.indegree > 0).tolist():
             groups.setdefault(dag.parents_of(v).tobytes(), []).append(v)
         members = list(groups.values())
-        self._need = self._rows([self._place[dag.parents_of(one[0])].tolist() for one in members])
+        needs = [set(self._place[dag.parents_of(one[0])].tolist()) for one in members]
+        self._need = self._rows(needs)
+        self._arcs = sum(len(own) * len(one) for own, one in zip(needs, members, strict=True))
         opened = [[int(p) for p in self._place[one] if p >= 0] for one in members]
         self._opens = self._rows(opened)
         self._opening = np.array([len(one) > 0 for one in opened], np.int32)
         self._count = np.array([len(one) for one in members], np.int32)
-        self._sources = self._rows([np.flatnonzero(dag.indegree[self.tasks] == 0).tolist()])
+        self._sources = self._rows([self._place[self.tasks[dag.indegree[self.tasks] == 0]].tolist()])
         self._missed = np.zeros((len(members) + 3) * self._words, np.int64)
         self._seen = np.zeros((4, len(members)), np.int32)
 
     def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:
-        inner = [[(int(self._place[a]), int(self._place[b])) for a, b in pairs] for pairs in swaps]
-        inner = [[(a, b) for a, b in pairs if a >= 0] for pairs in inner]
+        """Exchanges of units: what takes the dag to itself takes whole units to one another."""
+        both = [[sorted(self._place[list(pair)].tolist()) for pair in pairs] for pairs in swaps]
+        inner = [sorted({(a, b) for a, b in pairs if a != b}) for pairs in both]
         inner = [pairs for pairs in inner if pairs]
         self._pair_ptr = np.cumsum([0, *map(len, inner)]).astype(np.int32)
         flat = np.array([pair for pairs in inner for pair in pairs], np.int32).reshape(-1, 2)
         self._pair_a, self._pair_b = (np.ascontiguousarray(flat[:, side]) for side in (0, 1))
 
-    def _rows(self, sets: Sequence[Sequence[int]]) -> Wide:
+    def _rows(self, sets: Sequence[Iterable[int]]) -> Wide:
         rows = np.zeros((len(sets), self._words), np.int64)
         for row, one in zip(rows, sets, strict=True):
             for v in one:
@@ -157,12 +196,12 @@ class Play:
         return self._masks[at * self._words : (at + 1) * self._words]
 
     def _bits(self, row: Wide) -> NDArray[np.intp]:
-        words, shifts = np.divmod(np.arange(len(self.tasks)), WORD)
+        words, shifts = np.divmod(np.arange(len(self._units)), WORD)
         return np.flatnonzero(row[words] >> shifts & 1)
 
     def _sorted(self, row: Wide) -> NDArray[np.intp]:
         """Which task each place of a sorted row comes from: what `settle` does, told by tasks."""
-        state = np.zeros(len(self.tasks), np.int64)
+        state = np.zeros(len(self._units), np.int64)
         state[self._bits(row)] = 1
         origin, changed = np.arange(len(state)), True
         while changed:

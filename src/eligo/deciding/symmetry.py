@@ -145,7 +145,8 @@ def swaps(dag: Dag, work: Work | None = None) -> list[list[tuple[int, int]]]:
     """Automorphisms that exchange one branch for another, as pairs of tasks: those of inner branches first.
 
     What is left without the tasks that are like no other falls apart into components; two that look alike are exchanged,
-    and so on inside them. Each exchange is checked on every arc.
+    and so on inside them. Each exchange is checked on every arc. Single tasks with the same parents and children are not
+    exchanged: nothing that is played tells them apart (`positions.units_of`).
 
     >>> fork = Dag.from_arcs([("a", x) for x in "bc"] + [("b", "d"), ("c", "e")])
     >>> [[fork.named(pair) for pair in pairs] for pairs in swaps(fork)]
@@ -185,6 +186,8 @@ class _Branches:
         """Note the exchanges of neighbours among branches that are automorphisms."""
         last = branches[0]
         for branch in branches[1:]:
+            if len(branch) == 1 and self.near[last[0]] == self.near[branch[0]]:
+                continue
             self.work.spend(EXCHANGE * (len(self.dag) + self.dag.arc_count))
             pairs = list(zip(last, branch, strict=True))
             image = np.arange(len(self.dag), dtype=np.int32)

@@ -1,12 +1,12 @@
 cimport cython
 
 @cython.locals(count=cython.int)
-cpdef int bits(long long x)
+cpdef int tasks_of(long long x, Py_ssize_t word, const int[::1] weights)
 
 @cython.locals(w=Py_ssize_t, g=Py_ssize_t, m=cython.longlong)
 cpdef void look(
-    Py_ssize_t at, Py_ssize_t words, Py_ssize_t groups, const long long[::1] need, const long long[::1] opens,
-    const long long[::1] sources, const long long[::1] masks, long long[::1] missed, int[:, ::1] seen)
+    Py_ssize_t at, Py_ssize_t words, Py_ssize_t groups, const int[::1] weights, const long long[::1] need,
+    const long long[::1] opens, const long long[::1] sources, const long long[::1] masks, long long[::1] missed, int[:, ::1] seen)
 
 @cython.locals(once=Py_ssize_t, twice=Py_ssize_t, w=Py_ssize_t, g=Py_ssize_t, m=cython.longlong)
 cpdef void shared(Py_ssize_t words, Py_ssize_t groups, long long[::1] missed, const int[:, ::1] seen)
@@ -46,7 +46,7 @@ cpdef void enter_all(Py_ssize_t words, Py_ssize_t used, const long long[::1] mas
     end=Py_ssize_t, w=Py_ssize_t, slot=Py_ssize_t, entry=Py_ssize_t, reached=cython.longlong,
 )
 cpdef Py_ssize_t expand(
-    const int[::1] chosen, Py_ssize_t first, Py_ssize_t last, Py_ssize_t words, const long long[::1] need,
+    const int[::1] chosen, Py_ssize_t first, Py_ssize_t last, Py_ssize_t words, const int[::1] weights, const long long[::1] need,
     const long long[::1] opens, const long long[::1] sources, const int[::1] opening, const int[::1] count,
     const int[::1] pair_ptr, const int[::1] pair_a, const int[::1] pair_b, const long long[::1] rest, long long[::1] masks,
     long long[::1] area, int[:, ::1] columns, int[::1] table, long long[::1] missed, int[:, ::1] seen, long long[::1] state)

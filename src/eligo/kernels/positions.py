@@ -1,7 +1,7 @@
 """Positions of play: which tasks are executed, as bits, 63 to a word; the moves from each, and where they lead.
 
-Waiting tasks are in groups of equal parents. A *move* executes exactly what some group still misses, where all of that is
-eligible; only moves with no smaller one inside are looked at.
+Tasks that are always executed together share a bit. Waiting tasks are in groups of equal parents. A *move* executes exactly
+what some group still misses, where all of that is eligible; only moves with no smaller one inside are looked at.
 """
 
 from __future__ import annotations
@@ -17,17 +17,26 @@ if TYPE_CHECKING:
     Wide = NDArray[np.int64]
 
 
-def bits(x: int) -> int:
-    """How many bits of a word are set: mostly few are."""
+def tasks_of(x: int, word: int, weights: Ints) -> int:
+    """How many tasks the bits of a word stand for: mostly few are set. *weights* has 67 for each word, by 2 ** bit % 67."""
     count = 0
     while x != 0:
+        count += weights[67 * word + (x & -x) % 67]
         x &= x - 1
-        count += 1
     return count
 
 
 def look(
-    at: int, words: int, groups: int, need: Wide, opens: Wide, sources: Wide, masks: Wide, missed: Wide, seen: Grid
+    at: int,
+    words: int,
+    groups: int,
+    weights: Ints,
+    need: Wide,
+    opens: Wide,
+    sources: Wide,
+    masks: Wide,
+    missed: Wide,
+    seen: Grid,
 ) -> None:
     """See a position: what each group misses, and in the last row what can be executed; how much it misses goes to *seen*."""
     for w in range(words):
@@ -38,7 +47,7 @@ def look(
             m = need[g * words + w] & ~masks[at * words + w]
             missed[g * words + w] = m
             if m != 0:
-                seen[0, g] += bits(m)
+                seen[0, g] += tasks_of(m, w, weights)
         if seen[0, g] == 0:
             for w in range(words):
                 missed[groups * words + w] |= opens[g * words + w] & ~masks[at * words + w]
@@ -207,6 +216,7 @@ def expand(
     first: int,
     last: int,
     words: int,
+    weights: Ints,
     need: Wide,
     opens: Wide,
     sources: Wide,
@@ -237,7 +247,7 @@ def expand(
         if used + groups + 1 > area.shape[0] or state[1] <= 0:
             return c
         at = chosen[c]
-        look(at, words, groups, need, opens, sources, masks, missed, seen)
+        look(at, words, groups, weights, need, opens, sources, masks, missed, seen)
         total = playable(words, groups, state[3], missed, seen)
         kept = minimal(words, total, opening, count, missed, seen)
         state[1] -= 500 + 4 * words * groups + kept * total

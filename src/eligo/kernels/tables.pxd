@@ -6,7 +6,7 @@ ctypedef fused Cell:
 
 @cython.locals(
     depth=Py_ssize_t, rows=Py_ssize_t, groups=Py_ssize_t, fresh=cython.bint, level=Py_ssize_t, digit=cython.longlong,
-    mask=cython.longlong, a=Py_ssize_t, a_end=Py_ssize_t, b=Py_ssize_t, b_end=Py_ssize_t, code=cython.longlong,
+    a=Py_ssize_t, a_end=Py_ssize_t, b=Py_ssize_t, b_end=Py_ssize_t, code=cython.longlong,
 )
 cpdef void match_rows(
     const long long[::1] one, const long long[::1] two, const long long[:, ::1] levels, const long long[:, ::1] rules,
@@ -19,11 +19,10 @@ cdef void enter(
 
 @cython.locals(middle=Py_ssize_t)
 cdef Py_ssize_t first_above(
-    const long long[::1] codes, Py_ssize_t begin, Py_ssize_t end, int place, long long mask, long long digit) noexcept
+    const long long[::1] codes, Py_ssize_t begin, Py_ssize_t end, int place, long long digit) noexcept
 
 @cython.locals(
-    state=cython.longlong, begin=Py_ssize_t, r=Py_ssize_t, other=cython.longlong, kind=cython.longlong,
-    broken=cython.bint,
+    state=cython.longlong, begin=Py_ssize_t, r=Py_ssize_t, other=cython.longlong,
 )
 cdef bint breaks(
     const long long[:, ::1] levels, const long long[:, ::1] rules, Py_ssize_t level, long long[:, ::1] stack) noexcept

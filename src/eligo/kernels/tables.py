@@ -1,8 +1,8 @@
 """Joins of tables of states: which rows agree, how long the joined rows are, and their values.
 
-A table has a row for each combination of states of some tasks that can be. Its *codes*, in increasing order, hold the states
-as digits of one or two bits. A row has a value for each T from *first* on, as many as there are from its place in *ptr* to
-the next one; what is negative is no value.
+A table has a row for each combination of states of some roles, 0 or 1, that can be. Its *codes*, in increasing order, hold
+the states as bits. A row has a value for each T from *first* on, as many as there are from its place in *ptr* to the next
+one; what is negative is no value.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ def match_rows(
 ) -> None:
     """Find every combination of states that is in both tables and breaks no rule, in increasing order of codes.
 
-    levels[l]: of the task that is the l-th to be given a state, the lowest state and the number of states, the place of its
-    digit in the codes of one, two (-1: in neither) and the result, and the end of its rules. rules[r]: an earlier level, and
-    whether that is a parent (0), a child (1), or may not be lower (2) or higher (3). Combinations that agree but for their
-    *drop* lowest bits are one group. found: how many combinations and groups there are; once there are more than *most*,
-    no more are looked for. *stack* has a row of seven for each level: what is left of one and two, the next digit, the state
-    and the code so far.
+    levels[l]: of the role that is the l-th to be given a state, the number of states, the place of its digit in the codes of
+    one, two (-1: in neither) and the result, and the end of its rules. rules[r]: an earlier level, and whether that may not
+    be lower (0) or higher (1). Combinations that agree but for their *drop* lowest bits are one group. found: how many
+    combinations and groups there are; once there are more than *most*, no more are looked for. *stack* has a row of six for
+    each level: what is left of one and two, the next digit, and the code so far.
     """
     depth = levels.shape[0]
     rows = 0
@@ -51,25 +50,23 @@ def match_rows(
     enter(stack, 0, 0, one.shape[0], 0, two.shape[0], 0)
     while level >= 0 and rows <= most:
         digit = stack[level, 4]
-        if digit == levels[level, 1]:
+        if digit == levels[level, 0]:
             level -= 1
             continue
         stack[level, 4] = digit + 1
-        mask = 3 if levels[level, 1] > 2 else 1
         a = stack[level, 0]
         a_end = stack[level, 1]
-        if levels[level, 2] >= 0:
-            a_end = first_above(one, a, a_end, levels[level, 2], mask, digit)
+        if levels[level, 1] >= 0:
+            a_end = first_above(one, a, a_end, levels[level, 1], digit)
             stack[level, 0] = a_end
         b = stack[level, 2]
         b_end = stack[level, 3]
-        if levels[level, 3] >= 0:
-            b_end = first_above(two, b, b_end, levels[level, 3], mask, digit)
+        if levels[level, 2] >= 0:
+            b_end = first_above(two, b, b_end, levels[level, 2], digit)
             stack[level, 2] = b_end
-        stack[level, 5] = levels[level, 0] + digit
         if a == a_end or b == b_end or breaks(levels, rules, level, stack):
             continue
-        code = stack[level, 6] | digit << levels[level, 4]
+        code = stack[level, 5] | digit << levels[level, 3]
         if level + 1 < depth:
             level += 1
             enter(stack, level, a, a_end, b, b_end, code)
@@ -96,14 +93,14 @@ def enter(stack: Longs, level: int, a: int, a_end: int, b: int, b_end: int, code
     stack[level, 2] = b
     stack[level, 3] = b_end
     stack[level, 4] = 0
-    stack[level, 6] = code
+    stack[level, 5] = code
 
 
-def first_above(codes: Longs, begin: int, end: int, place: int, mask: int, digit: int) -> int:
+def first_above(codes: Longs, begin: int, end: int, place: int, digit: int) -> int:
     """The first of these rows, all alike in higher digits, with a higher digit than this one; *end* where none has."""
-    while begin < end and (codes[end - 1] >> place & mask) > digit:
+    while begin < end and (codes[end - 1] >> place & 1) > digit:
         middle = (begin + end) >> 1
-        if (codes[middle] >> place & mask) > digit:
+        if (codes[middle] >> place & 1) > digit:
             end = middle
         else:
             begin = middle + 1
@@ -111,23 +108,14 @@ def first_above(codes: Longs, begin: int, end: int, place: int, mask: int, digit
 
 
 def breaks(levels: Longs, rules: Longs, level: int, stack: Longs) -> bool:
-    """Whether the state at this level breaks one of its rules."""
-    state = stack[level, 5]
+    """Whether the state at this level, the digit before the next, breaks one of its rules."""
+    state = stack[level, 4]
     begin = 0
     if level > 0:
-        begin = levels[level - 1, 5]
-    for r in range(begin, levels[level, 5]):
-        other = stack[rules[r, 0], 5]
-        kind = rules[r, 1]
-        if kind == 0:
-            broken = state > 0 and other < 2
-        elif kind == 1:
-            broken = other > 0 and state < 2
-        elif kind == 2:
-            broken = other < state
-        else:
-            broken = state < other
-        if broken:
+        begin = levels[level - 1, 4]
+    for r in range(begin, levels[level, 4]):
+        other = stack[rules[r, 0], 4]
+        if other < state if rules[r, 1] == 0 else state < other:
             return True
     return False
 

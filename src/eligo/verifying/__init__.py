@@ -375,14 +375,42 @@ class _Part:
 
     def _eliminated(self, how: Proof) -> Profile:
         """M(t) by eliminating the tasks in the order given."""
-        require(sorted(how["order"]) == sorted(self.dag.tasks), "not every task is eliminated once")
+        roles = modules.roles(self.dag, how["order"], how.get("executed_first"))
+        require(sorted(roles) == modules.all_roles(self.dag), "not every task is eliminated once")
         require(modules.swaps_hold(self.dag, how["alike"]), "tasks said to be alike cannot be swapped")
-        return modules.exact_maxima(self.dag, how["order"], how["alike"])
+        return modules.exact_maxima(self.dag, roles, how["alike"])
 
     def below(self, ceiling: Profile, proof: Proof) -> Certified:
         """A module under a ceiling, lowered by probes; where it says so, no order has a larger area."""
         bound = probed_bound(self.dag, ceiling, proof.get("probes", ()))
-        return Certified(bound, int(bound.sum()) - self._largest(proof) if "area" in proof else 0)
+        slack = int(bound.sum()) - self._largest(proof) if "area" in proof else 0
+        return Certified(bound, max(slack, self._spared(bound, proof)))
+
+    def _spared(self, bound: Profile, proof: Proof) -> int:
+        """How far the area of every order is below a bound, as the pieces of the proof tell: see `deciding.pieces`.
+
+        Where t tasks never render more than a t-th part of all, some order of largest area passes through a chain of sets
+        that render just that. Between two of them what counts is rendered after the one and not after the other.
+        """
+        if not proof.get("pieces"):
+            return 0
+        order = [self.dag.index.get(name, -1) for entry in proof["pieces"] for name in entry["order"]]
+        require(sorted(order) == list(range(self.k)), "the pieces do not have every task once")
+        whole, steps, every = _Part(self.dag, np.array(order)), np.arange(self.k + 1), int(bound[-1])
+        ends = np.cumsum([0, *(len(entry["order"]) for entry in proof["pieces"])])
+        tight = (bound * self.k <= steps * every).all() and (whole.cumulative[ends] * self.k == ends * every).all()
+        require(tight, "a piece is not as dense as its module")
+        last = np.zeros(len(whole.dag), np.int64)
+        np.maximum.at(last, whole.heads, whole.tails)
+        own = np.searchsorted(ends, whole.tails, side="right") == np.searchsorted(ends, last[whole.heads], side="right")
+        inner, area = Dag.from_checked(len(whole.dag), whole.tails[own], whole.heads[own], whole.dag.tasks), 0
+        for entry, (begin, end) in zip(proof["pieces"], pairwise(ends.tolist()), strict=True):
+            part, before = _Part(inner, np.arange(begin, end)), int(whole.cumulative[begin])
+            require("pieces" not in entry and entry["rule"] != "chain", "a piece is not proved by itself")
+            most = np.minimum(np.arange(part.k + 1) * every // self.k, part.cumulative[-1])
+            found = part.certified(entry) if entry["rule"] != "bound" else part.below(most, entry)
+            area += int(found.bound.sum()) - found.slack + before * part.k
+        return max(0, int(bound.sum()) - area)
 
     def _largest(self, proof: Proof, maxima: Profile | None = None) -> int:
         """The sum of the order's profile, the largest there is: that of a series-parallel dag, or found by search."""
@@ -402,10 +430,10 @@ class _Part:
         require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "what is said to be alike is not")
         if closed:
             slack = int(bound.sum()) - self._largest(proof, bound)
+        slack = max(slack, self._spared(bound, proof))
         if refuted:
-            require(
-                slack > 0 if closed else not positions.attained(self.dag, bound, swaps), "an order attains the maxima"
-            )
+            apart = slack > 0 or (not closed and not positions.attained(self.dag, bound, swaps))
+            require(apart, "an order attains the maxima")
         return Certified(bound, slack, refuted)
 
 

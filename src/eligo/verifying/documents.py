@@ -21,13 +21,18 @@ PLAN: dict[str, Any] = {
 }  # fmt: skip
 SHARES = {"modules": [{"tasks": [str], "renders": [str], "p": int, "q": int}], "flow": [[str, str, int]]}
 PROBE = {"task": str, "executed": SHARES, "waiting": SHARES}
-ELIMINATION: dict[str, Any] = {"order": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}]}
+ELIMINATION: dict[str, Any] = {
+    "order": [str], "executed_first?": [str], "alike": [{"tasks": [str], "swaps": [[[str, str]]]}],
+}  # fmt: skip
+PIECES: list[Any] = [{"rule": str, "order": [str]}]
 RULES: dict[str, dict[str, Any]] = {
     "chain": {"segments?": [{"rule": str, "first": int, "last": int}]},
     "units": {"units": [int]}, "exact": {"conflict?": [int]},
     "sum": {"parts": [{"rule": str, "order": [str]}], "modules?": {"rule": str}},
-    "bound": {"probes?": [PROBE], "area?": int},
-    "elimination": {"elimination": ELIMINATION, "refuted?": bool, "area?": int, "swaps?": [[[str, str]]]},
+    "bound": {"probes?": [PROBE], "area?": int, "pieces?": PIECES},
+    "elimination": {
+        "elimination": ELIMINATION, "refuted?": bool, "area?": int, "swaps?": [[[str, str]]], "pieces?": PIECES,
+    },
     "modules": {
         "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,
         "probes?": [PROBE], "split?": bool, "better?": [str],

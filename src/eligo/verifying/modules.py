@@ -1,11 +1,13 @@
 """What a proof by modules rests on, recomputed: exact maxima by elimination, swaps arc by arc.
 
-Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are the planner's as well.
+Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are the planner's as well. A
+nonsink has the role (v, 1), to be executed, and a nonsource (v, 0), to be rendered; a role is played (1) or not (0).
 """
 
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,8 +19,9 @@ from eligo.kernels import tables
 
 Profile = NDArray[np.int64]
 Key = tuple[Any, ...]
+Role = tuple[int, int]
 
-WIDEST, MOST_ROWS, MOST_CELLS = 62, 40_000_000, 1_000_000_000  # of one table: bits of states, rows and values
+WIDEST, MOST_ROWS, MOST_CELLS = 62, 40_000_000, 1_000_000_000  # of one table: roles, rows and values
 MOST_KEPT = 50_000_000  # values of tables that are kept, lest they are needed again
 TOO_LARGE = "the tables of the proof are too large to check"
 
@@ -66,9 +69,9 @@ class _Rows(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Rows of states of some tasks, these in the order in which they are to be eliminated."""
+    """Rows of states of some roles, these in the order in which they are to be eliminated."""
 
-    tasks: tuple[int, ...]
+    roles: tuple[Role, ...]
     rows: _Rows
 
     @property
@@ -78,13 +81,12 @@ class _Table(NamedTuple):
 
 
 class _Joins:
-    """Joins tables of states (0 not eligible, 1 eligible, 2 executed); what is equal is joined once."""
+    """Joins tables of states; what is equal is joined once."""
 
-    def __init__(self, dag: Dag, place: Mapping[int, int], ranks: Mapping[int, tuple[int, int]]) -> None:
+    def __init__(self, dag: Dag, place: Mapping[Role, int], ranks: Mapping[int, tuple[int, int]]) -> None:
         self.place, self.ranks = place, ranks
-        self.children = [set(dag.children_of(v).tolist()) for v in range(len(dag))]
-        self.lowest = (dag.indegree == 0).astype(int).tolist()
-        self.counts = (3 - (dag.indegree == 0).astype(int) - (dag.outdegree == 0)).tolist()
+        self.parents = [set(dag.parents_of(v).tolist()) for v in range(len(dag))]
+        self.turned = bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
         few = len(dag) < 1 << 15
         self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
         self.known: dict[Key, _Rows] = {}
@@ -94,54 +96,63 @@ class _Joins:
     def _start(self) -> _Rows:
         return _Rows(0, np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros(1, self.kind))
 
-    def times(self, one: _Table, two: _Table, more: Sequence[int] = (), without: bool = False) -> _Table:
-        """Every two rows that agree on common tasks, for all states of *more*, values convolved; the best over the first."""
+    def times(self, one: _Table, two: _Table, more: Sequence[Role] = (), without: bool = False) -> _Table:
+        """Every two rows that agree on common roles, for all states of *more*, values convolved; the best over the first."""
         if len(one.rows.values) * len(two.rows.codes) > len(two.rows.values) * len(one.rows.codes):
             one, two = two, one
-        tasks = tuple(sorted({*one.tasks, *two.tasks, *more}, key=self.place.__getitem__))
-        key = (one.rows.number, two.rows.number, *self._layout(one, two, tasks), without)
+        roles = tuple(sorted({*one.roles, *two.roles, *more}, key=self.place.__getitem__))
+        key = (one.rows.number, two.rows.number, *self._layout(one, two, roles), roles[0][1] if without else None)
         rows = self.known.get(key)
         if rows is None:
             rows = self._joined(one.rows, two.rows, *key[2:])
             if self.kept + len(rows.values) <= MOST_KEPT:
                 self.kept += len(rows.values)
                 self.known[key] = rows
-        return _Table(tasks[1:] if without else tasks, rows)
+        return _Table(roles[1:] if without else roles, rows)
 
-    def _layout(self, one: _Table, two: _Table, tasks: Sequence[int]) -> tuple[Key, Key]:
-        """For each task, the last first, its states, where they stand in the numbers, and up to which rule it is bound."""
-        at_one, at_two, at = (self._places(own) for own in (one.tasks, two.tasks, tasks))
-        levels, rules = [], []
-        for i, v in enumerate(backward := tasks[::-1]):
-            rules += [rule for j, u in enumerate(backward[:i]) for rule in self._rules(v, u, j)]
-            levels.append((self.lowest[v], self.counts[v], at_one.get(v, -1), at_two.get(v, -1), at[v], len(rules)))
-        return tuple(levels) or ((0, 1, -1, -1, 0, 0),), tuple(rules)
-
-    def _places(self, tasks: Sequence[int]) -> dict[int, int]:
-        bits = np.cumsum([0, *(1 + (self.counts[v] > 2) for v in tasks)]).tolist()
-        if bits[-1] > WIDEST:
+    def _layout(self, one: _Table, two: _Table, roles: Sequence[Role]) -> tuple[Key, Key]:
+        """For each role, the last first, where it stands in the numbers, and up to which rule it is bound."""
+        if len(roles) > WIDEST:
             raise OverflowError(TOO_LARGE)
-        return dict(zip(tasks, bits, strict=False))
+        at_one, at_two, at = ({role: i for i, role in enumerate(own)} for own in (one.roles, two.roles, roles))
+        levels, rules = [], []
+        for i, v in enumerate(backward := roles[::-1]):
+            rules += [(j, rule) for j, u in enumerate(backward[:i]) for rule in self._rules(v, u)]
+            levels.append((2, at_one.get(v, -1), at_two.get(v, -1), at[v], len(rules)))
+        return tuple(levels) or ((1, -1, -1, 0, 0),), tuple(rules)
 
-    def _rules(self, v: int, u: int, level: int) -> list[tuple[int, int]]:
-        """What the state of u, chosen at an earlier level, asks of v: 0 a parent, 1 a child, 2 not lower, 3 not higher."""
-        rules = [(level, 0)] if v in self.children[u] else [(level, 1)] if u in self.children[v] else []
-        (group, rank), (other, other_rank) = self.ranks.get(v, (-1, 0)), self.ranks.get(u, (-1, 0))
-        return rules + ([(level, 2 if other_rank < rank else 3)] if group == other >= 0 else [])
+    def _rules(self, v: Role, u: Role) -> list[int]:
+        """What u, whose state is chosen before, may not be: 0 lower than v, 1 higher."""
+        found = [rule for rule, low, high in ((0, v, u), (1, u, v)) if self._implies(low, high)]
+        (group, rank), (other, other_rank) = self.ranks.get(v[0], (-1, 0)), self.ranks.get(u[0], (-1, 0))
+        return found + ([int(other_rank > rank)] if group == other >= 0 and v[1] == u[1] else [])
 
-    def _joined(self, one: _Rows, two: _Rows, levels: Key, rules: Key, without: bool) -> _Rows:
-        bound = min(len(r.codes) * prod(x[1] for x in levels if x[c] < 0) for r, c in ((one, 2), (two, 3)))
+    def _implies(self, low: Role, high: Role) -> bool:
+        """Whether the one role is played only with the other: rendered after all parents, executed when rendered."""
+        (v, executed), (u, other) = low, high
+        return v == u if executed else bool(other) and u in self.parents[v]
+
+    def _counted(self, dropped: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What the states 0 and 1 of a role that is dropped add to where in a row one is, and to the value there.
+
+        Executed tasks, and rendered ones; turned, rendered tasks, and nonsinks that are not executed.
+        """
+        executed, rendered = dropped == 1, dropped == 0
+        if self.turned:
+            return np.array([0, rendered], np.int32), np.array([executed, 0], np.int32)
+        return np.array([0, executed], np.int32), np.array([0, rendered], np.int32)
+
+    def _joined(self, one: _Rows, two: _Rows, levels: Key, rules: Key, dropped: int | None) -> _Rows:
+        bound = min(len(r.codes) * prod(x[0] for x in levels if x[c] < 0) for r, c in ((one, 1), (two, 2)))
         size = min(bound, MOST_ROWS + 1)
         begins, left, right = (np.empty(size + 1, np.int32) for _ in range(3))
         digits, codes, found = np.empty(size, np.int8), np.empty(size, np.int64), np.empty(2, np.int64)
-        lowest, count = levels[-1][:2]
-        dropped, stack = (1 + (count > 2)) * without, np.empty((len(levels), 7), np.int64)
-        spec = np.array(levels, np.int64), np.array(rules, np.int64).reshape(-1, 2), dropped
+        stack = np.empty((len(levels), 6), np.int64)
+        spec = np.array(levels, np.int64), np.array(rules, np.int64).reshape(-1, 2), dropped is not None
         tables.match_rows(one.codes, two.codes, *spec, MOST_ROWS, stack, begins, left, right, digits, codes, found)
         if found[0] > MOST_ROWS:
             raise OverflowError(TOO_LARGE)
-        states = np.arange(lowest, lowest + count) * without
-        steps, gains = (states == 2).astype(np.int32), ((states > 0) & (lowest == 0)).astype(np.int32)
+        steps, gains = self._counted(dropped)
         groups = int(found[1])
         first, ptr = np.empty(groups, np.int32), np.empty(groups + 1, np.int64)
         which = begins[: groups + 1], left, right, digits, steps
@@ -154,23 +165,60 @@ class _Joins:
         return _Rows(self.made, codes[:groups].copy(), first, ptr, values)
 
 
-def exact_maxima(dag: Dag, order: Sequence[str], alike: Sequence[Mapping[str, Any]]) -> Profile:
-    """M(t), by eliminating the tasks in this order: a task counts as eligible only if its parents are executed.
+def all_roles(dag: Dag) -> list[Role]:
+    """The roles of all tasks, sorted."""
+    degrees = zip(dag.indegree.tolist(), dag.outdegree.tolist(), strict=True)
+    return [(v, role) for v, degree in enumerate(degrees) for role in (0, 1) if degree[role]]
 
-    A nonsource counts once it is eligible; a nonsink that is executed takes a step.
+
+def roles(dag: Dag, names: Sequence[str], executed_first: Sequence[str] | None) -> list[Role]:
+    """The roles that a list of names stands for, if it does: a task with two is named twice, for the one and then the other.
+
+    It is rendered first, but for those named besides. Where there is nothing besides, a name stands for all its roles.
+    """
+    own: dict[str, list[Role]] = defaultdict(list)
+    for v, role in all_roles(dag):
+        own[dag.tasks[v]].append((v, role))
+    if executed_first is None:
+        return [role for name in names for role in own[name]]
+    for name in executed_first:
+        own[name] = own[name][::-1]
+    if sum(len(own[name]) > 1 for name in set(executed_first)) < len(executed_first):
+        return []
+    found: dict[str, Iterable[Role]] = {name: iter(both) for name, both in own.items()}
+    return [role for name in names for role in islice(found.get(name, ()), 1)]
+
+
+def exact_maxima(dag: Dag, order: Sequence[Role], alike: Sequence[Mapping[str, Any]]) -> Profile:
+    """M(t), by eliminating the roles in this order: a task is rendered only if its parents are executed, and executed after.
+
+    What is rendered counts; what is executed takes a step. Where there are fewer nonsources, the rows go along what is
+    rendered: M(t) is the most for which all but t of the nonsinks can wait.
     """
     ranks = {dag.index[name]: (g, i) for g, entry in enumerate(alike) for i, name in enumerate(entry["tasks"])}
-    place = {dag.index[name]: i for i, name in enumerate(order)}
+    place = {role: i for i, role in enumerate(order)}
     joins = _Joins(dag, place, ranks)
-    homes: dict[int, list[_Table]] = defaultdict(list)
-    for v, i in place.items():
-        one, two = _two_left(joins, homes.pop(v, []))
-        near = [u for u in (*dag.children_of(v).tolist(), *dag.parents_of(v).tolist()) if place[u] > i]
-        table = joins.times(one, two, (v, *near), without=True)
-        homes[table.tasks[0] if table.tasks else -1].append(table)
-    one, two = _two_left(joins, homes.pop(-1, []))
+    homes: dict[Role | None, list[_Table]] = defaultdict(list)
+    for role, i in place.items():
+        one, two = _two_left(joins, homes.pop(role, []))
+        near = [other for other in _around(dag, *role) if place.get(other, -1) > i]
+        table = joins.times(one, two, (role, *near), without=True)
+        homes[table.roles[0] if table.roles else None].append(table)
+    one, two = _two_left(joins, homes.pop(None, []))
     result: Profile = joins.times(one, two).rows.values.astype(np.int64)
-    return result
+    return _by_steps(result, int(np.count_nonzero(dag.outdegree))) if joins.turned else result
+
+
+def _around(dag: Dag, v: int, executed: int) -> list[Role]:
+    """What a role implies or is implied by: the other role of the task, and children rendered or parents executed."""
+    others = dag.children_of(v) if executed else dag.parents_of(v)
+    return [(v, 1 - executed), *((u, 1 - executed) for u in others.tolist())]
+
+
+def _by_steps(waiting: Profile, tasks: int) -> Profile:
+    """The most that is rendered when all but t of the tasks wait, from how many can wait at most for what is rendered."""
+    least = np.minimum.accumulate((tasks - waiting)[::-1])[::-1]
+    return np.searchsorted(least, np.arange(tasks + 1), side="right").astype(np.int64) - 1
 
 
 def _two_left(joins: _Joins, waiting: list[_Table]) -> list[_Table]:

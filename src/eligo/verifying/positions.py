@@ -5,7 +5,10 @@ order is a sequence of moves: between two rises of the profile nothing becomes e
 of the next rise can come first. Only moves with no smaller one inside are needed; others may be tried, as what they lead to
 is reached by smaller ones too, with no smaller profile.
 
-A position is the set of executed tasks, a row of truth values; many are looked at together. Where tasks can change places in
+Tasks with equal parents and equal children are missed by the same waiting tasks, and eligible at the same time: a move has
+all of them or none, so that they are one *unit*. What takes the dag to itself takes units to units.
+
+A position is the set of executed units, a row of truth values; many are looked at together. Where tasks can change places in
 pairs, with the dag the same, one of two positions that differ by that stands for both. A search that would be too long
 raises `OverflowError`: nothing is ever concluded from a part of the positions.
 """
@@ -18,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.rows import places
 
 Numbers = NDArray[np.integer[Any]]
 Flags = NDArray[np.bool_]
@@ -48,23 +50,23 @@ class _Sight(NamedTuple):
 
 
 class _Game:
-    """A dag's nonsources in groups of equal parents, and which groups each nonsink is needed by."""
+    """A dag's nonsources in groups of equal parents, its nonsinks in units, and which groups each unit is needed by."""
 
     def __init__(self, dag: Dag, swaps: Swaps) -> None:
-        working = np.flatnonzero(dag.outdegree)
-        place = places(len(dag), working)
-        pairs = [place[[[dag.index[a], dag.index[b]] for a, b in swap]] for swap in swaps]
-        self.swaps = [pair[pair[:, 0] >= 0] for pair in pairs]
+        place, self.weight = _units(dag)
+        pairs = [{frozenset(place[[dag.index[a], dag.index[b]]].tolist()) for a, b in swap} for swap in swaps]
+        self.swaps = [np.array(sorted(sorted(pair) for pair in swap if len(pair) > 1)) for swap in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
         for v in np.flatnonzero(dag.indegree).tolist():
-            parents = place[dag.parents_of(v)].tolist()
-            groups.setdefault(tuple(sorted(parents)), []).append(v)
-        self.k, self.left = len(working), MOST_CELLS
+            parents = np.unique(place[dag.parents_of(v)]).tolist()
+            groups.setdefault(tuple(parents), []).append(v)
+        self.k, self.left = len(self.weight), MOST_CELLS
         self.count = np.array([len(members) for members in groups.values()], np.int64)
-        self.size = np.array([len(parents) for parents in groups], np.int64)
+        self.span = np.array([len(parents) for parents in groups], np.int64)
         self.needs = np.array([u for parents in groups for u in parents], np.int64)
-        self.begin = np.cumsum(self.size) - self.size
-        group = np.repeat(np.arange(len(groups)), self.size)
+        self.begin = np.cumsum(self.span) - self.span
+        self.size = self._over_groups(np.ones((1, self.k), np.bool_))[0]
+        group = np.repeat(np.arange(len(groups)), self.span)
         self.users = group[np.argsort(self.needs, kind="stable")]
         self.user_begin = np.searchsorted(np.sort(self.needs), np.arange(self.k))
         homes = [(place[v], i) for i, members in enumerate(groups.values()) for v in members if place[v] >= 0]
@@ -89,7 +91,7 @@ class _Game:
     def moves(self, sight: _Sight, wanted: Flags) -> _Positions:
         """The playable moves of these groups; of those from one position that touch nothing else and are equal, one."""
         origin, group = np.nonzero(sight.playable & wanted)
-        rows, spans = sight.rows[origin], self.size[group]
+        rows, spans = sight.rows[origin], self.span[group]
         within = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans)
         rows[np.repeat(np.arange(len(origin)), spans), self.needs[np.repeat(self.begin[group], spans) + within]] = True
         after = np.packbits(rows, axis=1)
@@ -124,13 +126,23 @@ class _Game:
             raise OverflowError("there are too many positions to try")
 
     def _over_groups(self, rows: NDArray[Any]) -> Numbers:
-        """For each group, the sum over the tasks that it needs."""
-        return np.add.reduceat(rows[:, self.needs], self.begin, axis=1, dtype=np.int32)
+        """For each group, the sum over the tasks of the units that it needs."""
+        return np.add.reduceat(rows[:, self.needs] * self.weight[self.needs], self.begin, axis=1, dtype=np.int32)
 
     def _touched(self, sight: _Sight) -> Numbers:
         """For each group, how often waiting groups miss a task that it misses: its own size, if none but itself does."""
         missed = np.add.reduceat((sight.missing > 0)[:, self.users], self.user_begin, axis=1, dtype=np.int32)
         return self._over_groups(np.where(sight.rows, 0, missed))
+
+
+def _units(dag: Dag) -> tuple[Numbers, Numbers]:
+    """The unit of each nonsink, -1 for a sink, and how many tasks each unit has."""
+    units: dict[tuple[tuple[int, ...], ...], int] = {}
+    place = np.full(len(dag), -1, np.int64)
+    for v in np.flatnonzero(dag.outdegree).tolist():
+        around = tuple(tuple(sorted(row.tolist())) for row in (dag.parents_of(v), dag.children_of(v)))
+        place[v] = units.setdefault(around, len(units))
+    return place, np.bincount(place[place >= 0], minlength=len(units)).astype(np.int32)
 
 
 def _distinct(rows: Bits) -> tuple[Numbers, Numbers]:
