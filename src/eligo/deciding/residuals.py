@@ -11,6 +11,7 @@ Let X be what was executed.
 """
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -64,7 +65,8 @@ class Rest:
         self.executed = np.zeros(len(bare), np.bool_)
         #: what searches got stuck at, by the tasks of the part
         self.stuck: dict[tuple[str, ...], Stuck] = {}
-        self._known = dict(decided.solved)
+        #: modules that were solved, for the next time that they are met
+        self.known = dict(decided.solved)
         self._missing = bare.indegree.copy()
         self._nonsink = bare.outdegree > 0
         self._eligible = int((self._missing == 0).sum())
@@ -164,11 +166,20 @@ class Rest:
         tasks = self._plan.sequence[begin:end]
         tasks = np.sort(tasks[~self.executed[tasks]])
         part = segment_dag(self.decided.bare, tasks)
-        effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self._known)
+        effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self.known)
         outcome, _ = solve_numbered(part, effort)
         order = preferred(part, outcome.order, self.decided.prefer)
         proved = replace(outcome, order=tasks[outcome.order])
         return Continuation(self._steps, end, tasks[order], cumulative(part, order), proved)
+
+    def hard(self) -> Iterator[Outcome]:
+        """What is known of segments that are not ▷-linear and in which nothing was done since they were decided."""
+        parts = [(self._plan.outcome.order, self._plan.hard_from(self._steps))]
+        if isinstance(self._going, Continuation) and self._going.begin == self._steps:
+            parts.append((self._going.proved.order, self._going.proved.hard))
+        for order, segments_of in parts:
+            for begin, end, outcome in segments_of:
+                yield replace(outcome, order=order[begin:end])
 
     # As a plan
 

@@ -4,12 +4,12 @@ A segment that is not ▷-linear is tried by the extended regimen, by enumeratio
 by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
@@ -24,7 +24,7 @@ from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
-from eligo.rows import Ints
+from eligo.rows import Ints, places
 from eligo.theory.blocks import decompose
 from eligo.theory.composition import concatenated_order, linearise
 from eligo.theory.profiles import Profile, convolved
@@ -37,16 +37,26 @@ from eligo.theory.sweep import sweep
 LARGE = 20_000  # tasks: from here on numbering level by level pays
 
 
-def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+def solve_numbered(dag: Dag, effort: Effort, known: Iterable[Outcome] = ()) -> tuple[Outcome, int]:
     """See `solve`; a large dag is first numbered level by level, which the memory likes better."""
     if len(dag) < LARGE:
-        return solve(dag, effort)
-    outcome, blocks = solve(dag.renumbered(dag.order), effort)
+        return solve(dag, effort, _by_tasks(known))
+    place = places(len(dag), dag.order)
+    numbered = _by_tasks(replace(outcome, order=place[outcome.order]) for outcome in known)
+    outcome, blocks = solve(dag.renumbered(dag.order), effort, numbered)
     return replace(outcome, order=dag.order[outcome.order]), blocks
 
 
-def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
-    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
+def _by_tasks(known: Iterable[Outcome]) -> dict[bytes, Outcome]:
+    """Segments by what they consist of."""
+    return {np.sort(outcome.order).tobytes(): outcome for outcome in known}
+
+
+def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None) -> tuple[Outcome, int]:
+    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one.
+
+    Segments that are *known*, by their tasks in ascending order, are not decided again.
+    """
     blocks = decompose(dag)
     solutions = solve_blocks(blocks)
     label = segments(dag)
@@ -56,24 +66,25 @@ def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     order = concatenated_order(solutions, line.sequence)
     if line.linear.all():
         return in_series(dag, order, ()), len(blocks)
+    known = known or {}
     if count == 1:
-        return _solve_segment(dag, solutions, effort), len(blocks)
-    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear), effort), len(blocks)
-
-
-def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], effort: Effort) -> Outcome:
-    """Solve the segments that are not linear, each as a dag by itself, and put them back."""
-    order = order.copy()
-    where = label[order]
-    found = []
-    for segment in hard.tolist():
+        whole = known.get(np.sort(order).tobytes())
+        return whole or _solve_segment(dag, solutions, effort), len(blocks)
+    where, found = label[order], []
+    for segment in np.flatnonzero(~line.linear).tolist():
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
         tasks = np.sort(order[begin:end])
-        part = segment_dag(dag, tasks)
-        outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
-        order[begin:end] = tasks[outcome.order]
+        outcome = known.get(tasks.tobytes()) or _solve_part(dag, tasks, effort)
+        order[begin:end] = outcome.order
         found.append(Segment(begin, end, outcome))
-    return in_series(dag, order, tuple(found))
+    return in_series(dag, order, tuple(found)), len(blocks)
+
+
+def _solve_part(dag: Dag, tasks: Ints, effort: Effort) -> Outcome:
+    """A segment that is not ▷-linear, as a dag by itself."""
+    part = segment_dag(dag, tasks)
+    outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
+    return replace(outcome, order=tasks[outcome.order])
 
 
 def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
