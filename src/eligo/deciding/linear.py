@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.rows import Ints, gathered
+from eligo.rows import Ints, distinct, gathered
 from eligo.theory.blocks import decompose
 from eligo.theory.composition import linearise
 from eligo.theory.priority import Kind, precedes
@@ -228,7 +228,7 @@ class LinearSegment:
         tails = np.concatenate([np.repeat(left, degree), parents])
         heads = np.concatenate([children, np.repeat(left, above)])
         inside = (label[heads] == label[left[0]]) & (label[tails] == label[left[0]]) & ~self.ground.executed[tails]
-        pairs = np.unique(kind[tails[inside]].astype(np.int64) << 32 | kind[heads[inside]])
+        pairs = distinct(kind[tails[inside]].astype(np.int64) << 32 | kind[heads[inside]])
         ends = zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True)
         return any(p != q and not self.types.before(p, q) for p, q in ends)
 

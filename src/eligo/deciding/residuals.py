@@ -25,7 +25,7 @@ from eligo.deciding.linear import Ground, LinearSegment
 from eligo.deciding.outcomes import BOUNDED, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import in_series, solve_numbered
-from eligo.rows import Ints, gathered, places
+from eligo.rows import Ints, distinct, gathered, places
 from eligo.theory.series import segment_dag, segments
 
 
@@ -86,7 +86,7 @@ class Rest:
         self.executed[tasks] = True
         children, _ = gathered(bare.child_ptr, bare.child, tasks)
         np.subtract.at(self._missing, children, 1)
-        self._eligible += int((self._missing[np.unique(children)] == 0).sum()) - len(tasks)
+        self._eligible += len(distinct(children[self._missing[children] == 0])) - len(tasks)
         self._steps += int(self._nonsink[tasks].sum())
         if self._chain is not None:
             self._chain.execute(tasks[self._plan.label[tasks] == self._chain.segment])
