@@ -12,13 +12,17 @@ import pytest
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
-from eligo.deciding import modules, residuals, solving
+from eligo.deciding import bounds, modules, residuals, solving
+from eligo.deciding.bounds import Shares, best_shares
+from eligo.deciding.corners import Known, begun_from
 from eligo.deciding.limits import LEAST_CHAIN
 from eligo.deciding.linear import LinearSegment
 from eligo.errors import CycleError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.planning import Plan, PlanLeft, plan
 from eligo.theory.eligibility import eligible_counts
+from eligo.theory.series import segment_dag
+from eligo.theory.skeleton import skeleton
 from eligo.verifying import verify
 
 
@@ -151,6 +155,90 @@ def test_modules_that_were_not_touched_are_not_solved_again(monkeypatch: pytest.
     again = len(solved)
     agree(left, plan(residual(game), "quick"))
     assert again == 1 < len(solved) - again
+
+
+def plain(dag: Dag, shares: Shares) -> list[tuple[object, ...]]:
+    """Modules whatever the numbering, by falling share."""
+    return [(sorted(dag.named(m.tasks)), sorted(dag.named(m.renders)), m.p, m.q) for m in shares.modules]
+
+
+def is_proved(dag: Dag, shares: Shares) -> bool:
+    """Whether worth flows as it must: each nonsource hands on its own and what it gets, and nobody keeps more than a share."""
+    gets = np.bincount(dag.tails, shares.flow, len(dag))
+    hands = np.bincount(dag.child, shares.flow, len(dag))
+    for m in shares.modules:
+        inner = np.isin(m.tasks, m.renders)
+        kept = gets[m.tasks] + inner * (m.q - hands[m.tasks])
+        if (kept > m.p).any() or (hands[np.setdiff1d(m.renders, m.tasks)] != m.q).any():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("dual", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+def test_corners_that_were_not_touched_are_corners_of_what_is_left(seed: int, dual: bool) -> None:
+    rng = np.random.default_rng(seed)
+    dag = skeleton(random_small_dag(rng, 25) if seed % 2 else families.random_layered(4, 6, seed))
+    game, full = Execution(dag), dag.dual() if dual else dag
+    known = Known(full.tasks, full.tails, full.child, best_shares(full))
+    while not game.finished:
+        for task in rng.permutation(list(game.eligible))[: int(rng.integers(1, 4))].tolist():
+            game.execute(task)
+        left = np.flatnonzero((np.frombuffer(game.codes, np.uint8) != EXECUTED) & (dag.outdegree > 0))
+        part = segment_dag(dag, left.astype(np.int32))
+        part = part.renumbered(rng.permutation(len(part)).astype(np.int32))
+        part = part.dual() if dual else part
+        begun = begun_from(known, part, dual)
+        assert begun is not None
+        found = best_shares(part, None, begun)
+        assert plain(part, found) == plain(part, best_shares(part))
+        assert is_proved(part, found)
+        if rng.random() < 0.5:
+            known = Known(part.tasks, part.tails, part.child, found)
+
+
+def test_corners_are_not_taken_from_another_dag() -> None:
+    dag = Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")])
+    known = Known(dag.tasks, dag.tails, dag.child, best_shares(dag))
+    for other in (
+        Dag.from_arcs([("a", "b"), ("b", "c")]),  # what is left when d is executed
+        Dag.from_arcs([("a", "b"), ("d", "c")], ["a", "b", "c", "d"]),
+        Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c"), ("d", "e")]),
+        Dag.from_arcs([("a", "b")]),
+    ):
+        begun = begun_from(known, other, False)
+        assert (begun is not None) == (len(other) == 3)
+
+
+def test_modules_that_were_not_touched_are_not_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(12, 9, 1)
+    best, game = plan(dag, "quick"), Execution(dag)
+    first = best.after(game)
+    cuts, cut = list[int](), bounds._Network.solve
+
+    def spy(network: bounds._Network) -> Any:
+        cuts.append(len(network.tasks))
+        return cut(network)
+
+    monkeypatch.setattr(bounds._Network, "solve", spy)
+    game.execute(best.order[0])
+    left = first.after(game)
+    assert left.verdict == "impossible"
+    again = sum(cuts)
+    agree(left, plan(residual(game), "quick"))
+    assert 0 < again < (sum(cuts) - again) / 2
+
+
+def test_components_that_were_not_touched_are_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = sum_of(*(families.random_layered(4, 5, seed) for seed in range(4))).dag
+    best, game = plan(dag), Execution(dag)
+    solved = spied(monkeypatch, solving, "solve")
+    game.execute(best.order[0])
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    again = len(solved)
+    agree(left, plan(residual(game)))
+    assert again == 2 < len(solved) - again  # what is left, and the component that was touched
 
 
 def test_segments_behind_the_one_in_progress_are_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:

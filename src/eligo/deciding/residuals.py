@@ -168,9 +168,9 @@ class Rest:
         part = segment_dag(self.decided.bare, tasks)
         effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self.known)
         outcome, _ = solve_numbered(part, effort)
-        order = preferred(part, outcome.order, self.decided.prefer)
-        proved = replace(outcome, order=tasks[outcome.order])
-        return Continuation(self._steps, end, tasks[order], cumulative(part, order), proved)
+        proved, prefer = replace(outcome, order=tasks[outcome.order]), self.decided.prefer
+        own = cumulative(part, outcome.order)
+        return Continuation(self._steps, end, lambda: tasks[preferred(part, outcome.order, prefer)], own, proved)
 
     def hard(self) -> Iterator[Outcome]:
         """What is known of segments that are not ▷-linear and in which nothing was done since they were decided."""
@@ -268,7 +268,7 @@ class _Planned:
         proved = Outcome(self.outcome.order[begin:end], own, OPTIMAL, "▷-linear composition", {"rule": "chain"})
         if begin in self._hard:
             proved = replace(self._hard[begin].outcome, order=self.outcome.order[begin:end])
-        return Continuation(begin, end, self.sequence[begin:end], own, proved)
+        return Continuation(begin, end, lambda: self.sequence[begin:end], own, proved)
 
     def _later(self, begin: int) -> int:
         """How many hard segments do not come before a place."""

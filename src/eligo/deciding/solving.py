@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
+from eligo.deciding.bounds import Shares, block_bound, shares_proof, sum_bound, too_long
 from eligo.deciding.canonical import canonical_order
+from eligo.deciding.corners import shares_of
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS
@@ -58,7 +59,7 @@ def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None
     Segments that are *known*, by their tasks in ascending order, are not decided again.
     """
     blocks = decompose(dag)
-    solutions = solve_blocks(blocks)
+    solutions = solve_blocks(blocks, effort.solved)
     label = segments(dag)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
@@ -83,7 +84,7 @@ def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None
 def _solve_part(dag: Dag, tasks: Ints, effort: Effort) -> Outcome:
     """A segment that is not ▷-linear, as a dag by itself."""
     part = segment_dag(dag, tasks)
-    outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
+    outcome = _solve_segment(part, solve_blocks(decompose(part), effort.solved), effort)
     return replace(outcome, order=tasks[outcome.order])
 
 
@@ -135,7 +136,7 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
 def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
     """A sum admits exactly when its summands do and Sweep can interleave them."""
     dags = [dag.induced(part) for part in parts]
-    outcomes = [solve(part, effort)[0] for part in dags]
+    outcomes = [_solve_summand(part, effort) for part in dags]
     verdict = worst({outcome.verdict for outcome in outcomes})
     orders = [part[outcome.order] for part, outcome in zip(parts, outcomes, strict=True)]
     proof = {
@@ -162,6 +163,17 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
     return Outcome(order, bound, verdict, method, proof | {"modules": rough.proof}, area_bound)
 
 
+def _solve_summand(part: Dag, effort: Effort) -> Outcome:
+    """A component; the very same one is taken over where it was decided before."""
+    if effort.solved is None:
+        return solve(part, effort)[0]
+    key = "summand", tuple(sorted(part.tasks))
+    known = effort.solved.pop(key, None)
+    outcome: Outcome = solve(part, effort)[0] if known is None else replace(known[0], order=part.indices(known[1]))
+    effort.solved[key] = outcome, part.named(outcome.order)
+    return outcome
+
+
 def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """Module by module; the verdict follows from the modules and, where it can be had, from M itself.
 
@@ -170,7 +182,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """
     effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
-    shares = best_shares(dag, Work(effort.cuts)) if tree is None else tree.shares
+    shares = shares_of(dag, effort) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     name, order = _largest_area(dag, shares, own, effort)
@@ -231,7 +243,7 @@ def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[
 
 def _largest_area(dag: Dag, shares: Shares, own: Ints, effort: Effort) -> tuple[str, Ints]:
     """The modules' own orders, or a heuristic where that, improved, has a larger area."""
-    dual = best_shares(dag.dual(), Work(effort.cuts)).modules if len(dag) <= LARGEST_DUAL else []
+    dual = shares_of(dag, effort, dual=True).modules if len(dag) <= LARGEST_DUAL else []
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
     return best_improved(dag, candidates, effort.improving.part(effort.improving.left / 2))
 

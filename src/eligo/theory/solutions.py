@@ -5,9 +5,10 @@ Another block is solved by what fits it: subset sums over its sources or, throug
 program and, where planar, the recursive Sweep order. What remains is bounded and not ordered.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,12 @@ from eligo.rows import Ints
 from eligo.theory.blocks import Blocks
 from eligo.theory.duality import dual_maxima, dual_schedule
 from eligo.theory.priority import Kind
-from eligo.theory.profiles import Profile
+from eligo.theory.profiles import Profile, hull_corners
 from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.trees import even_tree, planar_order, tree_maxima
 
 LARGEST_TREE = 3_000  # sources: the tree's tables take quadratic time
+MOST_SHAPES = 10_000  # blocks that are remembered, for the next time that they are met
 WORTH = 1 << 32  # of a nonsource, in whole parts: shares are rounded up to such, so that every sum is exact
 
 WALK = {"W": 1, "C": 1, "N": 2, "M": 3, "Q": 4}
@@ -42,6 +44,11 @@ class Solution:
     method: str
     exact: bool = True
     admits: bool | None = True
+
+    @cached_property
+    def corners(self) -> list[int]:
+        """Where the concave hull of the maxima bends."""
+        return hull_corners(self.maxima)
 
     @property
     def name(self) -> str:
@@ -122,8 +129,9 @@ class Solutions:
         return self.types[int(self.type_of[block])]
 
 
-def solve_blocks(blocks: Blocks) -> Solutions:
-    """Solve every block, equal ones once."""
+def solve_blocks(blocks: Blocks, solved: MutableMapping[object, Any] | None = None) -> Solutions:
+    """Solve every block, equal ones once, and those that were *solved* before not again."""
+    solved = {} if solved is None else solved
     ptr, sources = blocks.source_rows
     ordered, letter = sources.copy(), np.zeros(len(blocks), np.int32)
     types: list[Solution] = []
@@ -140,7 +148,9 @@ def solve_blocks(blocks: Blocks) -> Solutions:
         shape = block.child_ptr.tobytes() + block.child.tobytes()
         if shape not in known:
             known[shape] = len(types)
-            types.append(solve_one(block))
+            types.append(solved.get(shape) or solve_one(block))
+            if len(solved) < MOST_SHAPES:
+                solved[shape] = types[-1]
         type_of[b] = known[shape]
         order = types[type_of[b]].order
         if order is not None:

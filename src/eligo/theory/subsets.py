@@ -94,7 +94,10 @@ class Subsets:
         """M(t): the most nonsources that t executions can render."""
         best = np.zeros(sum(self.weights) + 1, np.int32)
         least = np.zeros_like(best)
-        graph.extremes(self.weight[self.closed], self.rendered[self.closed], least, best)
+        weight, rendered = self.weight, self.rendered
+        if any(self.needs):
+            weight, rendered = weight[self.closed], rendered[self.closed]
+        graph.extremes(weight, rendered, least, best)
         return np.maximum.accumulate(best.astype(np.int64))
 
     def optimal_order(self) -> list[int] | None:
@@ -210,7 +213,7 @@ def _twins(dag: Dag, most: int) -> list[list[int]] | None:
     found, left = list(groups.values()), nonsinks[MANY:]
     for group in found:
         alike = _alike(dag, left, group[0])
-        group += left[alike].tolist()
+        group.extend(left[alike].tolist())
         left = left[~alike]
     while len(left) and len(found) <= most:
         alike = _alike(dag, left, int(left[0]))
