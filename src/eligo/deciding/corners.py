@@ -21,7 +21,7 @@ from eligo.deciding.work import Work
 from eligo.rows import Ints
 
 
-class Known(NamedTuple):
+class KnownShares(NamedTuple):
     """The shares of a dag as it was before, with the names of its tasks and its arcs."""
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ def shares_of(dag: Dag, effort: Effort, dual: bool = False) -> Shares:
     before = effort.solved.pop(key, None)
     shares = best_shares(turned, work, None if before is None else begun_from(before, turned, dual))
     if not work.over():
-        effort.solved[key] = Known(turned.tasks, turned.tails, turned.child, shares)
+        effort.solved[key] = KnownShares(turned.tasks, turned.tails, turned.child, shares)
     return shares
 
 
@@ -50,11 +50,11 @@ def _key(dag: Dag, dual: bool) -> tuple[object, ...]:
     return "corners", dual, several, min(dag.named(deepest))
 
 
-def begun_from(before: Known, dag: Dag, dual: bool) -> Begun | None:
+def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
     """The modules that stay, and what of the others is left to be split; None where the dag is not what is left of it.
 
     >>> star = Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("b", "z"), ("c", "w")])
-    >>> known = Known(star.tasks, star.tails, star.child, best_shares(star))
+    >>> known = KnownShares(star.tasks, star.tails, star.child, best_shares(star))
     >>> left = star.induced(star.indices(["a", "c", "w", "x"]))
     >>> begun = begun_from(known, left, False)
     >>> [left.named(tasks) for tasks, _ in begun.parts], [left.named(module.tasks) for module in begun.last]

@@ -24,7 +24,7 @@ from eligo.rows import Ints, places
 from eligo.theory.skeleton import shortcut_mask
 
 
-class Course(NamedTuple):
+class Trail(NamedTuple):
     """An execution since tasks were added to it last: its dag, those of its tasks that were left then, ascending, how many
     were not, and the last of these.
     """
@@ -35,7 +35,7 @@ class Course(NamedTuple):
     last: list[int]
 
     @classmethod
-    def begun(cls, dag: Dag, done: Sequence[int] = ()) -> "Course":
+    def begun(cls, dag: Dag, done: Sequence[int] = ()) -> "Trail":
         """From when so much was done."""
         left = np.ones(len(dag), np.bool_)
         left[np.array(done, np.int32)] = False
@@ -58,7 +58,7 @@ class Course(NamedTuple):
             raise InputError("this is not the execution that was followed so far")
         return place
 
-    def places_of(self, before: "Course") -> tuple[Ints, int]:
+    def places_of(self, before: "Trail") -> tuple[Ints, int]:
         """The place of each task that was left before, -1 where it no longer is; and how many still are."""
         place = places(len(self.dag), self.numbers)[before.numbers]
         return place, int(np.searchsorted(self.numbers, len(before.dag)))

@@ -74,7 +74,8 @@ class Rest:
         self._plan = _Planned(decided)
         self._going: Continuation | LinearContinuation | None = None
         self._chain: LinearSegment | None = None
-        self._ground = Ground(bare, self._plan.label) if self._plan.longest_linear >= LEAST_CHAIN else None
+        linear = self._plan.longest_linear >= LEAST_CHAIN
+        self._ground = Ground(bare, self._plan.label, decided.outcome.order) if linear else None
 
     def __len__(self) -> int:
         return len(self.executed) - len(self.done)
