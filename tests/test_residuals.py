@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,17 @@ import pytest
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
-from eligo.deciding import modules, residuals
+from eligo.deciding import bounds, modules, residuals, solving
+from eligo.deciding.bounds import Shares, best_shares
+from eligo.deciding.corners import KnownShares, begun_from
 from eligo.deciding.limits import LEAST_CHAIN
 from eligo.deciding.linear import LinearSegment
-from eligo.errors import InputError
+from eligo.errors import CycleError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.planning import Plan, PlanLeft, plan
 from eligo.theory.eligibility import eligible_counts
+from eligo.theory.series import segment_dag
+from eligo.theory.skeleton import skeleton
 from eligo.verifying import verify
 
 
@@ -105,11 +111,10 @@ def test_families_at_every_step(dag: Dag, large: int, monkeypatch: pytest.Monkey
         follow(dag, np.random.default_rng(seed), 8)
 
 
-def hard_segments(seed: int, count: int) -> Dag:
-    """Random dags one after another, a task between every two that all wait for."""
-    rng, tails, heads, base = np.random.default_rng(seed), list[int](), list[int](), 0
-    for _ in range(count):
-        part = random_small_dag(rng, 12)
+def in_series(parts: Iterable[Dag]) -> Dag:
+    """Dags one after another, a task between every two that all wait for."""
+    tails, heads, base = list[int](), list[int](), 0
+    for part in parts:
         for v in range(len(part)):
             tails += [base] * (not part.indegree[v]) + [base + 1 + v] * (not part.outdegree[v])
             heads += [base + 1 + v] * (not part.indegree[v]) + [base + 1 + len(part)] * (not part.outdegree[v])
@@ -117,6 +122,17 @@ def hard_segments(seed: int, count: int) -> Dag:
         heads += (part.child + base + 1).tolist()
         base += len(part) + 1
     return Dag.from_arrays(base + 1, tails, heads)
+
+
+def hard_segments(seed: int, count: int) -> Dag:
+    """Random dags one after another."""
+    rng = np.random.default_rng(seed)
+    return in_series(random_small_dag(rng, 12) for _ in range(count))
+
+
+def layers(seed: int, count: int) -> Dag:
+    """Random dags of layers one after another, most of which are not ▷-linear."""
+    return in_series(families.random_layered(3, 5, 100 * seed + i) for i in range(count))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -139,6 +155,90 @@ def test_modules_that_were_not_touched_are_not_solved_again(monkeypatch: pytest.
     again = len(solved)
     agree(left, plan(residual(game), "quick"))
     assert again == 1 < len(solved) - again
+
+
+def plain(dag: Dag, shares: Shares) -> list[tuple[object, ...]]:
+    """Modules whatever the numbering, by falling share."""
+    return [(sorted(dag.named(m.tasks)), sorted(dag.named(m.renders)), m.p, m.q) for m in shares.modules]
+
+
+def is_proved(dag: Dag, shares: Shares) -> bool:
+    """Whether worth flows as it must: each nonsource hands on its own and what it gets, and nobody keeps too much."""
+    gets = np.bincount(dag.tails, shares.flow, len(dag))
+    hands = np.bincount(dag.child, shares.flow, len(dag))
+    for m in shares.modules:
+        inner = np.isin(m.tasks, m.renders)
+        kept = gets[m.tasks] + inner * (m.q - hands[m.tasks])
+        if (kept > m.p).any() or (hands[np.setdiff1d(m.renders, m.tasks)] != m.q).any():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("dual", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+def test_corners_that_were_not_touched_are_corners_of_what_is_left(seed: int, dual: bool) -> None:
+    rng = np.random.default_rng(seed)
+    dag = skeleton(random_small_dag(rng, 25) if seed % 2 else families.random_layered(4, 6, seed))
+    game, full = Execution(dag), dag.dual() if dual else dag
+    known = KnownShares(full.tasks, full.tails, full.child, best_shares(full))
+    while not game.finished:
+        for task in rng.permutation(list(game.eligible))[: int(rng.integers(1, 4))].tolist():
+            game.execute(task)
+        left = np.flatnonzero((np.frombuffer(game.codes, np.uint8) != EXECUTED) & (dag.outdegree > 0))
+        part = segment_dag(dag, left.astype(np.int32))
+        part = part.renumbered(rng.permutation(len(part)).astype(np.int32))
+        part = part.dual() if dual else part
+        begun = begun_from(known, part, dual)
+        assert begun is not None
+        found = best_shares(part, None, begun)
+        assert plain(part, found) == plain(part, best_shares(part))
+        assert is_proved(part, found)
+        if rng.random() < 0.5:
+            known = KnownShares(part.tasks, part.tails, part.child, found)
+
+
+def test_corners_are_not_taken_from_another_dag() -> None:
+    dag = Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")])
+    known = KnownShares(dag.tasks, dag.tails, dag.child, best_shares(dag))
+    for other in (
+        Dag.from_arcs([("a", "b"), ("b", "c")]),  # what is left when d is executed
+        Dag.from_arcs([("a", "b"), ("d", "c")], ["a", "b", "c", "d"]),
+        Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c"), ("d", "e")]),
+        Dag.from_arcs([("a", "b")]),
+    ):
+        begun = begun_from(known, other, False)
+        assert (begun is not None) == (len(other) == 3)
+
+
+def test_modules_that_were_not_touched_are_not_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(12, 9, 1)
+    best, game = plan(dag, "quick"), Execution(dag)
+    first = best.after(game)
+    cuts, cut = list[int](), bounds._Network.solve
+
+    def spy(network: bounds._Network) -> Any:
+        cuts.append(len(network.tasks))
+        return cut(network)
+
+    monkeypatch.setattr(bounds._Network, "solve", spy)
+    game.execute(best.order[0])
+    left = first.after(game)
+    assert left.verdict == "impossible"
+    again = sum(cuts)
+    agree(left, plan(residual(game), "quick"))
+    assert 0 < again < (sum(cuts) - again) / 2
+
+
+def test_components_that_were_not_touched_are_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = sum_of(*(families.random_layered(4, 5, seed) for seed in range(4))).dag
+    best, game = plan(dag), Execution(dag)
+    solved = spied(monkeypatch, solving, "solve")
+    game.execute(best.order[0])
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    again = len(solved)
+    agree(left, plan(residual(game)))
+    assert again == 2 < len(solved) - again  # what is left, and the component that was touched
 
 
 def test_segments_behind_the_one_in_progress_are_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +331,152 @@ def test_names_may_be_any_objects() -> None:
     left = plan(game.dag).after(game)
     assert left.next(1) == (4,)
     assert verify(left.dag, left).holds
+
+
+# Dags that grow
+
+
+def grow(game: Execution, rng: np.random.Generator, most: int = 3) -> None:
+    """A few tasks more, below anything and above what nobody has had; what would be a circle is not added."""
+    fresh = [f"new {len(game.graph) + i}" for i in range(int(rng.integers(1, most + 1)))]
+    old = list(game.dag.tasks)
+    free = [task for task in old if game.state(task) in {"waiting", "eligible"}]
+    arcs = [(rng.choice([*old, *fresh]), task) for task in fresh for _ in range(int(rng.integers(0, 3)))]
+    arcs += [(rng.choice(fresh), rng.choice(free)) for _ in range(int(rng.integers(0, 3))) if free]
+    with suppress(CycleError):
+        game.grow(fresh, [(str(u), str(v)) for u, v in arcs if u != v])
+
+
+def follow_growing(dag: Dag, rng: np.random.Generator, growths: int = 4, effort: str = "normal") -> None:
+    """Grown and executed as chance has it, and compared with a plan from scratch after each."""
+    best, game, loyal = plan(dag, effort), Execution(dag), rng.choice([0.0, 0.5, 0.9])
+    left, seen = best.after(game), False
+    while not game.finished:
+        if growths and rng.random() < 0.4:
+            grow(game, rng)
+            growths -= 1
+        for _ in range(int(rng.integers(0, 4))):
+            if game.eligible:
+                step(game, left, rng, loyal)
+        seen = rng.random() < 0.7  # now and then both happen before anybody looks
+        if seen:
+            left = (left if rng.random() < 0.5 else best).after(game)
+            twin = plan(residual(game), effort)
+            agree(left, twin)
+            if rng.random() < 0.3:
+                agree_in_full(left, game, twin)
+
+
+@pytest.mark.parametrize("large", [LEAST_CHAIN, 1], ids=["segments", "blocks"])
+@pytest.mark.parametrize("seed", range(6))
+def test_small_dags_that_grow(seed: int, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residuals, "LEAST_CHAIN", large)
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        follow_growing(random_small_dag(rng, 10), rng)
+
+
+@pytest.mark.parametrize("large", [solving.LARGE, 1], ids=["as numbered", "level by level"])
+def test_segments_in_series_that_grow(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving, "LARGE", large)
+    for seed in range(2):
+        follow_growing(layers(seed, 3), np.random.default_rng(seed), 6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_modules_that_grow(seed: int) -> None:
+    follow_growing(families.random_layered(5, 9, seed), np.random.default_rng(seed), 4, "quick")
+
+
+@pytest.mark.parametrize("dag", [families.out_mesh(7), families.in_tree(4), families.fork_join(5, 3, 2)])
+def test_families_that_grow(dag: Dag) -> None:
+    for seed in range(3):
+        follow_growing(dag, np.random.default_rng(seed), 6)
+
+
+@pytest.mark.parametrize("large", [solving.LARGE, 1], ids=["as numbered", "level by level"])
+def test_segments_to_which_nothing_was_added_are_not_decided_again(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving, "LARGE", large)
+    dag = layers(1, 6)
+    best, game = plan(dag), Execution(dag)
+    for _ in range(3):
+        game.execute(next(iter(game.eligible)))
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    solved = spied(monkeypatch, solving, "_solve_segment")
+    last = dag.tasks[-1]
+    game.grow(["below", "beside"], [(last, "below"), (dag.tasks[-2], "beside"), ("beside", last)])
+    left = left.after(game)
+    again = list(solved)
+    twin = plan(residual(game))
+    agree(left, twin)
+    agree_in_full(left, game, twin)
+    assert len(again) <= 1 < len(solved) - len(again)
+
+
+def test_a_new_task_between_two_others_takes_their_arc_away() -> None:
+    game = Execution({"a": [], "b": ["a"], "c": ["a", "b"], "d": ["b"], "e": ["d"], "f": ["c"]})
+    left = plan(game.dag).after(game)
+    game.grow(["x"], [("b", "x"), ("x", "d")])
+    left = left.after(game)
+    agree_in_full(left, game, plan(residual(game)))
+    assert list(left.dag.arcs()) == list(game.dag.arcs())
+
+
+def test_labels_that_change_are_not_taken_over() -> None:
+    dag = layers(1, 3)
+    game = Execution(Dag.from_arrays(len(dag), dag.tails, dag.child, list(range(len(dag)))))
+    best = plan(game.dag)
+    game.grow(["1"], [(0, "1")])  # now that number is called "1" no more, in text
+    left, twin = best.after(game), plan(residual(game))
+    agree(left, twin)
+    agree_in_full(left, game, twin)
+
+
+def test_an_earlier_moment_stays_as_it_was_before_the_growth() -> None:
+    dag = families.out_mesh(5)
+    game = Execution(dag, executed=["0"])
+    early = plan(dag).after(game)
+    twin = plan(residual(game))
+    game.grow(["late"], [("0", "late"), ("late", "2")])
+    grown = early.after(game)
+    game.execute("1")
+    later = grown.after(game)
+    assert (len(early), len(grown), len(later)) == (14, 15, 14)
+    agree(early, twin)
+    assert early.after(game).order == later.order
+    assert repr(later) == "PlanLeft(14 of 16 tasks, optimal)"
+
+
+def test_what_has_grown_and_is_done_already() -> None:
+    game = Execution({"a": [], "b": ["a"]})
+    best = plan(game.dag)
+    game.grow({"c": [], "d": ["c"]})
+    for task in ("c", "d", "a", "b"):
+        game.execute(task)
+        agree(best.after(game), plan(residual(game)))
+    assert best.after(game).order == ()
+    game.grow({"e": ["b"]})
+    assert best.after(game).order == ("e",)
+
+
+def test_another_growth_is_refused() -> None:
+    best = plan({"a": [], "b": ["a"]})
+    one, two = Execution(best.dag), Execution(best.dag)
+    one.grow({"c": ["a"]})
+    two.grow({"d": ["a"], "e": ["d"]})
+    left = best.after(one)
+    with pytest.raises(InputError, match="another workflow"):
+        left.after(two)
+    one.execute("a")
+    left = left.after(one)
+    one.grow({"f": ["a"]})
+    left = left.after(one)
+    three = Execution(one.dag, executed=["a", "b"])
+    assert left.after(one) is left
+    assert len(left.after(three)) == 2
+    with pytest.raises(InputError, match="not the execution"):
+        left.after(Execution(one.dag))
 
 
 def test_another_workflow_or_execution_is_refused() -> None:

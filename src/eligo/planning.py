@@ -21,6 +21,7 @@ from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import Stuck, begun, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.preferences import preferred
+from eligo.deciding.regrowing import Trail, decide_grown
 from eligo.deciding.residuals import Decided, Rest
 from eligo.deciding.solving import solve_numbered
 from eligo.deciding.work import Outlook
@@ -138,7 +139,7 @@ class Plan:
         if execution not in self._followed:
             if self.decided is None:
                 raise InputError("this plan does not say how it was made, so that nothing of it can be taken over")
-            self._followed[execution] = PlanLeft(self, self.dag, Rest(self.decided), 0)
+            self._followed[execution] = PlanLeft(self, Trail.begun(self.dag), Rest(self.decided), 0)
         self._followed[execution] = self._followed[execution].after(execution)
         return self._followed[execution]
 
@@ -188,28 +189,39 @@ class PlanLeft:
     is made when asked for. The numbers of tasks are those of `dag`, which has the tasks that are not executed.
     """
 
-    def __init__(self, whole: Plan, dag: Dag, rest: Rest, done: int) -> None:
-        self.whole, self._dag, self._shared, self._done = whole, dag, rest, done
+    def __init__(self, whole: Plan, trail: Trail, rest: Rest, done: int) -> None:
+        self._whole, self._trail, self._shared, self._done = whole, trail, rest, done
 
     def __repr__(self) -> str:
-        return f"PlanLeft({len(self)} of {len(self.whole)} tasks, {self.verdict})"
+        return f"PlanLeft({len(self)} of {len(self._trail.dag)} tasks, {self.verdict})"
 
     def __len__(self) -> int:
-        return len(self.whole) - self._done
+        return len(self._whole) - self._done
 
     def after(self, execution: Run) -> "PlanLeft":
-        """The plan of what the same execution has left later on."""
-        if execution.dag is not self._dag and execution.dag != self.whole.dag:
-            raise InputError("this execution is of another workflow than the plan")
-        rest, last = self._rest, min(1, self._done)
-        seen = np.array(execution.done_since(self._done - last), np.int32)
-        fresh = seen[last:]
-        if seen[:last].tolist() != rest.done[self._done - last :].tolist() or rest.executed[fresh].any():
+        """The plan of what the same execution has left later on, with what was added to it."""
+        trail, rest, same = self._trail, self._rest, self._trail.is_of(execution.dag)
+        last = trail.numbers[rest.done[-1:]].tolist() if rest.done else trail.last
+        seen = np.array(execution.done_since(trail.done + self._done - len(last)), np.int32)
+        fresh = trail.places(seen[len(last) :])
+        if seen[: len(last)].tolist() != last or rest.executed[fresh].any():
             raise InputError("this is not the execution that was followed so far")
+        if not same:
+            return self._grown(execution)
         if not len(fresh):
             return self
         rest.execute(fresh)
-        return PlanLeft(self.whole, execution.dag, rest, self._done + len(fresh))
+        return PlanLeft(self._whole, trail._replace(dag=execution.dag), rest, self._done + len(fresh))
+
+    def _grown(self, execution: Run) -> "PlanLeft":
+        """The plan of what is left after tasks were added: what that did not touch is as it was."""
+        begin, rest = time.perf_counter(), self._rest
+        trail = Trail.begun(execution.dag, execution.done_since(0))
+        dag = trail.dag.induced(trail.numbers)
+        decided, blocks, spent = decide_grown(rest, *trail.places_of(self._trail), dag)
+        made = _made(dag, decided, blocks, {**self._whole.stuck, **rest.stuck, **spent.stuck}, begin)
+        made = replace(made, cut=spent.work.cut or spent.improving.cut)
+        return PlanLeft(made, trail, Rest(decided), 0)
 
     @property
     def _rest(self) -> Rest:
@@ -237,7 +249,7 @@ class PlanLeft:
 
     def next(self, count: int) -> tuple[Name, ...]:
         """The next so many tasks; what is out with somebody is among them."""
-        return self._dag.named(self._rest.next(count))
+        return self._whole.dag.named(self._rest.next(count))
 
     @cached_property
     def plan(self) -> Plan:
@@ -245,8 +257,8 @@ class PlanLeft:
         begin, rest = time.perf_counter(), self._rest
         left, bare, outcome, sequence = rest.whole()
         decided = Decided(bare, outcome, sequence, *rest.decided[3:])
-        stuck = {**self.whole.stuck, **rest.stuck}
-        return _made(self.whole.dag.induced(left), decided, len(decompose(bare)), stuck, begin)
+        stuck = {**self._whole.stuck, **rest.stuck}
+        return _made(self._whole.dag.induced(left), decided, len(decompose(bare)), stuck, begin)
 
     @property
     def dag(self) -> Dag:

@@ -30,6 +30,16 @@ def places(n: int, sequence: NDArray[np.integer[Any]] | list[int], elsewhere: in
     return place
 
 
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The different ones among whole numbers from 0 on, ascending: many times faster than `np.unique`, which hashes them.
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ascending = np.sort(values)
+    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
+
+
 def gathered(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
     """The rows of several tasks one after another, and the length of each."""
     length = ptr[1:][tasks] - ptr[:-1][tasks]

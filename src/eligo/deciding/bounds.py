@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,17 @@ class Shares:
         return np.concatenate(pieces)
 
 
-def best_shares(dag: Dag, work: Work | None = None) -> Shares:
+class Begun(NamedTuple):
+    """Shares of which the first and the last modules are known, with their flow, and what lies between them is not."""
+
+    first: list[Module]
+    last: list[Module]
+    #: tasks and what they render, each ascending, to be split; the densest at the end
+    parts: list[tuple[Ints, Ints]]
+    flow: NDArray[np.int64]
+
+
+def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) -> Shares:
     """The shares that give the least bound, by one minimum cut for each module and each split.
 
     >>> shares = best_shares(Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("b", "z")]))
@@ -72,10 +82,7 @@ def best_shares(dag: Dag, work: Work | None = None) -> Shares:
     Once the work is over all that is left gets the share of the next module, and the bound is valid but not least.
     """
     work = work or Work()
-    flow = np.zeros(dag.arc_count, np.int64)
-    modules: list[Module] = []
-    nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
-    parts = [(nonsinks.astype(np.int32), nonsources.astype(np.int32))]
+    modules, last, parts, flow = begun or _from_scratch(dag)
     while parts:
         tasks, renders = parts.pop()
         if not len(tasks):
@@ -90,7 +97,13 @@ def best_shares(dag: Dag, work: Work | None = None) -> Shares:
             break
         else:
             modules.append(network.module(flow))
-    return Shares(modules, flow)
+    return Shares(modules + last, flow)
+
+
+def _from_scratch(dag: Dag) -> Begun:
+    nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
+    whole = nonsinks.astype(np.int32), nonsources.astype(np.int32)
+    return Begun([], [], [whole], np.zeros(dag.arc_count, np.int64))
 
 
 class _Network:
@@ -171,7 +184,8 @@ def block_bound(solutions: Solutions) -> Profile:
     counts = np.bincount(solutions.type_of, minlength=len(solutions.types)).tolist()
     total = sum(count * (len(t.maxima) - 1) for t, count in zip(solutions.types, counts, strict=True))
     if too_long(total):
-        return _hull_bound([(t.maxima, count) for t, count in zip(solutions.types, counts, strict=True)])
+        profiles = [(t.maxima, count) for t, count in zip(solutions.types, counts, strict=True)]
+        return _hull_bound(profiles, [t.corners for t in solutions.types])
     bound = np.zeros(1, np.int64)
     for solution, count in zip(solutions.types, counts, strict=True):
         own = solution.kind or solution.maxima
@@ -203,11 +217,14 @@ def _power(profile: Profile, times: int) -> Profile:
     return result
 
 
-def _hull_bound(profiles: list[tuple[Profile, int]]) -> Profile:
-    """The convolution of the concave hulls, rounded down: all their sides, the steepest first, in whole numbers."""
+def _hull_bound(profiles: list[tuple[Profile, int]], known: list[list[int]] | None = None) -> Profile:
+    """The convolution of the concave hulls, rounded down: all their sides, the steepest first, in whole numbers.
+
+    The corners of each may be *known*.
+    """
     lengths: dict[Fraction, int] = {}
-    for profile, count in profiles:
-        corners = hull_corners(profile)
+    found = known or [hull_corners(profile) for profile, _ in profiles]
+    for (profile, count), corners in zip(profiles, found, strict=True):
         for width, rise in zip(np.diff(corners).tolist(), np.diff(profile[corners]).tolist(), strict=True):
             slope = Fraction(rise, width)
             lengths[slope] = lengths.get(slope, 0) + width * count

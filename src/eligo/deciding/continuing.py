@@ -1,6 +1,8 @@
 """How what is left of a segment goes on: in which order, as of when that was decided, and how far it was followed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -20,10 +22,16 @@ class Continuation:
 
     begin: int
     end: int
-    order: Ints
+    #: what gives the order; where ties are to be broken it takes as long as the rest, so nobody asks in vain
+    made: Callable[[], Ints]
     own: Profile
     proved: Outcome
     _followed: int = 0
+
+    @cached_property
+    def order(self) -> Ints:
+        """All tasks, in order."""
+        return self.made()
 
     @property
     def verdict(self) -> str:

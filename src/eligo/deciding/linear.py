@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.rows import Ints, gathered
+from eligo.rows import Ints, distinct, gathered
 from eligo.theory.blocks import decompose
-from eligo.theory.composition import linearise
 from eligo.theory.priority import Kind, precedes
 from eligo.theory.profiles import Profile
 from eligo.theory.series import segment_dag
@@ -56,11 +55,11 @@ class Types:
         self._known.setdefault(_key(solution), len(self.solutions) - 1)
         return len(self.solutions) - 1
 
-    def begin(self, counts: dict[int, int], linear: bool) -> None:
-        """So many of each type are there, and in a chain as listed where they are *linear*."""
+    def begin(self, counts: dict[int, int]) -> None:
+        """So many of each type are there, in a chain as listed."""
         for t, count in counts.items():
             self.counts[t] = count
-        self.chain, self._astray = (list(counts), set()) if linear else ([], set(counts))
+        self.chain = list(counts)
 
     def before(self, a: int, b: int) -> bool:
         """Whether type a ▷ type b."""
@@ -119,16 +118,19 @@ class Types:
 
 
 class Ground:
-    """The blocks of a dag without shortcuts, in chains by segments: what all chains of a dag stand on."""
+    """The blocks of a dag without shortcuts, in chains by segments: what all chains of a dag stand on.
 
-    def __init__(self, dag: Dag, label: Ints) -> None:
+    *label* gives the segment of every nonsink, and *order* has them as planned: where a segment is ▷-linear, block by block.
+    """
+
+    def __init__(self, dag: Dag, label: Ints, order: Ints) -> None:
         self.dag, self.label = dag, label
         self.blocks = decompose(dag)
         self.solutions = solve_blocks(self.blocks)
         ptr, sources = self.blocks.source_rows
         self._segment_of = label[sources[ptr[:-1]]]
-        line = linearise(self.solutions, self._segment_of, int(label.max(initial=-1)) + 1)
-        self._sequence, self._linear = line.sequence, line.linear
+        runs = self.blocks.source_of[order]
+        self._sequence = runs[np.flatnonzero(np.diff(runs, prepend=-1))]
         height = self.blocks.superdag.height
         self.depth = height.max(initial=0) - height
         #: the type of the block, or later of the piece, of which each task is a source
@@ -137,18 +139,18 @@ class Ground:
         self.unit = self.blocks.source_of.copy()
         self.executed = np.zeros(len(dag), np.bool_)
 
-    def sequence(self, segment: int) -> tuple[Ints, bool]:
-        """The blocks of a segment in order, and whether they are a ▷-linear composition."""
+    def sequence(self, segment: int) -> Ints:
+        """The blocks of a ▷-linear segment in order."""
         begin, end = np.searchsorted(self._segment_of[self._sequence], [segment, segment + 1])
-        return self._sequence[begin:end], bool(self._linear[segment])
+        return self._sequence[begin:end]
 
 
 class LinearSegment:
-    """A segment whose blocks are, or were, a ▷-linear composition."""
+    """A segment whose blocks were a ▷-linear composition before anything was executed."""
 
     def __init__(self, ground: Ground, segment: int) -> None:
         self.ground, self.segment, self.blocks = ground, segment, ground.blocks
-        self._sequence, linear = ground.sequence(segment)
+        self._sequence = ground.sequence(segment)
         self._type_of = ground.solutions.type_of
         self.types = Types(ground.solutions.types)
         chained = self._type_of[self._sequence]
@@ -157,7 +159,7 @@ class LinearSegment:
         #: of the types of the first chain, between which of its places they lie
         self._span = dict(zip(which.tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True))
         self._whole = dict(zip(which.tolist(), counts.tolist(), strict=True))  # blocks of each type never touched
-        self.types.begin({t: self._whole[t] for t in which[np.argsort(first)].tolist()}, linear)
+        self.types.begin({t: self._whole[t] for t in which[np.argsort(first)].tolist()})
         self._pieces: dict[int, BlockPiece] = {}
         self._broken: set[int] = set()  # blocks that were touched
         self._changed: set[int] = set()  # units with tasks that were executed since
@@ -228,7 +230,7 @@ class LinearSegment:
         tails = np.concatenate([np.repeat(left, degree), parents])
         heads = np.concatenate([children, np.repeat(left, above)])
         inside = (label[heads] == label[left[0]]) & (label[tails] == label[left[0]]) & ~self.ground.executed[tails]
-        pairs = np.unique(kind[tails[inside]].astype(np.int64) << 32 | kind[heads[inside]])
+        pairs = distinct(kind[tails[inside]].astype(np.int64) << 32 | kind[heads[inside]])
         ends = zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True)
         return any(p != q and not self.types.before(p, q) for p, q in ends)
 

@@ -11,6 +11,7 @@ Let X be what was executed.
 """
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from eligo.deciding.linear import Ground, LinearSegment
 from eligo.deciding.outcomes import BOUNDED, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.preferences import preferred
 from eligo.deciding.solving import in_series, solve_numbered
-from eligo.rows import Ints, gathered, places
+from eligo.rows import Ints, distinct, gathered, places
 from eligo.theory.series import segment_dag, segments
 
 
@@ -64,7 +65,8 @@ class Rest:
         self.executed = np.zeros(len(bare), np.bool_)
         #: what searches got stuck at, by the tasks of the part
         self.stuck: dict[tuple[str, ...], Stuck] = {}
-        self._known = dict(decided.solved)
+        #: modules that were solved, for the next time that they are met
+        self.known = dict(decided.solved)
         self._missing = bare.indegree.copy()
         self._nonsink = bare.outdegree > 0
         self._eligible = int((self._missing == 0).sum())
@@ -72,7 +74,8 @@ class Rest:
         self._plan = _Planned(decided)
         self._going: Continuation | LinearContinuation | None = None
         self._chain: LinearSegment | None = None
-        self._ground = Ground(bare, self._plan.label) if self._plan.longest_linear >= LEAST_CHAIN else None
+        linear = self._plan.longest_linear >= LEAST_CHAIN
+        self._ground = Ground(bare, self._plan.label, decided.outcome.order) if linear else None
 
     def __len__(self) -> int:
         return len(self.executed) - len(self.done)
@@ -84,7 +87,7 @@ class Rest:
         self.executed[tasks] = True
         children, _ = gathered(bare.child_ptr, bare.child, tasks)
         np.subtract.at(self._missing, children, 1)
-        self._eligible += int((self._missing[np.unique(children)] == 0).sum()) - len(tasks)
+        self._eligible += len(distinct(children[self._missing[children] == 0])) - len(tasks)
         self._steps += int(self._nonsink[tasks].sum())
         if self._chain is not None:
             self._chain.execute(tasks[self._plan.label[tasks] == self._chain.segment])
@@ -164,11 +167,20 @@ class Rest:
         tasks = self._plan.sequence[begin:end]
         tasks = np.sort(tasks[~self.executed[tasks]])
         part = segment_dag(self.decided.bare, tasks)
-        effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self._known)
+        effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self.known)
         outcome, _ = solve_numbered(part, effort)
-        order = preferred(part, outcome.order, self.decided.prefer)
-        proved = replace(outcome, order=tasks[outcome.order])
-        return Continuation(self._steps, end, tasks[order], cumulative(part, order), proved)
+        proved, prefer = replace(outcome, order=tasks[outcome.order]), self.decided.prefer
+        own = cumulative(part, outcome.order)
+        return Continuation(self._steps, end, lambda: tasks[preferred(part, outcome.order, prefer)], own, proved)
+
+    def hard(self) -> Iterator[Outcome]:
+        """What is known of segments that are not ▷-linear and in which nothing was done since they were decided."""
+        parts = [(self._plan.outcome.order, self._plan.hard_from(self._steps))]
+        if isinstance(self._going, Continuation) and self._going.begin == self._steps:
+            parts.append((self._going.proved.order, self._going.proved.hard))
+        for order, segments_of in parts:
+            for begin, end, outcome in segments_of:
+                yield replace(outcome, order=order[begin:end])
 
     # As a plan
 
@@ -257,7 +269,7 @@ class _Planned:
         proved = Outcome(self.outcome.order[begin:end], own, OPTIMAL, "▷-linear composition", {"rule": "chain"})
         if begin in self._hard:
             proved = replace(self._hard[begin].outcome, order=self.outcome.order[begin:end])
-        return Continuation(begin, end, self.sequence[begin:end], own, proved)
+        return Continuation(begin, end, lambda: self.sequence[begin:end], own, proved)
 
     def _later(self, begin: int) -> int:
         """How many hard segments do not come before a place."""

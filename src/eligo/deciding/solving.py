@@ -4,16 +4,17 @@ A segment that is not ▷-linear is tried by the extended regimen, by enumeratio
 by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
+from eligo.deciding.bounds import Shares, block_bound, shares_proof, sum_bound, too_long
 from eligo.deciding.canonical import canonical_order
+from eligo.deciding.corners import shares_of
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
 from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK
@@ -24,7 +25,7 @@ from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
-from eligo.rows import Ints
+from eligo.rows import Ints, places
 from eligo.theory.blocks import decompose
 from eligo.theory.composition import concatenated_order, linearise
 from eligo.theory.profiles import Profile, convolved
@@ -37,18 +38,28 @@ from eligo.theory.sweep import sweep
 LARGE = 20_000  # tasks: from here on numbering level by level pays
 
 
-def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+def solve_numbered(dag: Dag, effort: Effort, known: Iterable[Outcome] = ()) -> tuple[Outcome, int]:
     """See `solve`; a large dag is first numbered level by level, which the memory likes better."""
     if len(dag) < LARGE:
-        return solve(dag, effort)
-    outcome, blocks = solve(dag.renumbered(dag.order), effort)
+        return solve(dag, effort, _by_tasks(known))
+    place = places(len(dag), dag.order)
+    numbered = _by_tasks(replace(outcome, order=place[outcome.order]) for outcome in known)
+    outcome, blocks = solve(dag.renumbered(dag.order), effort, numbered)
     return replace(outcome, order=dag.order[outcome.order]), blocks
 
 
-def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
-    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
+def _by_tasks(known: Iterable[Outcome]) -> dict[bytes, Outcome]:
+    """Segments by what they consist of."""
+    return {np.sort(outcome.order).tobytes(): outcome for outcome in known}
+
+
+def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None) -> tuple[Outcome, int]:
+    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one.
+
+    Segments that are *known*, by their tasks in ascending order, are not decided again.
+    """
     blocks = decompose(dag)
-    solutions = solve_blocks(blocks)
+    solutions = solve_blocks(blocks, effort.solved)
     label = segments(dag)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
@@ -56,24 +67,25 @@ def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     order = concatenated_order(solutions, line.sequence)
     if line.linear.all():
         return in_series(dag, order, ()), len(blocks)
+    known = known or {}
     if count == 1:
-        return _solve_segment(dag, solutions, effort), len(blocks)
-    return _solve_segments(dag, order, label, np.flatnonzero(~line.linear), effort), len(blocks)
-
-
-def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], effort: Effort) -> Outcome:
-    """Solve the segments that are not linear, each as a dag by itself, and put them back."""
-    order = order.copy()
-    where = label[order]
-    found = []
-    for segment in hard.tolist():
+        whole = known.get(np.sort(order).tobytes())
+        return whole or _solve_segment(dag, solutions, effort), len(blocks)
+    where, found = label[order], []
+    for segment in np.flatnonzero(~line.linear).tolist():
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
         tasks = np.sort(order[begin:end])
-        part = segment_dag(dag, tasks)
-        outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
-        order[begin:end] = tasks[outcome.order]
+        outcome = known.get(tasks.tobytes()) or _solve_part(dag, tasks, effort)
+        order[begin:end] = outcome.order
         found.append(Segment(begin, end, outcome))
-    return in_series(dag, order, tuple(found))
+    return in_series(dag, order, tuple(found)), len(blocks)
+
+
+def _solve_part(dag: Dag, tasks: Ints, effort: Effort) -> Outcome:
+    """A segment that is not ▷-linear, as a dag by itself."""
+    part = segment_dag(dag, tasks)
+    outcome = _solve_segment(part, solve_blocks(decompose(part), effort.solved), effort)
+    return replace(outcome, order=tasks[outcome.order])
 
 
 def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
@@ -158,8 +170,19 @@ def _solve_parts(dags: list[Dag], effort: Effort) -> list[Outcome]:
     outcomes = []
     for part in dags:
         effort.cutting.spend(PART + PART_TASK * len(part))
-        outcomes.append(solve(part, effort)[0])
+        outcomes.append(_solve_summand(part, effort))
     return outcomes
+
+
+def _solve_summand(part: Dag, effort: Effort) -> Outcome:
+    """A component; the very same one is taken over where it was decided before."""
+    if effort.solved is None:
+        return solve(part, effort)[0]
+    key = "summand", tuple(sorted(part.tasks))
+    known = effort.solved.pop(key, None)
+    outcome: Outcome = solve(part, effort)[0] if known is None else replace(known[0], order=part.indices(known[1]))
+    effort.solved[key] = outcome, part.named(outcome.order)
+    return outcome
 
 
 def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
@@ -170,7 +193,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     """
     effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
-    shares = best_shares(dag, effort.cutting) if tree is None else tree.shares
+    shares = shares_of(dag, effort) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
     rough, proof = _rough_bound(shares, blocks, solved)
@@ -233,8 +256,8 @@ def _largest_area(dag: Dag, shares: Shares, own: Ints, most: int, effort: Effort
     """The modules' own orders, or a heuristic where that, improved, has a larger area; none has more than *most*."""
     if cumulative(dag, own).sum() == most:
         return "module by module", own
-    cutting = effort.cutting.part(effort.cutting.left / 2)
-    dual = best_shares(dag.dual(), cutting).modules if len(dag) <= LARGEST_DUAL and not cutting.over() else []
+    late = effort.cutting.over() or len(dag) > LARGEST_DUAL
+    dual = [] if late else shares_of(dag, effort, dual=True).modules
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
     return best_improved(dag, candidates, effort.improving.part(effort.improving.left / 2))
 

@@ -64,13 +64,14 @@ def hull_corners(profile: Profile) -> list[int]:
     [0, 2, 3]
     """
     corners: list[int] = []
-    for t, value in enumerate(profile.tolist()):
-        while len(corners) > 1 and _below(profile, corners[-2], corners[-1], t, value):
+    values = profile.tolist()  # quicker than an array, one by one
+    for t, value in enumerate(values):
+        while len(corners) > 1 and _below(values, corners[-2], corners[-1], t, value):
             corners.pop()
         corners.append(t)
     return corners
 
 
-def _below(profile: Profile, a: int, b: int, t: int, value: int) -> bool:
+def _below(profile: list[int], a: int, b: int, t: int, value: int) -> bool:
     """Whether the corner at b lies on or below the line from a to (t, value)."""
-    return bool((profile[b] - profile[a]) * (t - a) <= (value - profile[a]) * (b - a))
+    return (profile[b] - profile[a]) * (t - a) <= (value - profile[a]) * (b - a)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.kernels import graph
-from eligo.rows import Ints, gathered, places
+from eligo.rows import Ints, distinct, gathered, places
 
 
 def segments(dag: Dag) -> Ints:
@@ -62,7 +62,7 @@ def segment_dag(dag: Dag, tasks: Ints) -> Dag:
 def _marked(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
     """The heads that are not among the tasks, and the place of every head: tasks first, then these. In O(n)."""
     place = places(n, tasks)
-    outside = np.unique(heads[place[heads] < 0])
+    outside = distinct(heads[place[heads] < 0])
     place[outside] = len(tasks) + np.arange(len(outside))
     return outside, place[heads]
 

@@ -5,9 +5,10 @@ Another block is solved by what fits it: subset sums over its sources or, throug
 program and, where planar, the recursive Sweep order. What remains is bounded and not ordered.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,14 @@ from eligo.rows import Ints
 from eligo.theory.blocks import Blocks
 from eligo.theory.duality import dual_maxima, dual_schedule
 from eligo.theory.priority import Kind
-from eligo.theory.profiles import Profile
+from eligo.theory.profiles import Profile, hull_corners
 from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.trees import even_tree, planar_order, tree_maxima
 
 LARGEST_TREE = 3_000  # sources: the tree's tables take quadratic time
 MOST_SETS = 1 << 25  # of items, in all blocks of a dag: about a second
 ALWAYS_ITEMS = 14  # so few are enumerated however many blocks there are
+MOST_SHAPES = 10_000  # blocks that are remembered, for the next time that they are met
 WORTH = 1 << 32  # of a nonsource, in whole parts: shares are rounded up to such, so that every sum is exact
 
 WALK = {"W": 1, "C": 1, "N": 2, "M": 3, "Q": 4}
@@ -46,6 +48,11 @@ class Solution:
     admits: bool | None = True
     #: how many sets were compared for it
     sets: int = 0
+
+    @cached_property
+    def corners(self) -> list[int]:
+        """Where the concave hull of the maxima bends."""
+        return hull_corners(self.maxima)
 
     @property
     def name(self) -> str:
@@ -126,8 +133,12 @@ class Solutions:
         return self.types[int(self.type_of[block])]
 
 
-def solve_blocks(blocks: Blocks) -> Solutions:
-    """Solve every block, equal ones once; each may compare half of the sets that those before it left."""
+def solve_blocks(blocks: Blocks, solved: MutableMapping[object, Any] | None = None) -> Solutions:
+    """Solve every block, equal ones once, and those that were *solved* before not again.
+
+    Each may compare half of the sets that those before it left.
+    """
+    solved = {} if solved is None else solved
     ptr, sources = blocks.source_rows
     ordered, letter = sources.copy(), np.zeros(len(blocks), np.int32)
     types: list[Solution] = []
@@ -144,7 +155,10 @@ def solve_blocks(blocks: Blocks) -> Solutions:
     for b, shape in zip(unnamed, blocks.shapes(unnamed), strict=True):
         if shape not in known:
             known[shape] = len(types)
-            types.append(solve_one(blocks.block_dag(b), max(ALWAYS_ITEMS, room.bit_length() - 2)))
+            items = max(ALWAYS_ITEMS, room.bit_length() - 2)
+            types.append(solved.get((shape, items)) or solve_one(blocks.block_dag(b), items))
+            if len(solved) < MOST_SHAPES:
+                solved[shape, items] = types[-1]
             room = max(0, room - types[-1].sets)
         type_of[b] = known[shape]
         order = types[type_of[b]].order

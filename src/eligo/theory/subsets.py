@@ -22,6 +22,7 @@ from eligo.theory.profiles import Profile
 MOST_ITEMS = 24
 MOST_ITEMS_FOR_AREA = 20
 MOST_BEST_SETS = 10_000
+MANY = 1_000  # nonsinks: behind so many, all twins of one are looked for at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +44,14 @@ class Subsets:
         twins = _twins(dag, most)
         if twins is None:
             return None
-        item = {v: i for i, members in enumerate(twins) for v in members}
-        parents = [_row(dag.parent_ptr, dag.parent, v).tolist() for v in range(len(dag))]
-        masks = [sum({1 << item[u] for u in row}) for row in parents]
-        rewards = Counter(mask for mask, row in zip(masks, parents, strict=True) if row)
-        return cls(twins, [masks[members[0]] for members in twins], rewards)
+        bit, needed = np.zeros(len(dag), np.int64), np.zeros(len(dag), np.int64)
+        for i, members in enumerate(twins):
+            bit[members] = 1 << i
+        nonsources = np.flatnonzero(dag.indegree)
+        if len(nonsources):
+            needed[nonsources] = np.bitwise_or.reduceat(bit[dag.parent], dag.parent_ptr[nonsources])
+        rewards = Counter(needed[nonsources].tolist())
+        return cls(twins, [int(needed[members[0]]) for members in twins], rewards)
 
     def __len__(self) -> int:
         return len(self.twins)
@@ -90,7 +94,10 @@ class Subsets:
         """M(t): the most nonsources that t executions can render."""
         best = np.zeros(sum(self.weights) + 1, np.int32)
         least = np.zeros_like(best)
-        graph.extremes(self.weight[self.closed], self.rendered[self.closed], least, best)
+        weight, rendered = self.weight, self.rendered
+        if any(self.needs):
+            weight, rendered = weight[self.closed], rendered[self.closed]
+        graph.extremes(weight, rendered, least, best)
         return np.maximum.accumulate(best.astype(np.int64))
 
     def optimal_order(self) -> list[int] | None:
@@ -197,12 +204,32 @@ class Subsets:
 def _twins(dag: Dag, most: int) -> list[list[int]] | None:
     """The nonsinks, grouped by equal parents and equal children; None as soon as there are too many groups."""
     groups: dict[tuple[bytes, bytes], list[int]] = {}
-    for v in np.flatnonzero(dag.outdegree > 0).tolist():
+    nonsinks = np.flatnonzero(dag.outdegree > 0)
+    for v in nonsinks[:MANY].tolist():
         parents, children = _row(dag.parent_ptr, dag.parent, v), _row(dag.child_ptr, dag.child, v)
         groups.setdefault((parents.tobytes(), children.tobytes()), []).append(v)
         if len(groups) > most:
             return None
-    return list(groups.values())
+    found, left = list(groups.values()), nonsinks[MANY:]
+    for group in found:
+        alike = _alike(dag, left, group[0])
+        group.extend(left[alike].tolist())
+        left = left[~alike]
+    while len(left) and len(found) <= most:
+        alike = _alike(dag, left, int(left[0]))
+        found.append(left[alike].tolist())
+        left = left[~alike]
+    return None if len(found) > most else found
+
+
+def _alike(dag: Dag, tasks: NDArray[np.intp], v: int) -> NDArray[np.bool_]:
+    """Which tasks have the parents and the children of task v."""
+    alike = np.ones(len(tasks), np.bool_)
+    for ptr, rows in ((dag.parent_ptr, dag.parent), (dag.child_ptr, dag.child)):
+        row = _row(ptr, rows, v)
+        alike &= ptr[1:][tasks] - ptr[:-1][tasks] == len(row)
+        alike[alike] = (rows[ptr[tasks[alike], None] + np.arange(len(row))] == row).all(1)
+    return alike
 
 
 def _containing(larger: NDArray[np.intp], smaller: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ when every entry on it is the largest of its diagonal. The verification table ma
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -49,16 +50,14 @@ def verification_table(first: Sequence[int] | Profile, second: Sequence[int] | P
     """
     one, two = as_profile(first), as_profile(second)
     best = convolved(one, two)
-    rows, columns = len(one), len(two)
-    reached = np.zeros((rows, columns), np.bool_)
-    reached[0, 0] = True
-    for k in range(1, rows + columns - 1):
-        i = np.arange(max(0, k - columns + 1), min(rows, k + 1))
-        j = k - i
-        came_down = (i > 0) & reached[np.maximum(i - 1, 0), j]
-        came_right = (j > 0) & reached[i, np.maximum(j - 1, 0)]
-        reached[i, j] = (one[i] + two[j] == best[k]) & (came_down | came_right)
-    return reached
+    if len(one) > len(two):
+        return verification_table(two, one).T
+    diagonal = np.zeros((len(best), len(one) + 1), np.bool_)  # (i, j) is at [i + j, i + 1]
+    for i, value in enumerate(one.tolist()):
+        diagonal[i : i + len(two), i + 1] = value + two == best[i : i + len(two)]
+    for before, here in pairwise(diagonal):
+        here[1:] &= before[1:] | before[:-1]
+    return np.stack([diagonal[i : i + len(two), i + 1] for i in range(len(one))])
 
 
 def sweep_two(first: Sequence[int] | Profile, second: Sequence[int] | Profile) -> Interleaving | None:

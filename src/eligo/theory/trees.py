@@ -49,15 +49,15 @@ def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
     ([0, 1, 2, 3, 5], [1, 2, 3, 0])
     """
     out, into = tree.outdegree[tree.outdegree > 0], tree.indegree[tree.indegree > 0]
+    if np.ptp(out) and np.ptp(into):
+        return None
     neighbours, steps = _neighbours(tree), np.arange(len(out) + 1, dtype=np.int64)
     root = int(np.flatnonzero(tree.outdegree)[0])
     walk = _preorder(neighbours, root)
     if np.ptp(out) == 0:
         return np.append(steps[:-1] * (int(out[0]) - 1), len(into)), [v for v, _ in walk[::-1] if tree.outdegree[v]]
-    if np.ptp(into) == 0:
-        beyond = [u for v, above in walk if not tree.outdegree[v] for u in neighbours[v] if u != above]
-        return np.maximum(steps - 1, 0) // (int(into[0]) - 1), [root, *beyond]
-    return None
+    beyond = [u for v, above in walk if not tree.outdegree[v] for u in neighbours[v] if u != above]
+    return np.maximum(steps - 1, 0) // (int(into[0]) - 1), [root, *beyond]
 
 
 def _neighbours(tree: Dag) -> list[list[int]]:
