@@ -166,10 +166,10 @@ def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> 
 
 
 def _solve_parts(dags: list[Dag], effort: Effort) -> list[Outcome]:
-    """Each part of a sum by itself."""
-    outcomes = []
+    """Each part of a sum by itself; the largest costs what a dag does that is no sum."""
+    outcomes, largest = [], max(dags, key=len)
     for part in dags:
-        effort.cutting.spend(PART + PART_TASK * len(part))
+        effort.cutting.spend(0 if part is largest else PART + PART_TASK * len(part))
         outcomes.append(_solve_summand(part, effort))
     return outcomes
 
