@@ -143,4 +143,5 @@ def test_pieces_must_be_as_dense_as_the_whole_and_have_every_task_once(planned: 
         assert verify(dag, with_pieces(document, forged)).reason == reason
     assert rejected(dag, with_pieces(document, [one]))
     assert rejected(dag, with_pieces(document, []))
+    assert rejected(dag, with_pieces(document, [one, {"rule": "exact", "order": []}, two]))
     assert rejected(dag, with_pieces(document, [one, two | {"pieces": [one]}]))
