@@ -10,6 +10,7 @@ from conftest import random_small_dag
 from eligo import plan, verify
 from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import best_shares
+from eligo.deciding.canonical import settled_order
 from eligo.deciding.modules import module_dag
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.pieces import pieces
@@ -114,6 +115,17 @@ def test_areas_are_proved_piece_by_piece(planned: tuple[Dag, Document]) -> None:
     assert cumulative(inner, order).sum() == 2 * largest_area(alone) + 42 * 16
 
 
+def test_equal_pieces_are_numbered_alike() -> None:
+    """Whatever their numbers were: one of them is solved for all."""
+    rng = np.random.default_rng(5)
+    single = mosaic(4, 5, 1)
+    for _ in range(10):
+        shuffled = single.renumbered(rng.permutation(len(single)).astype(np.int32))
+        numbered = [dag.renumbered(settled_order(dag, Work())) for dag in (single, shuffled)]
+        assert len({(dag.tails.tobytes(), dag.child.tobytes()) for dag in numbered}) == 1
+        assert sorted(numbered[1].tasks) == sorted(single.tasks)
+
+
 def test_every_change_of_a_piece_is_noticed(planned: tuple[Dag, Document]) -> None:
     dag, document = planned
     count = 0
@@ -143,4 +155,5 @@ def test_pieces_must_be_as_dense_as_the_whole_and_have_every_task_once(planned: 
         assert verify(dag, with_pieces(document, forged)).reason == reason
     assert rejected(dag, with_pieces(document, [one]))
     assert rejected(dag, with_pieces(document, []))
+    assert rejected(dag, with_pieces(document, [one, {"rule": "exact", "order": []}, two]))
     assert rejected(dag, with_pieces(document, [one, two | {"pieces": [one]}]))

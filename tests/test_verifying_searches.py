@@ -246,6 +246,19 @@ def test_roles_are_read_from_names() -> None:
         assert sorted(modules.roles(dag, names, first)) != both
 
 
+def test_an_order_of_tasks_named_once_holds_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As plans of earlier versions have it: a task is rendered and executed at one place of the order."""
+    dag, document = refuted_alone(monkeypatch)
+    ((path, part),) = eliminations(document)
+    how = part["elimination"]
+    assert len(how["order"]) > len(set(how["order"]))
+    once = {"order": list(dict.fromkeys(how["order"])), "alike": how["alike"]}
+    assert verify(dag, with_change(document, path, part | {"elimination": once})).holds
+    for wrong in (once | {"order": once["order"][1:]}, once | {"order": how["order"]}, once | {"executed_first": []}):
+        changed = with_change(document, path, part | {"elimination": wrong})
+        assert verify(dag, changed).reason == "not every task is eliminated once"
+
+
 def test_maxima_whichever_is_counted_along() -> None:
     """Fewer tasks are rendered than executed, or fewer executed than rendered: both ways, and proofs of both."""
     turned = 0

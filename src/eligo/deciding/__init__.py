@@ -5,9 +5,9 @@
 | all of it wired together, segment by segment | `solving`, which gives `outcomes` |
 | how long to look | `effort`, `clock` |
 | bounds for every dag | `bounds`, `probing` |
-| modules between strict corners | `modules` |
+| modules between strict corners, and their pieces | `modules`, `pieces` |
 | exact M(t) by elimination, with symmetry | `elimination`, `joining`, `symmetry`, `canonical` |
-| orders by canonical moves, by heuristics, ties | `moves`, `orders`, `preferences` |
+| orders by canonical moves, by heuristics, ties | `moves`, `positions`, `orders`, `preferences` |
 | series-parallel dags: largest area, shares without cuts | `seriesparallel` |
 | why no schedule is best at every step | `conflicts` |
 """

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.limits import MOST_ROUNDS
+from eligo.deciding.limits import MOST_ROUNDS, MOST_SETTLED
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 
@@ -37,6 +37,33 @@ def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None 
 def canonical_order(dag: Dag) -> Ints:
     """The tasks by longest remaining path, then by colour, then as they were."""
     return np.lexsort((colours(dag), -dag.height)).astype(np.int32)
+
+
+def settled_order(dag: Dag, work: Work) -> Ints:
+    """The tasks by colour, where of those that look alike but differ the first is told apart, and so on.
+
+    Dags that are the same but for the numbering mostly are the same when numbered so: where what looks alike is alike.
+    """
+    colour = colours(dag, None, work)
+    for _ in range(MOST_SETTLED):
+        v = _unsettled(dag, colour)
+        if v is None:
+            break
+        start = 2 * colour
+        start[v] -= 1
+        colour = colours(dag, start, work)
+    return np.argsort(colour, kind="stable").astype(np.int32)
+
+
+def _unsettled(dag: Dag, colour: NDArray[np.int64]) -> int | None:
+    """The first task of a colour that some have whose parents or children are others."""
+    looks: dict[int, tuple[int, bytes, bytes]] = {}
+    for v in np.argsort(colour, kind="stable").tolist():
+        own = v, dag.parents_of(v).tobytes(), dag.children_of(v).tobytes()
+        known = looks.setdefault(int(colour[v]), own)
+        if known[1:] != own[1:]:
+            return known[0]
+    return None
 
 
 def _ranked(*keys: NDArray[np.generic]) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ FEW_STATES = 20_000  # up to here symmetry is not worth looking for
 TABLE_BYTES = 150_000_000  # of all tables at a time, but for thorough effort
 LEAST_ALIKE = 3  # members of a symmetry: a pair is not worth the search
 MOST_ROUNDS = 60  # of refining colours until a canonical order
+MOST_SETTLED = 20  # tasks that are told apart from those that look alike
 
 # Orders
 ITEMS_IN_A_HURRY = 10  # what is enumerated when time is up

@@ -17,6 +17,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.bounds import Module
+from eligo.deciding.canonical import settled_order
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.guided import guided
@@ -232,12 +233,14 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
 
 def _by_pieces(dag: Dag, parts: list[Module], found: Solved, effort: Effort) -> Solved:
     """The same module where the largest area of its pieces, one after the other, says more; equal pieces are solved once."""
+    parts = [_settled(dag, part, effort.work) for part in parts]
     dags, first = [module_dag(dag, part) for part in parts], dict[tuple[int, bytes, bytes], int]()
     like = [first.setdefault((len(d), d.tails.tobytes(), d.child.tobytes()), i) for i, d in enumerate(dags)]
     if len(first) > MOST_PIECES:
         return found
     ceilings = {i: parts[i].ceiling for i in first.values()}
-    solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, replace(effort, search=0), ())
+    pooled = replace(effort, search=0, area=effort.area * len(parts) / len(first))
+    solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, pooled, ())
     order = np.concatenate([part.tasks[solved[i].order] for part, i in zip(parts, like, strict=True)])
     before = np.cumsum([0, *(len(part.renders) for part in parts)]).tolist()
     most = sum(solved[i].area_bound + base * len(solved[i].order) for i, base in zip(like, before, strict=False))
@@ -252,6 +255,15 @@ def _by_pieces(dag: Dag, parts: list[Module], found: Solved, effort: Effort) -> 
     ]
     proof = found.proof | {"pieces": proofs} | ({"refuted": True} if impossible and found.exact else {})
     return replace(found, area_bound=most, proof=proof, verdict=IMPOSSIBLE if impossible else found.verdict)
+
+
+def _settled(dag: Dag, part: Module, work: Work) -> Module:
+    """A module numbered so that equal ones mostly are seen to be equal."""
+    own = module_dag(dag, part)
+    place = places(len(dag), dag.indices(own.tasks))
+    sequence = places(len(own), settled_order(own, work))
+    tasks, renders = (each[np.argsort(sequence[place[each]])] for each in (part.tasks, part.renders))
+    return replace(part, tasks=tasks, renders=renders)
 
 
 def _renamed(proof: dict[str, Any], dag: Dag, other: Dag) -> dict[str, Any]:

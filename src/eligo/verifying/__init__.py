@@ -395,7 +395,8 @@ class _Part:
         if not proof.get("pieces"):
             return 0
         order = [self.dag.index.get(name, -1) for entry in proof["pieces"] for name in entry["order"]]
-        require(sorted(order) == list(range(self.k)), "the pieces do not have every task once")
+        filled = all(entry["order"] for entry in proof["pieces"])
+        require(filled and sorted(order) == list(range(self.k)), "the pieces do not have every task once")
         whole, steps, every = _Part(self.dag, np.array(order)), np.arange(self.k + 1), int(bound[-1])
         ends = np.cumsum([0, *(len(entry["order"]) for entry in proof["pieces"])])
         tight = (bound * self.k <= steps * every).all() and (whole.cumulative[ends] * self.k == ends * every).all()
