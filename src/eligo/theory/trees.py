@@ -40,11 +40,11 @@ def tree_maxima(tree: Dag) -> Profile:
 
 
 def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
-    """M(t) and an order that attains it where all sources have d children, or all sinks but one that may have fewer e parents.
+    """M(t) and an order that attains it where all sources have d children, or all sinks e parents but one fewer; else None.
 
     A forest has fewer arcs than tasks, so c sources have c (d - 1) + 1 children or more, and as few where they hang
     together: those that do are executed last. Likewise j sinks need j (e - 1) + 1 parents or more; with the one that has
-    fewer, so many fewer, and all that hang together grow from that one. None for other trees.
+    fewer, so many fewer, and all that hang together grow from that one.
 
     >>> maxima, order = even_tree(Dag.from_arrays(9, [0, 0, 1, 1, 2, 2, 3, 3], [4, 5, 4, 6, 4, 7, 4, 8]))
     >>> maxima.tolist(), order
