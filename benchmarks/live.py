@@ -14,7 +14,7 @@ from eligo import families, policies
 from eligo.allocating import PRUDENT, Allocator, Ask, ByBatch, ByCluster, ByPolicy, Prudent
 from eligo.dag import Dag, sum_of
 from eligo.execution import ELIGIBLE, EXECUTED, Execution
-from eligo.planning import plan
+from eligo.planning import PlanLeft, plan
 from eligo.simulation import Clients, volatile
 from eligo.simulation.crowd import LiveCrowd
 from eligo.simulation.pebble import run_seeds
@@ -38,6 +38,8 @@ def run() -> None:
     journal()
     growth()
     what_is_left()
+    large_parts()
+    what_has_grown()
     crowds()
 
 
@@ -144,6 +146,75 @@ def what_is_left() -> None:
         row((name, *_followed(dag, "quick" if name == "hard segments" else "normal")), widths)
 
 
+def large_parts() -> None:
+    """One completion after another, at random, in a single large block or segment, and what a plan from scratch takes."""
+    widths = (24, 10, 12, 9, 12, 12, 6)
+    columns = ("dag", "tasks", "astray ms", "<= 50 ms", "plan ms", "verdict", "same")
+    heading("What is left of a large block or segment (medians, of a processor)", columns, widths)
+    ring = np.arange(29_000)
+    dags = {
+        "N(29,000)": families.n_dag(29_000),
+        "W(29,000,2)": families.w_dag(29_000, 2),
+        "C(29,000)": Dag.from_arrays(58_000, np.tile(ring, 2), 29_000 + np.append(ring, np.roll(ring, -1))),
+        "M(3,19,000)": families.m_dag(3, 19_000),
+        "M(20,2,900)": families.m_dag(20, 2_900),
+        "layered 50 x 20, quick": families.random_layered(50, 20, 1),
+        "layered 100 x 100, quick": families.random_layered(100, 100, 1),
+        "layered 500 x 100, quick": families.random_layered(500, 100, 1),
+        "10 layered in a sum": sum_of(*(families.random_layered(10, 10, seed) for seed in range(10))).dag,
+    }
+    for name, dag in dags.items():
+        effort = "quick" if name.endswith("quick") else "normal"
+        rng, best, game = np.random.default_rng(1), plan(dag, effort), Execution(dag)
+        left, strayed = best.after(game), list[float]()
+        for _ in range(7):
+            ready = list(game.numbers(ELIGIBLE))
+            game.complete_number(ready[int(rng.integers(len(ready)))], late=True)
+            begin = time.process_time()
+            left = left.after(game)
+            _ = left.verdict
+            strayed.append(time.process_time() - begin)
+        out = float(np.median(strayed))
+        row((name, len(dag), out * 1e3, verdict(out <= 0.05), *_scratch(game, left, effort, 1e3)), widths)
+
+
+def what_has_grown() -> None:
+    """A plan that follows a run to which 100 tasks are added, one below another from the last tasks on."""
+    widths = (24, 10, 10, 10, 12, 6)
+    heading(
+        "What is left of a dag that has grown (of a processor)",
+        ("dag", "tasks", "after s", "plan s", "verdict", "same"),
+        widths,
+    )
+    hard = [families.random_layered(6, 10, seed) for seed in range(10)]
+    dags = {
+        "out-mesh": families.out_mesh(1413),
+        "fork-join": families.fork_join(1000, 10, 100),
+        "hard segments": series(*hard),
+        "hard segments, fork-join": series(*hard, families.fork_join(1000, 10, 100)),
+    }
+    for name, dag in dags.items():
+        best, game = plan(dag), Execution(dag)
+        left = best.after(game)
+        fresh = [f"new {i}" for i in range(100)]
+        game.grow(fresh, pairwise([dag.tasks[int(dag.order[-1])], *fresh]))
+        begin = time.process_time()
+        left = left.after(game)
+        _ = left.verdict
+        row((name, len(game.graph), time.process_time() - begin, *_scratch(game, left, "normal", 1)), widths)
+
+
+def _scratch(game: Execution, left: PlanLeft, effort: str, scale: float) -> tuple[float, str, str]:
+    """How long a plan of what is left takes from scratch, its verdict, and whether it says the same."""
+    begin = time.process_time()
+    twin = plan(
+        game.dag.induced(np.flatnonzero(np.frombuffer(game.codes, np.uint8) != EXECUTED).astype(np.int32)), effort
+    )
+    seconds = time.process_time() - begin
+    same = (left.verdict, left.area_bound) == (twin.verdict, twin.area_bound)
+    return seconds * scale, twin.verdict, verdict(same)
+
+
 def _followed(dag: Dag, effort: str) -> tuple[object, ...]:
     """One run: 200 completions in order, 20 at random, one by one, and 100 at random, all at once."""
     rng, best, game = np.random.default_rng(1), plan(dag, effort), Execution(dag)
@@ -167,13 +238,9 @@ def _followed(dag: Dag, effort: str) -> tuple[object, ...]:
     for _ in range(100):
         astray()
     hundred, left = asked(), best.after(game)
-    begin = time.perf_counter()
-    twin = plan(dag.induced(np.flatnonzero(np.frombuffer(game.codes, np.uint8) != EXECUTED).astype(np.int32)), effort)
-    scratch = time.perf_counter() - begin
-    same = (left.verdict, left.area_bound) == (twin.verdict, twin.area_bound)
     order, out = float(np.median(steady)), float(np.median(strayed))
     told = (order * 1e3, verdict(order <= 1e-3), out * 1e3, verdict(out <= 0.05), hundred * 1e3)
-    return len(dag), first, *told, scratch, left.verdict, verdict(same)
+    return len(dag), first, *told, *_scratch(game, left, effort, 1)
 
 
 def crowds(runs: int = 20) -> None:

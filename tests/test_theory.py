@@ -30,7 +30,7 @@ from eligo.families import (
     w_dag,
 )
 from eligo.planning import plan
-from eligo.theory import exact
+from eligo.theory import exact, subsets
 from eligo.theory.blocks import decompose
 from eligo.theory.duality import dual_schedule
 from eligo.theory.series import segments
@@ -38,6 +38,18 @@ from eligo.theory.skeleton import is_skeleton, shortcut_mask, skeleton
 from eligo.theory.solutions import solve_blocks, solve_one
 from eligo.theory.subsets import Subsets
 from eligo.theory.trees import planar_order, tree_maxima
+
+
+@pytest.mark.parametrize("many", [0, 2, 5])
+def test_twins_are_the_same_one_by_one_and_at_once(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(many)
+    for dag in (random_small_dag(rng, 12) for _ in range(100)):
+        for most in (1, 3, 6, 20):
+            expected = Subsets.of(dag, most)
+            monkeypatch.setattr(subsets, "MANY", many)
+            found = Subsets.of(dag, most)
+            monkeypatch.undo()
+            assert getattr(found, "twins", None) == getattr(expected, "twins", None)
 
 
 def subsets_of(dag: Dag) -> Subsets:

@@ -98,6 +98,23 @@ def test_even_trees_are_run_optimally(seed: int) -> None:
         assert blocks.block_maxima(bare.tails, bare.child).tolist() == maxima.tolist()
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_even_trees_with_a_sink_that_misses_fewer_are_run_optimally(seed: int) -> None:
+    """As when one of its sources was executed that has no other child."""
+    whole = even_out_tree(3 + 2 * seed, 3 + seed % 3, seed).dual()
+    leaves = np.flatnonzero((whole.outdegree == 1) & (whole.indegree == 0))
+    for gone in (1, 1 + seed % 2):
+        sink = whole.child[whole.child_ptr[leaves[seed % len(leaves)]]]
+        alike = [v for v in leaves.tolist() if whole.child[whole.child_ptr[v]] == sink][:gone]
+        tree = whole.induced(np.setdiff1d(np.arange(len(whole), dtype=np.int32), alike))
+        bare = tree.renumbered(np.argsort(tree.outdegree == 0, kind="stable").astype(np.int32))
+        even = even_tree(bare)
+        assert even is not None
+        assert even[0].tolist() == tree_maxima(bare).tolist()
+        assert cumulative(bare, np.array(even[1], np.int32)).tolist() == even[0].tolist()
+        assert blocks.block_maxima(bare.tails, bare.child).tolist() == even[0].tolist()
+
+
 def test_convolutions_try_enough_splits() -> None:
     """Profiles with few rises, with few bends, and with many of both."""
     rng = np.random.default_rng(8)

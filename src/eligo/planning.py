@@ -134,7 +134,8 @@ class Plan:
         ('optimal', ('a', 'x'), (2, 3, 2, 1, 0))
 
         Asked for the same execution again, or by `left.after`, it goes on from where it was. In order, a completion costs
-        next to nothing; out of order, what the touched blocks or the segment in progress take to be decided again.
+        next to nothing; out of order, what the touched blocks or the segment in progress take to be decided again. Where
+        tasks were added to the execution, they are in it, and segments to which nothing was added are taken over.
         """
         if execution not in self._followed:
             if self.decided is None:
@@ -217,7 +218,7 @@ class PlanLeft:
         """The plan of what is left after tasks were added: what that did not touch is as it was."""
         begin, rest = time.perf_counter(), self._rest
         trail = Trail.begun(execution.dag, execution.done_since(0))
-        dag = trail.dag.induced(trail.numbers)
+        dag = trail.dag.induced(trail.numbers) if trail.done else trail.dag
         decided, blocks, spent = decide_grown(rest, *trail.places_of(self._trail), dag)
         made = _made(dag, decided, blocks, {**self._whole.stuck, **rest.stuck, **spent.stuck}, begin)
         made = replace(made, cut=spent.work.cut or spent.improving.cut)

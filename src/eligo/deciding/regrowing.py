@@ -45,8 +45,10 @@ class Trail(NamedTuple):
         """Whether that is the dag, to which nothing was added; refuses one that is another altogether."""
         if dag is self.dag or dag == self.dag:
             return True
-        old = len(self.dag)
-        if len(dag) <= old or dag.induced(np.arange(old, dtype=np.int32)) != self.dag:
+        old, tails = len(self.dag), dag.tails
+        inside = (tails < old) & (dag.child < old)
+        arcs = (tails[inside], self.dag.tails), (dag.child[inside], self.dag.child)
+        if not all(np.array_equal(*ends) for ends in arcs) or dag.tasks[:old] != self.dag.tasks:
             raise InputError("this execution is of another workflow than the plan")
         return False
 
@@ -83,10 +85,11 @@ def _skeleton(before: Dag, place: Ints, told: Dag, old: int) -> tuple[Dag, NDArr
     """The skeleton of what has grown, made from the one before, and which tasks have other children in it now."""
     fresh = np.maximum(told.tails, told.child) >= old
     tails, heads = place[before.tails], place[before.child]
-    kept = tails >= 0
-    tails = np.concatenate([tails[kept], told.tails[fresh]])
-    heads = np.concatenate([heads[kept], told.child[fresh]])
-    dag = Dag.from_checked(len(told), tails, heads, lambda: told.tasks)
+    kept, dag = tails >= 0, told
+    if int(kept.sum()) + int(fresh.sum()) < told.arc_count:
+        tails = np.concatenate([tails[kept], told.tails[fresh]])
+        heads = np.concatenate([heads[kept], told.child[fresh]])
+        dag = Dag.from_checked(len(told), tails, heads, lambda: told.tasks)
     shortcut = shortcut_mask(dag)
     touched = np.zeros(len(dag), np.bool_)
     touched[dag.tails[shortcut != (np.maximum(dag.tails, dag.child) >= old)]] = True

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.kernels import graph
+from eligo.rows import distinct
 from eligo.theory.profiles import Profile
 
 MOST_ITEMS = 24
@@ -211,6 +212,9 @@ def _twins(dag: Dag, most: int) -> list[list[int]] | None:
         if len(groups) > most:
             return None
     found, left = list(groups.values()), nonsinks[MANY:]
+    first, last = (dag.child[ptr].astype(np.int64) for ptr in (dag.child_ptr[left], dag.child_ptr[left + 1] - 1))
+    if len(distinct(first * len(dag) + last)) > most:
+        return None
     for group in found:
         alike = _alike(dag, left, group[0])
         group.extend(left[alike].tolist())

@@ -10,6 +10,7 @@ not admit an IC-optimal schedule: the smallest known exception has 20 tasks.
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,30 +40,49 @@ def tree_maxima(tree: Dag) -> Profile:
 
 
 def even_tree(tree: Dag) -> tuple[Profile, list[int]] | None:
-    """M(t) and an order that attains it where all sources have d children, or all sinks e parents; None elsewhere.
+    """M(t) and an order that attains it where all sources have d children, or all sinks e parents but one fewer; else None.
 
     A forest has fewer arcs than tasks, so c sources have c (d - 1) + 1 children or more, and as few where they hang
-    together: those that do are executed last. Likewise j sinks need j (e - 1) + 1 parents or more.
+    together: those that do are executed last. Likewise j sinks need j (e - 1) + 1 parents or more; with the one that has
+    fewer, so many fewer, and all that hang together grow from that one.
 
     >>> maxima, order = even_tree(Dag.from_arrays(9, [0, 0, 1, 1, 2, 2, 3, 3], [4, 5, 4, 6, 4, 7, 4, 8]))
     >>> maxima.tolist(), order
     ([0, 1, 2, 3, 5], [1, 2, 3, 0])
     """
     out, into = tree.outdegree[tree.outdegree > 0], tree.indegree[tree.indegree > 0]
-    if np.ptp(out) and np.ptp(into):
-        return None
-    neighbours, steps = _neighbours(tree), np.arange(len(out) + 1, dtype=np.int64)
-    root = int(np.flatnonzero(tree.outdegree)[0])
-    walk = _preorder(neighbours, root)
+    root, steps = int(np.flatnonzero(tree.outdegree)[0]), np.arange(len(out) + 1, dtype=np.int64)
     if np.ptp(out) == 0:
+        walk = _preorder(_neighbours(tree), root)
         return np.append(steps[:-1] * (int(out[0]) - 1), len(into)), [v for v, _ in walk[::-1] if tree.outdegree[v]]
-    beyond = [u for v, above in walk if not tree.outdegree[v] for u in neighbours[v] if u != above]
-    return np.maximum(steps - 1, 0) // (int(into[0]) - 1), [root, *beyond]
+    most, fewer = int(into.max()), np.flatnonzero((tree.indegree > 0) & (tree.indegree < into.max()))
+    if len(fewer) > 1:
+        return None
+    least = int(tree.indegree[fewer[0]]) if len(fewer) else most
+    maxima = np.where(steps < least, 0, (steps - least) // (most - 1) + 1)
+    return maxima, _outwards(tree, int(fewer[0])) if len(fewer) else [root, *_outwards(tree, root)]
+
+
+def _outwards(tree: Dag, root: int) -> list[int]:
+    """The parents of all sinks, sink by sink, each beside earlier ones, from a sink or behind a source."""
+    ptr, parents = tree.parent_ptr.tolist(), tree.parent.tolist()
+    begins, children, degree = tree.child_ptr.tolist(), tree.child.tolist(), tree.outdegree.tolist()
+    order: list[int] = []
+    stack = [(w, root) for w in children[begins[root] : begins[root + 1]]] or [(root, -1)]
+    while stack:
+        v, above = stack.pop()
+        fresh = [u for u in parents[ptr[v] : ptr[v + 1]] if u != above]
+        order += fresh
+        for u in fresh:
+            if degree[u] > 1:
+                stack += [(w, u) for w in children[begins[u] : begins[u + 1]] if w != v]
+    return order
 
 
 def _neighbours(tree: Dag) -> list[list[int]]:
-    rows = zip(tree.child_ptr, tree.child_ptr[1:], tree.parent_ptr, tree.parent_ptr[1:], strict=False)
-    return [np.concatenate([tree.child[a:b], tree.parent[c:d]]).tolist() for a, b, c, d in rows]
+    child, parent = tree.child.tolist(), tree.parent.tolist()
+    below, above = pairwise(tree.child_ptr.tolist()), pairwise(tree.parent_ptr.tolist())
+    return [child[a:b] + parent[c:d] for (a, b), (c, d) in zip(below, above, strict=True)]
 
 
 def _preorder(neighbours: list[list[int]], root: int) -> list[tuple[int, int]]:

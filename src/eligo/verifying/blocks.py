@@ -127,15 +127,15 @@ def block_maxima(tails: Numbers, heads: Numbers) -> Profile:
 
 
 def _even_tree_maxima(out: Numbers, into: Numbers) -> Profile | None:
-    """M(t) of a tree whose sources all have d children, or whose sinks all have e parents.
+    """M(t) of a tree whose sources all have d children, or whose sinks all have e parents, but for one that may have fewer.
 
     A forest has fewer arcs than tasks: c idle sources keep at least c (d - 1) + 1 sinks waiting, and j sinks need at least
-    j (e - 1) + 1 sources; sources, or sinks, that hang together attain that.
+    j (e - 1) + 1 sources, less what one of them lacks; sources, or sinks from that one on, that hang together attain that.
     """
-    steps, d, e = np.arange(len(out) + 1, dtype=np.int64), int(out[0]), int(into[0])
+    steps, d, least, e = np.arange(len(out) + 1, dtype=np.int64), int(out[0]), int(into.min()), int(into.max())
     if (out == d).all():
         return np.append(steps[:-1] * (d - 1), len(into))
-    return np.maximum(steps - 1, 0) // (e - 1) if (into == e).all() else None
+    return np.maximum(steps - least + e - 1, 0) // (e - 1) if (into < e).sum() <= 1 else None
 
 
 def _tree_maxima(tails: Numbers, heads: Numbers) -> Profile:
