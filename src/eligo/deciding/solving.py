@@ -16,8 +16,8 @@ from eligo.deciding.bounds import Shares, best_shares, block_bound, shares_proof
 from eligo.deciding.canonical import canonical_order
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK
-from eligo.deciding.modules import Solved, maxima_within, solve_modules
+from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
+from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
@@ -25,13 +25,13 @@ from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
 from eligo.rows import Ints
-from eligo.theory.blocks import decompose
+from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, linearise
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
-from eligo.theory.solutions import Solutions, solve_blocks
-from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+from eligo.theory.solutions import MOST_SETS, Solutions, solve_blocks
+from eligo.theory.subsets import Subsets
 from eligo.theory.sweep import sweep
 
 LARGE = 20_000  # tasks: from here on numbering level by level pays
@@ -48,7 +48,7 @@ def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
 def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one."""
     blocks = decompose(dag)
-    solutions = solve_blocks(blocks)
+    solutions = _solved(blocks, effort)
     label = segments(dag)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
@@ -61,6 +61,13 @@ def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
     return _solve_segments(dag, order, label, np.flatnonzero(~line.linear), effort), len(blocks)
 
 
+def _solved(blocks: Blocks, effort: Effort) -> Solutions:
+    """The blocks, solved as far as the work that is left for bounds goes."""
+    solutions = solve_blocks(blocks, int(min(MOST_SETS, effort.cutting.left / SET)))
+    effort.cutting.spend(SET * sum(solution.sets for solution in solutions.types))
+    return solutions
+
+
 def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], effort: Effort) -> Outcome:
     """Solve the segments that are not linear, each as a dag by itself, and put them back."""
     order = order.copy()
@@ -70,7 +77,7 @@ def _solve_segments(dag: Dag, order: Ints, label: Ints, hard: NDArray[np.intp], 
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
         tasks = np.sort(order[begin:end])
         part = segment_dag(dag, tasks)
-        outcome = _solve_segment(part, solve_blocks(decompose(part)), effort)
+        outcome = _solve_segment(part, _solved(decompose(part), effort), effort)
         order[begin:end] = tasks[outcome.order]
         found.append(Segment(begin, end, outcome))
     return in_series(dag, order, tuple(found))
@@ -103,7 +110,7 @@ def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
 
 
 def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
-    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    subsets = few_sets(dag, effort.cutting)
     if subsets is not None:
         return _enumerated(dag, subsets)
     labels = dag.component_labels()

@@ -44,8 +44,9 @@ class Solution:
     method: str
     exact: bool = True
     admits: bool | None = True
-    #: how many sets were compared for it
+    #: how many sets were compared for it, and whether it is a bound only because no more were to be
     sets: int = 0
+    scant: bool = False
 
     @property
     def name(self) -> str:
@@ -126,7 +127,7 @@ class Solutions:
         return self.types[int(self.type_of[block])]
 
 
-def solve_blocks(blocks: Blocks) -> Solutions:
+def solve_blocks(blocks: Blocks, most_sets: int = MOST_SETS) -> Solutions:
     """Solve every block, equal ones once; each may compare half of the sets that those before it left."""
     ptr, sources = blocks.source_rows
     ordered, letter = sources.copy(), np.zeros(len(blocks), np.int32)
@@ -139,7 +140,7 @@ def solve_blocks(blocks: Blocks) -> Solutions:
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
     walks.end_to_end(letter, ptr, sources, *blocks.sink_rows, *rows, np.zeros(len(dag), np.int32), ordered)
     known: dict[bytes, int] = {}
-    room = MOST_SETS
+    room = most_sets
     unnamed = np.flatnonzero(type_of < 0).tolist()
     for b, shape in zip(unnamed, blocks.shapes(unnamed), strict=True):
         if shape not in known:
@@ -162,7 +163,8 @@ def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
     [0, 2, 3, 4]
     """
     bipartite = block.depth <= 2
-    subsets = Subsets.of(block, min(items, MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA))
+    most = MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA
+    subsets = Subsets.of(block, min(items, most))
     if subsets is not None:
         order = subsets.optimal_order()
         found = Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
@@ -177,7 +179,8 @@ def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
         dual = Subsets.of(block.dual(), min(items, MOST_ITEMS))
         if dual is not None:
             return _from_dual(block, dual)
-    return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None)
+    scant = items < most and any(Subsets.of(b, most) for b in ((block, block.dual()) if bipartite else (block,)))
+    return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None, scant=scant)
 
 
 def _tuple(order: list[int] | None) -> tuple[int, ...] | None:
