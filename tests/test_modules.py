@@ -273,7 +273,6 @@ def test_modules_bound_the_area_and_decide_with_the_maxima() -> None:
 
 @pytest.fixture
 def no_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.deciding.solving.MOST_ITEMS_FOR_AREA", -1)
     monkeypatch.setattr("eligo.deciding.modules.MOST_ITEMS_FOR_AREA", -1)
 
 
@@ -316,7 +315,7 @@ def test_a_bound_by_splits_is_needed_and_verifies(monkeypatch: pytest.MonkeyPatc
     """Where neither exact maxima nor probes are had."""
     monkeypatch.setitem(EFFORTS, "normal", replace(EFFORTS["normal"], probes=0))
     monkeypatch.setattr(solving, "maxima_within", lambda dag, effort: (None, {}))
-    monkeypatch.setattr(solving, "MOST_ITEMS_FOR_AREA", 0)
+    monkeypatch.setattr(solving, "few_sets", lambda dag, work: None)
     needed = 0
     for seed in range(40):
         dag = families.random_layered(5, 5, seed=seed)

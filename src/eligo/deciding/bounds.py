@@ -27,7 +27,6 @@ from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
 from eligo.theory.solutions import Solutions
 
 CUT, CUT_ARC = 80_000, 600  # units of work for a minimum cut, and for each arc of the network in which it is looked for
-LARGE_NETWORK = 250_000  # arcs: each then costs twice as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) 
         if not len(tasks):
             continue
         network = _Network(dag, tasks, renders)
-        work.spend(CUT + CUT_ARC * len(network.tails) * (1 + len(network.tails) / LARGE_NETWORK))
+        work.spend(CUT + CUT_ARC * len(network.tails))
         cut = network.solve()
         if cut is not None:
             parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
@@ -180,7 +179,13 @@ def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
 
 
 def block_bound(solutions: Solutions) -> Profile:
-    """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long."""
+    """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long.
+
+    Where sets were scant it bounds nothing, for whoever checks it would find another.
+    """
+    if any(solution.scant for solution in solutions.types):
+        dag = solutions.blocks.dag
+        return np.full(int((dag.outdegree > 0).sum()) + 1, int((dag.indegree > 0).sum()), np.int64)
     counts = np.bincount(solutions.type_of, minlength=len(solutions.types)).tolist()
     total = sum(count * (len(t.maxima) - 1) for t, count in zip(solutions.types, counts, strict=True))
     if too_long(total):

@@ -9,6 +9,7 @@ the maximum over sets that agree with the corners, found for each module by itse
 * no schedule has a larger area than the sum of Mmod.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +23,7 @@ from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
 from eligo.deciding.guided import guided
 from eligo.deciding.improving import best_improved
-from eligo.deciding.limits import FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN, MOST_PIECES
+from eligo.deciding.limits import CLOSED_SET, FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN, MOST_PIECES, SET
 from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
@@ -83,7 +84,7 @@ def _solved_parts(
 ) -> dict[int, Solved]:
     """Decide those that were not met before; *known* are the others."""
     hurried = effort.work.over()
-    solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], hurried)) is not None}
+    solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], effort.work)) is not None}
     rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
     worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
     decided = any(one.verdict == IMPOSSIBLE for one in (*solved.values(), *known))
@@ -136,12 +137,21 @@ def _remember(dag: Dag, module: Module, found: Solved, effort: Effort) -> None:
             del effort.solved[next(iter(effort.solved))]
 
 
-def _at_once(dag: Dag, ceiling: Profile, hurried: bool) -> Solved | None:
+def few_sets(dag: Dag, work: Work) -> Subsets | None:
+    """All sets of the items of a dag, where half of the work that is left suffices for them, or where they are few."""
+    most = 0 if work.over() else math.log2(1 + work.left / (2 * (SET + CLOSED_SET)))
+    subsets = Subsets.of(dag, int(min(max(ITEMS_IN_A_HURRY, most), MOST_ITEMS_FOR_AREA)))
+    if subsets is not None:
+        work.spend(SET * (1 << len(subsets)) + CLOSED_SET * len(subsets.closed))
+    return subsets
+
+
+def _at_once(dag: Dag, ceiling: Profile, work: Work) -> Solved | None:
     """A module that the simplest order is best for, or one that is small enough for enumeration."""
     greedy = nonsinks_of(dag, release_order(dag))
     if np.array_equal(cumulative(dag, greedy), ceiling):
         return Solved(greedy, ceiling, True, OPTIMAL, int(ceiling.sum()), {"rule": "bound"})
-    subsets = Subsets.of(dag, min(ITEMS_IN_A_HURRY, MOST_ITEMS_FOR_AREA) if hurried else MOST_ITEMS_FOR_AREA)
+    subsets = few_sets(dag, work)
     return None if subsets is None else _enumerated(dag, subsets)
 
 

@@ -17,8 +17,8 @@ from eligo.deciding.canonical import canonical_order
 from eligo.deciding.corners import shares_of
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK
-from eligo.deciding.modules import Solved, maxima_within, solve_modules
+from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
+from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
@@ -26,13 +26,13 @@ from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
 from eligo.rows import Ints, places
-from eligo.theory.blocks import decompose
+from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, linearise
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
-from eligo.theory.solutions import Solutions, solve_blocks
-from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+from eligo.theory.solutions import MOST_SETS, Solutions, solve_blocks
+from eligo.theory.subsets import Subsets
 from eligo.theory.sweep import sweep
 
 LARGE = 20_000  # tasks: from here on numbering level by level pays
@@ -59,7 +59,7 @@ def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None
     Segments that are *known*, by their tasks in ascending order, are not decided again.
     """
     blocks = decompose(dag)
-    solutions = solve_blocks(blocks, effort.solved)
+    solutions = _solved(blocks, effort)
     label = segments(dag)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
@@ -81,10 +81,17 @@ def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None
     return in_series(dag, order, tuple(found)), len(blocks)
 
 
+def _solved(blocks: Blocks, effort: Effort) -> Solutions:
+    """The blocks, solved as far as the work that is left for bounds goes."""
+    solutions = solve_blocks(blocks, int(min(MOST_SETS, effort.cutting.left / SET)), effort.solved)
+    effort.cutting.spend(SET * sum(solution.sets for solution in solutions.types))
+    return solutions
+
+
 def _solve_part(dag: Dag, tasks: Ints, effort: Effort) -> Outcome:
     """A segment that is not ▷-linear, as a dag by itself."""
     part = segment_dag(dag, tasks)
-    outcome = _solve_segment(part, solve_blocks(decompose(part), effort.solved), effort)
+    outcome = _solve_segment(part, _solved(decompose(part), effort), effort)
     return replace(outcome, order=tasks[outcome.order])
 
 
@@ -115,7 +122,7 @@ def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
 
 
 def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
-    subsets = Subsets.of(dag, MOST_ITEMS_FOR_AREA)
+    subsets = few_sets(dag, effort.cutting)
     if subsets is not None:
         return _enumerated(dag, subsets)
     labels = dag.component_labels()

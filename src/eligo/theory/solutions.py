@@ -46,8 +46,9 @@ class Solution:
     method: str
     exact: bool = True
     admits: bool | None = True
-    #: how many sets were compared for it
+    #: how many sets were compared for it, and whether it is a bound only because no more were to be
     sets: int = 0
+    scant: bool = False
 
     @cached_property
     def corners(self) -> list[int]:
@@ -133,7 +134,9 @@ class Solutions:
         return self.types[int(self.type_of[block])]
 
 
-def solve_blocks(blocks: Blocks, solved: MutableMapping[object, Any] | None = None) -> Solutions:
+def solve_blocks(
+    blocks: Blocks, most_sets: int = MOST_SETS, solved: MutableMapping[object, Any] | None = None
+) -> Solutions:
     """Solve every block, equal ones once, and those that were *solved* before not again.
 
     Each may compare half of the sets that those before it left.
@@ -150,12 +153,12 @@ def solve_blocks(blocks: Blocks, solved: MutableMapping[object, Any] | None = No
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent)
     walks.end_to_end(letter, ptr, sources, *blocks.sink_rows, *rows, np.zeros(len(dag), np.int32), ordered)
     known: dict[bytes, int] = {}
-    room = MOST_SETS
+    room = most_sets
     unnamed = np.flatnonzero(type_of < 0).tolist()
     for b, shape in zip(unnamed, blocks.shapes(unnamed), strict=True):
         if shape not in known:
             known[shape] = len(types)
-            items = max(ALWAYS_ITEMS, room.bit_length() - 2)
+            items = max(ALWAYS_ITEMS, min(MOST_ITEMS, room.bit_length() - 2))
             types.append(solved.get((shape, items)) or solve_one(blocks.block_dag(b), items))
             if len(solved) < MOST_SHAPES:
                 solved[shape, items] = types[-1]
@@ -176,7 +179,8 @@ def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
     [0, 2, 3, 4]
     """
     bipartite = block.depth <= 2
-    subsets = Subsets.of(block, min(items, MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA))
+    most = MOST_ITEMS if bipartite else MOST_ITEMS_FOR_AREA
+    subsets = Subsets.of(block, min(items, most))
     if subsets is not None:
         order = subsets.optimal_order()
         found = Solution(None, subsets.maxima, _tuple(order), "subsets", admits=order is not None)
@@ -191,7 +195,8 @@ def solve_one(block: Dag, items: int = MOST_ITEMS) -> Solution:
         dual = Subsets.of(block.dual(), min(items, MOST_ITEMS))
         if dual is not None:
             return _from_dual(block, dual)
-    return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None)
+    scant = items < most and any(Subsets.of(b, most) for b in ((block, block.dual()) if bipartite else (block,)))
+    return Solution(None, _ceiling(block), None, "too large to solve", exact=False, admits=None, scant=scant)
 
 
 def _tuple(order: list[int] | None) -> tuple[int, ...] | None:
