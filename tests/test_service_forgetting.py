@@ -16,7 +16,7 @@ from eligo.execution import EXECUTED, Execution
 from eligo.running.retrying import Retries
 from eligo.server.api import Api
 from eligo.server.books import MOST_RECENT
-from eligo.server.remembering import ForgottenError, Lacking, Past
+from eligo.server.remembering import ForgottenError, Lacking, Past, Recent
 from eligo.server.words import FileWords, ResultWords
 from eligo.stores.serving import Lease, Sums
 from eligo.stores.serving_sql import steps_after
@@ -176,7 +176,7 @@ def test_what_happens_while_the_store_is_read_counts(scene: Scene) -> None:
     assert results.deliver(scene.now, scene.client(ann), told, past) == ["conflict"]
     assert scene.service.deliver(scene.now, scene.client(bob), [ResultWords(soon.id, "done", tail="y")]) == ["accepted"]
     scene.service.books.ends += MOST_RECENT  # so much that what was read may be out of date
-    scene.service.books.recent.clear()
+    scene.service.books.recent = Recent()
     with pytest.raises(ForgottenError):
         results.deliver(scene.now, scene.client(ann), told, past)
 
@@ -194,8 +194,13 @@ def test_what_is_not_kept_yet_is_remembered_however_much_it_is(monkeypatch: pyte
         assert scene.bring(lease) == "accepted"
     assert [scene.bring(lease) for lease in leases] == ["accepted"] * 8
     scene.keep()
+    scene.submit(many(4))
+    later = scene.leases(ann, grants=4)
+    for lease in later:
+        assert scene.bring(lease) == "accepted"
     scene.keep()
-    assert len(scene.service.books.recent) == 3
+    assert all(lease[:2] in scene.service.books.recent for lease in later)
+    assert len(scene.service.books.recent) == 4
 
 
 def test_a_workflow_that_has_ended_is_told_of_without_reading_its_outcomes(scene: Scene) -> None:

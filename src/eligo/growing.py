@@ -87,6 +87,10 @@ class Growing:
             raise UnknownTaskError(task)
         return found
 
+    def numbers(self, tasks: Iterable[Name]) -> list[int]:
+        """The numbers of tasks that there are."""
+        return [*map(self.number if self._names else self._dag.index.__getitem__, tasks)]
+
     @property
     def name(self) -> Callable[[int], Name]:
         """What gives the name of a number, as long as nothing is added."""

@@ -359,7 +359,7 @@ class Handed:
         given, codes = self._given, self.execution.codes
         for grant in grants:
             client, alone = grant.ask.client, (grant.ask.client,)
-            numbers = [v for v in map(self.execution.graph.number, grant.tasks) if codes[v] in _OUT]
+            numbers = [v for v in self.execution.graph.numbers(grant.tasks) if codes[v] in _OUT]
             if numbers:
                 self._has.setdefault(client, set()).update(numbers)
             for v in numbers:

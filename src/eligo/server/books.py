@@ -1,7 +1,6 @@
 """The state of a server: what is served, who has what until when, and what of it is still to be kept."""
 
 import hmac
-from collections import OrderedDict
 from collections.abc import KeysView, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -9,7 +8,7 @@ from random import Random
 from eligo.execution import HELD
 from eligo.server.clients import Client
 from eligo.server.deadlines import Deadlines
-from eligo.server.remembering import Digests, Remembered
+from eligo.server.remembering import Digests, Recent, Remembered
 from eligo.server.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.terms import ServerTerms
 from eligo.server.words import ResultWords
@@ -49,7 +48,7 @@ class Books:
         self._urgent, self._told = False, 0.0
         self._over: set[str] = set()  # workflows that have ended just now
         self.due = Deadlines(self._out)
-        self.recent: OrderedDict[tuple[str, int], LeaseEnd] = OrderedDict()
+        self.recent = Recent()
         self._remembered = Remembered()
 
     # What is kept
@@ -71,8 +70,7 @@ class Books:
         for workflow in [key for key in self._over if self.served[key].state in FINAL]:
             self._leave(self.served.pop(workflow))
         self._over = set()
-        while len(self.recent) > max(MOST_RECENT, len(self.changes.outcomes)):  # what was taken before is kept
-            self.recent.popitem(last=False)
+        self.recent.age(MOST_RECENT)  # what was taken before is kept
         if not self.changes:
             return None
         found, self.changes = self.changes, Changes()
@@ -122,8 +120,7 @@ class Books:
         for lease in () if served is None else served.leases.values():
             if lease.client in self.clients:
                 self.clients[lease.client].holds -= 1
-        for place in [place for place in self.recent if place[0] == workflow]:
-            del self.recent[place]
+        self.recent.forget(workflow)
         self.due.forget(workflow)
         self._touched.discard(workflow)
         self._over.discard(workflow)
@@ -216,12 +213,7 @@ class Books:
         self._remember(ends)
 
     def _remember(self, ends: list[LeaseEnd]) -> None:
-        recent = self.recent
-        for end in ends:
-            place = end[:2]
-            if place in recent:
-                recent.move_to_end(place)
-            recent[place] = end
+        self.recent.add(ends)
         self.ends += len(ends)
 
     def came_back(self, served: Served) -> None:

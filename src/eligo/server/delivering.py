@@ -133,8 +133,8 @@ class Deliveries:
         if past is UNKNOWN or books.ends - past.at >= MOST_RECENT:
             return UNKNOWN
         for workflow, digests in past.digests.items():
-            for one in books.recent.values():
-                if one.workflow == workflow and one.answer == "accepted":
+            for one in books.recent.of(workflow):
+                if one.answer == "accepted":
                     note(digests, one.task, one.digest)
             books.learn_digests(workflow, digests)
         return past

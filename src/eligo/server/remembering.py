@@ -6,9 +6,10 @@ The rules never wait for a disk. Where they need what only the store knows, they
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 from eligo.stores.serving import FileRow, LeaseEnd, ServiceStore
 
@@ -64,6 +65,50 @@ class Archive:
         ends = before.ends | {place: self.end(*place) for place in wanted.ends}
         files = before.files | {place: self.file(*place) for place in wanted.files}
         return Past(at, ends, {workflow: gathered(self.digests(workflow)) for workflow in wanted.digests}, files)
+
+
+class Recent:
+    """What came of the leases that ended last, in two ages: the older one is forgotten as a whole.
+
+    >>> known = Recent()
+    >>> known.add([LeaseEnd("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
+    >>> known.age(3), len(known), ("w", 2) in known, known.get(("w", 5))
+    (None, 3, True, None)
+    """
+
+    def __init__(self) -> None:
+        self._new: dict[Place, LeaseEnd] = {}
+        self._old: dict[Place, LeaseEnd] = {}
+
+    def add(self, ends: Iterable[LeaseEnd]) -> None:
+        """Leases have ended."""
+        self._new.update([(end[:2], end) for end in ends])
+
+    def age(self, most: int) -> None:
+        """Forget what is older than so many."""
+        if len(self._new) >= most:
+            self._old, self._new = self._new, {}
+
+    def get(self, place: Place) -> LeaseEnd | None:
+        """What came of a lease, if it is remembered."""
+        return self._new.get(place) or self._old.get(place)
+
+    def of(self, workflow: str) -> Iterator[LeaseEnd]:
+        """What came of the leases of a workflow."""
+        known = chain((end for place, end in self._old.items() if place not in self._new), self._new.values())
+        return (end for end in known if end.workflow == workflow)
+
+    def forget(self, workflow: str) -> None:
+        """A workflow is no business of this server any more."""
+        for known in (self._old, self._new):
+            for place in [place for place in known if place[0] == workflow]:
+                del known[place]
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._new or place in self._old
+
+    def __len__(self) -> int:
+        return len(self._old.keys() | self._new.keys())
 
 
 class Remembered:

@@ -203,7 +203,7 @@ class Watching:
             found = WatchedServed(await self._served(workflow), service.books)
             kept = await asyncio.to_thread(lambda: [*map(attempted, store.outcomes(workflow))])
             found.attempts.add(kept)
-            found.attempts.add(attempted(row) for (id, _), row in service.books.recent.items() if id == workflow)
+            found.attempts.add(map(attempted, service.books.recent.of(workflow)))
             await asyncio.to_thread(found.prepare)
             found.attempts.add(map(attempted, self._meanwhile[workflow]))
             self._known[workflow] = found  # from here on it is told what ends

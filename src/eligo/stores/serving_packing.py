@@ -63,11 +63,11 @@ def unpacked_leases(rows: Iterable[tuple[Any, ...]]) -> list[Lease]:
 def packed_ends(ends: Iterable[LeaseEnd]) -> list[tuple[str, int, str]]:
     """One row a page."""
     pages: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
+    last, known = ("", -1), list[tuple[Any, ...]]()
     for end in ends:
-        place = end[0], end[1] // PAGE
-        known = pages.get(place)
-        if known is None:
-            known = pages[place] = []
+        if end[1] // PAGE != last[1] or end[0] != last[0]:  # mostly it is the page of the one before
+            last = end[0], end[1] // PAGE
+            known = pages.setdefault(last, [])
         known.append(end[1:])
     return [(workflow, page, _text(rows)) for (workflow, page), rows in pages.items()]
 
