@@ -270,8 +270,8 @@ class Deliveries:
             return
         served, came, good[:] = self.books.served[good[0][0].workflow], good[:], ()
         ends, took = self.books.bring(served, came, "accepted")
-        if served.holding:
-            others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
+        others = [other for end in ends if end.task in served.holding for other in served.holders(end.task)]
+        if others:
             self.books.end(served, others, "dropped", "somebody else was sooner")
         for name, file in chain.from_iterable(told.outputs.items() for _, told in came if told.outputs):
             row = FileRow(served.id, name, file.sha256, file.size)
