@@ -13,10 +13,8 @@ MOST_SPLITS = 300_000_000  # steps of a module times those before it, in all: so
 MOST_SUMMANDS = 200  # components that are solved one by one and swept together
 PART, PART_TASK = 2_000_000, 20_000  # units of work for a component and each of its tasks, beside its cuts
 MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
-SET, CLOSED_SET = (
-    30,
-    220,
-)  # units of work for a set of items, and for a closed one that orders of largest area go through
+# units of work for a set of items, and for a closed one that orders of largest area go through
+SET, CLOSED_SET = 30, 220
 
 # Exact maxima by elimination
 MOST_STATES = 1_000_000_000_000  # combinations in a bag, most of which its arcs rule out

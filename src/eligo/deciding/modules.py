@@ -93,10 +93,8 @@ def _solved_parts(
         effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, whole))
         mean = sum(worth.values()) / len(worth)
         part = effort.work.part(effort.work.left * (worth[i] + mean) / (2 * sum(worth.values()) or 1))
-        own, tried[i] = (
-            replace(effort, work=part, search=0 if decided else effort.search),
-            min(part.left, effort.maxima),
-        )
+        own = replace(effort, work=part, search=0 if decided else effort.search)
+        tried[i] = min(part.left, effort.maxima)
         solved[i] = _solve_one(parts[i], ceilings[i], rough[i], own)
         decided = decided or solved[i].verdict == IMPOSSIBLE
         del worth[i]
