@@ -29,7 +29,7 @@ def probing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither enumeration nor elimination: only probes are left."""
     for room in ("solving", "modules"):
         monkeypatch.setattr(f"eligo.deciding.{room}.maxima_within", lambda *_: (None, {}))
-        monkeypatch.setattr(f"eligo.deciding.{room}.MOST_ITEMS_FOR_AREA", 0)
+        monkeypatch.setattr(f"eligo.deciding.{room}.few_sets", lambda *_: None)
 
 
 def probed_document(seed: int) -> tuple[Dag, Document]:
