@@ -16,7 +16,7 @@ from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
 
 MOST_DIGITS = 19  # of the number of a lease: more fit no database
 SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
-MOST_RECENT = 20_000  # outcomes that are remembered, beside those that are not kept yet
+MOST_RECENT = 10_000  # outcomes that are remembered at least, up to twice as many, beside those that are not kept yet
 #: what a client brought of a lease
 Brought = tuple[Lease, ResultWords]
 
