@@ -249,14 +249,12 @@ class Execution:
 
     def complete_number(self, v: int, late: bool = False) -> list[int]:
         """See `complete`."""
-        if self._states[v] != ALLOCATED:
-            if late and self._states[v] == FAILED:
+        if late and self._states[v] != ALLOCATED:
+            if self._states[v] == FAILED:
                 self._do(RELEASE, v)
-            if late and self._states[v] == ELIGIBLE:
+            if self._states[v] == ELIGIBLE:
                 self._do(TAKE, v)
-            self._check(COMPLETE, v)
-        self._journal.append(COMPLETE << 32 | v)
-        return self._completed(v)
+        return self._do(COMPLETE, v)
 
     # Moves
 

@@ -3,11 +3,12 @@
 | notion | where |
 |---|---|
 | all of it wired together, segment by segment | `solving`, which gives `outcomes` |
-| how long to look | `effort`, `clock` |
+| how long to look | `effort`, `work`, `clock`, `limits` |
 | bounds for every dag | `bounds`, `probing` |
 | modules between strict corners, and their pieces | `modules`, `pieces` |
 | exact M(t) by elimination, with symmetry | `elimination`, `joining`, `symmetry`, `canonical` |
-| orders by canonical moves, by heuristics, ties | `moves`, `positions`, `orders`, `preferences` |
+| orders by canonical moves, by heuristics, ties | `moves`, `positions`, `guided`, `orders`, `improving`, `preferences` |
 | series-parallel dags: largest area, shares without cuts | `seriesparallel` |
-| why no schedule is best at every step | `conflicts` |
+| why no schedule is best at every step | `conflicts`, `surpassing` |
+| what is left of a dag that is executed, and grows | `residuals`, `linear`, `corners`, `continuing`, `regrowing` |
 """

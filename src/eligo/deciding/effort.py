@@ -42,7 +42,7 @@ class Effort:
     cutting: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
-    #: modules that were solved before, by what they are, for those who plan what is left of a dag
+    #: modules, components, blocks and corners that were found before, by what they are, for those who plan what is left
     solved: dict[object, Any] | None = None
 
 

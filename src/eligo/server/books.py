@@ -147,9 +147,7 @@ class Books:
         workflow, number, secret = parts
         served = self.served.get(workflow)
         lease = None if served is None else served.leases.get(number)
-        if lease is None or lease.client != client or not secret.isascii():
-            return None
-        return lease if hmac.compare_digest(lease.secret, secret) else None
+        return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
 
     def lose(self, served: Served, lease: Lease) -> None:
         """A client was not heard of for too long: what it has comes back."""

@@ -36,9 +36,7 @@ def _begins(dag: Dag, working: NDArray[np.bool_]) -> NDArray[np.bool_]:
     level = np.where(working, dag.level, np.int32(depth))
     soonest = np.empty(len(dag), np.int32)
     graph.soonest(dag.child_ptr, dag.child, level, soonest, depth)
-    last = np.bincount(
-        soonest[working], minlength=depth + 1
-    )  # those above the level whose first child is on it or behind
+    last = np.bincount(soonest[working], minlength=depth + 1)  # by the level of their first child
     above = np.cumsum(np.bincount(level[working] + 1, minlength=depth + 2)[: depth + 1] - np.append(0, last[:-1]))
     next_level = soonest[dag.tails] == level[dag.child]
     meeting = np.bincount(level[dag.child[next_level]], minlength=depth + 1)
