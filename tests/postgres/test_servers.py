@@ -191,8 +191,11 @@ def test_a_server_that_stood_still_writes_nothing_of_what_it_lost(where: str, tm
 
 
 def _in_the_end(speaker: Speaker, path: str, body: Any) -> Any:
-    """What is answered once the server knows that it holds the workflow: until then it says to come again."""
-    end = time.monotonic() + 10
+    """What is answered once the server knows that it holds the workflow: until then it says to come again.
+
+    A call may take ten seconds: it was passed on to the server that stands still.
+    """
+    end = time.monotonic() + 30
     while (answer := _said(speaker, path, body)) == 503 and time.monotonic() < end:
         time.sleep(0.1)
     return answer

@@ -83,6 +83,7 @@ class Holding:
         if workflow in service.served or keeper.trouble or workflow in keeper.tainted or service.requests.draining:
             return
         if await keeper.run(partial(self.store.hold, workflow)) is not None:
+            self.holders[workflow] = self.store.address  # nothing more is passed on to who held it
             await self._adopt(workflow)
 
     async def _adopt(self, workflow: str) -> None:
