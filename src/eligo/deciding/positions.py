@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.work import Work
 from eligo.kernels import lender, positions
-from eligo.rows import Ints
+from eligo.rows import Ints, distinct
 from eligo.theory.profiles import Profile
 
 WORD, RESIDUES = 63, 67  # bits of a word that are used; a number modulo which powers of two up to 2 ** 65 all differ
@@ -75,7 +75,7 @@ class Play:
     def after(self, step: int) -> Ints:
         """The positions after so many steps, the largest area first, then those where most is rendered."""
         fresh = self._columns[self._filed : len(self), 1]
-        for other in np.unique(fresh).tolist():
+        for other in distinct(fresh).tolist():
             self._by_step[other].append(self._filed + np.flatnonzero(fresh == other))
         self._filed = len(self)
         found = np.concatenate(self._by_step[step]) if step in self._by_step else np.zeros(0, np.int64)
