@@ -128,7 +128,7 @@ class Play:
         tables = (
             self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr,
             self._pair_a, self._pair_b, self._rest, self._masks, self._area, self._columns, self._table, self._missed,
-            self._seen, self._state,
+            self._seen, self._lowest, self._state,
         )  # fmt: skip
         return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 
@@ -174,7 +174,8 @@ class Play:
         self._count = np.array([len(one) for one in members], np.int32)
         self._sources = self._rows([self._place[self.tasks[dag.indegree[self.tasks] == 0]].tolist()])
         self._missed = np.zeros((len(members) + 3) * self._words, np.int64)
-        self._seen = np.zeros((4, len(members)), np.int32)
+        self._seen = np.zeros((5, len(members)), np.int32)
+        self._lowest = np.zeros(self._words * RESIDUES, np.int32)
 
     def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:
         """Exchanges of units: what takes the dag to itself takes whole units to one another."""
