@@ -97,7 +97,7 @@ def inside(words: int, g: int, missed: Wide, seen: Grid, lowest: Ints) -> int:
     for u in range(words):
         x = missed[g * words + u]
         while x != 0:
-            j = lowest[67 * u + (x & -x) % 67] - 1
+            j: int = lowest[67 * u + (x & -x) % 67] - 1
             while j >= 0:
                 w = u
                 while w < words and missed[seen[1, j] * words + w] & ~missed[g * words + w] == 0:
