@@ -27,7 +27,7 @@ from eligo.theory.priority import precedes
 from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
 from eligo.theory.solutions import Solutions
 
-CUT, CUT_ARC = 80_000, 600  # units of work for a minimum cut, and for each arc of the network in which it is looked for
+CUT, CUT_LOOK = 15_000, 9  # units of work for a minimum cut, and for each arc or role that is looked at for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) 
             continue
         p, q = _share(tasks, renders)
         cut = flowing.cut(tasks, renders, p, q)
-        work.spend(CUT + CUT_ARC * flowing.arcs)
+        work.spend(flowing.spent())
         if cut is not None:
             parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
         elif parts and work.over():
@@ -117,17 +117,19 @@ class Flowing:
     """Worth flowing from nonsources to nonsinks inside parts of a dag: q units into each rendered, p out of each executed."""
 
     def __init__(self, dag: Dag, flow: NDArray[np.int64]) -> None:
-        #: how many arcs the network of the last cut had
-        self.arcs = 0
-        self._n, self._height = len(dag), np.zeros(2 * len(dag), np.int32)
+        self._n, self._height, self._counted = len(dag), np.zeros(2 * len(dag), np.int32), 0
         arrays = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, flow, self._height)
         self._network = Network(*(array.data for array in arrays))
 
     def cut(self, tasks: Ints, renders: Ints, p: int, q: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
         """None where all worth fits, which then flows; else a denser closed set: which tasks, and what it renders."""
         denser = self._network.fit(p, q, tasks.data, renders.data)
-        self.arcs = self._network.ways + len(tasks) + len(renders)
         return (self._height[tasks] < 0, self._height[self._n + renders] < 0) if denser else None
+
+    def spent(self) -> int:
+        """Units of work since the last time."""
+        looked, self._counted = self._network.work - self._counted, self._network.work
+        return CUT + CUT_LOOK * looked
 
 
 def _closed(flowing: Flowing, parts: list[tuple[Ints, Ints]], p: int, q: int) -> Module:

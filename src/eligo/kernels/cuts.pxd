@@ -6,9 +6,9 @@ cdef class Network:
     cdef int[::1] twin, label, cursor, queue, height
     cdef long long[::1] flow, worth, room, passed
     cdef int n, part, limit
-    cdef Py_ssize_t first, last
-    cdef long long looked
-    cdef public Py_ssize_t ways
+    cdef Py_ssize_t first, last, ways
+    cdef long long measured
+    cdef public long long work
     @cython.locals(v=cython.int, a=cython.int)
     cpdef void pair(self) noexcept
     @cython.locals(patience=cython.longlong, x=cython.int, rise=cython.int, left=Py_ssize_t)

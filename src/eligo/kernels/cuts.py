@@ -34,7 +34,8 @@ class Network:
         self.room = array("q", bytes(8 * n))
         self.passed = array("q", bytes(8 * n))
         self.part = self.ways = self.limit = 0
-        self.first = self.last = self.looked = 0
+        self.first = self.last = 0
+        self.work = self.measured = 0  # how much was looked at in all, and up to the last measurement
         self.pair()
 
     def pair(self) -> None:
@@ -49,13 +50,13 @@ class Network:
     def fit(self, p: int, q: int, tasks: Ints, renders: Ints) -> int:
         """Hand out the worth of a part; how many roles the worth that finds no room can come to: 0 where all of it fits.
 
-        These have a height of -1. `ways` is how many there are inside the part.
+        These have a height of -1. `work` is how much was looked at, in all parts so far.
         """
         self.begin(p, q, tasks, renders)
-        patience = len(tasks) + len(renders) + self.ways
+        patience = self.limit + self.ways
         self.measure(tasks, renders)
         while self.first != self.last:
-            if self.looked > patience:
+            if self.work > self.measured + patience:
                 self.measure(tasks, renders)
                 continue
             x = self.queue[self.first]
@@ -64,6 +65,7 @@ class Network:
                 self.first = 0
             while self.worth[x] > 0 and self.height[x] < self.limit:
                 rise = self.hand_back(x) if x < self.n else self.hand_down(x)
+                self.work += 1
                 if rise > 0:
                     self.height[x] = min(rise, self.limit)
                     self.cursor[x] = 0
@@ -117,7 +119,9 @@ class Network:
                 self.see_before_execution(x, self.height[x] + 1)
             else:
                 self.see_before_rendering(x - self.n, self.height[x] + 1)
-        self.first = self.last = self.looked = 0
+        self.first = self.last = 0
+        self.work += self.limit + self.ways
+        self.measured = self.work
         for i in range(len(renders)):
             self.await_turn(self.n + renders[i])
         for i in range(len(tasks)):
@@ -190,7 +194,7 @@ class Network:
             u = self.parent[i]
             if self.label[u] == self.part and self.height[u] < lowest:
                 lowest = self.height[u]
-        self.looked += self.parent_ptr[v + 1] - self.parent_ptr[v] + 8
+        self.work += self.parent_ptr[v + 1] - self.parent_ptr[v] + 8
         return lowest + 1
 
     def hand_back(self, x: int) -> int:
@@ -223,7 +227,7 @@ class Network:
             y = self.n + self.child[a]
             if self.label[y] == self.part and self.height[y] < lowest and self.flow[a] > 0:
                 lowest = self.height[y]
-        self.looked += self.child_ptr[x + 1] - self.child_ptr[x] + 8
+        self.work += self.child_ptr[x + 1] - self.child_ptr[x] + 8
         return 1 if self.room[x] > 0 else lowest + 1
 
     def reach(self, tasks: Ints, renders: Ints) -> int:
