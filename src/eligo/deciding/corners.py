@@ -9,13 +9,14 @@ The dual is executed from its end. What is left of it renders no more than befor
 was rendered; so there the modules before all that X touches stay. See theory.md, "What is left".
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Begun, Module, Shares, best_shares
+from eligo.deciding.bounds import Begun, Shares, best_shares
 from eligo.deciding.effort import Effort
 from eligo.rows import Ints
 
@@ -76,7 +77,7 @@ def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
 
 def _begun(shares: Shares, place: Ints, dag: Dag, flow: NDArray[np.int64], dual: bool) -> Begun:
     executing, rendering = np.append(dag.outdegree > 0, False), np.append(dag.indegree > 0, False)
-    moved = [Module(place[m.tasks], place[m.renders], m.p, m.q) for m in shares.modules]
+    moved = [replace(m, tasks=place[m.tasks], renders=place[m.renders]) for m in shares.modules]
     touched = [not (executing[m.tasks].all() and rendering[m.renders].all()) for m in moved]
     if not any(touched):
         return Begun([], moved, [], flow)

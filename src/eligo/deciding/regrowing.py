@@ -66,8 +66,8 @@ class Trail(NamedTuple):
         return place, int(np.searchsorted(self.numbers, len(before.dag)))
 
 
-def decide_grown(rest: Rest, place: Ints, old: int, dag: Dag) -> tuple[Decided, int, Effort]:
-    """What is left of a dag that has grown, how many blocks it has, and the effort that was made.
+def decide_grown(rest: Rest, place: Ints, old: int, dag: Dag) -> tuple[Decided, Effort]:
+    """What is left of a dag that has grown, and the effort that was made.
 
     *rest* is what was known before, and *place* what each of its tasks is in the dag of what is left, -1 where it is
     executed. The first *old* tasks of that dag were there before, and all arcs with others are new.
@@ -76,9 +76,9 @@ def decide_grown(rest: Rest, place: Ints, old: int, dag: Dag) -> tuple[Decided, 
     bare, touched = _skeleton(before, place, told, old)
     same = before.named(np.flatnonzero(place >= 0)) == told.tasks[:old]  # labels may change where names are no text
     spent = replace(begun(effort), solved=dict(rest.known) if same else {})
-    outcome, blocks = solve_numbered(bare, spent, _taken_over(rest, place, touched) if same else ())
+    outcome, composed = solve_numbered(bare, spent, _taken_over(rest, place, touched) if same else ())
     sequence = preferred(bare, outcome.order, rest.decided.prefer)
-    return Decided(bare, outcome, sequence, effort, rest.decided.prefer, spent.solved or {}), blocks, spent
+    return Decided(bare, outcome, sequence, effort, rest.decided.prefer, spent.solved or {}, composed), spent
 
 
 def _skeleton(before: Dag, place: Ints, told: Dag, old: int) -> tuple[Dag, NDArray[np.bool_]]:

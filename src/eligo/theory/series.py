@@ -57,6 +57,16 @@ def segment_dag(dag: Dag, tasks: Ints) -> Dag:
     return Dag.from_checked(len(members), tails, place, lambda: dag.named(members))
 
 
+def numbered_segment(dag: Dag, tasks: Ints, order: Ints, turn: Ints) -> tuple[Dag, Ints]:
+    """The same for any tasks of a segment, all numbered along an order in which they have these turns; and who they are."""
+    heads, degree = gathered(dag.child_ptr, dag.child, tasks)
+    turns = distinct(np.concatenate([turn[tasks], turn[heads]]))
+    tails = np.repeat(np.searchsorted(turns, turn[tasks]).astype(np.int32), degree)
+    members = order[turns]
+    ends = tails, np.searchsorted(turns, turn[heads]).astype(np.int32)
+    return Dag.from_checked(len(members), *ends, lambda: dag.named(members)), members
+
+
 def _marked(n: int, tasks: Ints, heads: Ints) -> tuple[Ints, Ints]:
     """The heads that are not among the tasks, and the place of every head: tasks first, then these. In O(n)."""
     place = places(n, tasks)
