@@ -12,7 +12,7 @@ import pytest
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
-from eligo.deciding import bounds, modules, residuals, solving
+from eligo.deciding import bounds, corners, modules, residuals, solving
 from eligo.deciding.bounds import Shares, best_shares
 from eligo.deciding.corners import KnownShares, begun_from
 from eligo.deciding.limits import LEAST_CHAIN
@@ -20,6 +20,7 @@ from eligo.deciding.linear import LinearSegment
 from eligo.errors import CycleError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.planning import Plan, PlanLeft, plan
+from eligo.theory import solutions
 from eligo.theory.eligibility import eligible_counts
 from eligo.theory.series import segment_dag
 from eligo.theory.skeleton import skeleton
@@ -140,9 +141,74 @@ def test_segments_in_series_at_every_step(seed: int) -> None:
     follow(hard_segments(seed, 5), np.random.default_rng(seed), 6)
 
 
+def as_if_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is done for large dags and segments only is done for all."""
+    monkeypatch.setattr(residuals, "LEAST_CHAIN", 1)
+    monkeypatch.setattr(solving, "LARGE", 1)
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("seed", range(3))
-def test_modules_at_every_step(seed: int) -> None:
+def test_modules_at_every_step(seed: int, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if large:
+        as_if_large(monkeypatch)
     follow(families.random_layered(5, 9, seed), np.random.default_rng(seed), 4, "quick")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_modules_of_small_dags_at_every_step(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_large(monkeypatch)
+    monkeypatch.setattr(solving, "few_sets", lambda *_: None)
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        follow(random_small_dag(rng, 14), rng, 3, "quick" if seed % 2 else "normal")
+        follow_growing(random_small_dag(rng, 10), rng, 4, "quick" if seed % 2 else "normal")
+
+
+def test_a_large_segment_keeps_its_numbering(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_large(monkeypatch)
+    dag = families.random_layered(12, 9, 1)
+    best, game, rng = plan(dag, "quick"), Execution(dag), np.random.default_rng(1)
+    numbered = spied(monkeypatch, residuals, "canonical_order")
+    monkeypatch.setattr(solving, "canonical_order", None)
+    blocks = spied(monkeypatch, solutions, "solve_one")
+    for _ in range(6):
+        game.execute(sorted(game.eligible)[int(rng.integers(len(game.eligible)))])
+        assert best.after(game).verdict != "optimal"
+    assert len(numbered) == 1
+    assert len(blocks) <= 12  # what the tasks that were executed were in
+
+
+def test_blocks_and_segments_are_not_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_large(monkeypatch)
+    dag = families.out_mesh(12)
+    best, game = plan(dag), Execution(dag)
+    for name in ("segments", "decompose", "solve_blocks"):
+        monkeypatch.setattr(residuals, name, None)
+    for task in ("0", "2", "1", "4"):
+        game.execute(task)
+        agree(best.after(game), plan(residual(game)))
+
+
+def test_modules_that_stay_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(12, 9, 1)
+    best, game = plan(dag, "quick"), Execution(dag)
+    game.execute(best.order[0])
+    asked = spied(monkeypatch, modules, "_key", 0)
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    again = len(asked)
+    agree(left, plan(residual(game), "quick"))
+    assert again < len(asked) - again
+
+
+def test_names_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(4, 6, 1)
+    part = dag.induced(np.arange(3, len(dag), dtype=np.int32))
+    right = corners._places(dag.tasks, part).tolist()
+    assert right == [-1, -1, -1, *range(len(part))]
+    monkeypatch.setattr(corners, "hash", len, raising=False)
+    assert corners._places(dag.tasks, part).tolist() == right
 
 
 def test_modules_that_were_not_touched_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:

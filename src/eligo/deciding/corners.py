@@ -6,7 +6,8 @@ before and behind it, S_i alone maximises r(S) - share |S| over all sets; where 
 modules behind all that X touches are modules of what is left, and only what is left of those before is looked at again.
 
 The dual is executed from its end. What is left of it renders no more than before, and as much where nothing that is gone
-was rendered; so there the modules before all that X touches stay. See theory.md, "What is left".
+was rendered; so there the modules before all that X touches stay. A module that stays keeps what was found of it. See
+theory.md, "What is left".
 """
 
 from dataclasses import replace
@@ -61,8 +62,7 @@ def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
     >>> [left.named(tasks) for tasks, _ in begun.parts], [left.named(module.tasks) for module in begun.last]
     ([()], [('a', 'c')])
     """
-    index = dag.index
-    place = np.array([index.get(name, -1) for name in before.names], np.int32)
+    place = _places(before.names, dag)
     tails, heads = place[before.tails], place[before.heads]
     inside = np.flatnonzero((tails >= 0) & (heads >= 0))
     gone = heads if not dual else tails
@@ -73,6 +73,21 @@ def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
     if not np.array_equal(keys[sequence], dag.tails.astype(np.int64) * len(dag) + dag.child):
         return None
     return _begun(before.shares, place, dag, before.shares.flow[inside[sequence]], dual)
+
+
+def _places(names: tuple[str, ...], dag: Dag) -> Ints:
+    """The number that each name has in a dag, -1 where it has none: by their hashes, all at once, unless two are the same."""
+    if not len(dag):
+        return np.full(len(names), -1, np.int32)
+    old, new = (np.fromiter(map(hash, tasks), np.int64, len(tasks)) for tasks in (names, dag.tasks))
+    order = np.argsort(new)
+    at = order[np.minimum(np.searchsorted(new, old, sorter=order), len(order) - 1)]
+    found = np.flatnonzero(new[at] == old)
+    if [names[i] for i in found.tolist()] != list(dag.named(at[found])):
+        return np.array([dag.index.get(name, -1) for name in names], np.int32)
+    place = np.full(len(names), -1, np.int32)
+    place[found] = at[found]
+    return place
 
 
 def _begun(shares: Shares, place: Ints, dag: Dag, flow: NDArray[np.int64], dual: bool) -> Begun:

@@ -7,7 +7,8 @@ Let X be what was executed.
 * **In order.** Where X is the beginning of an order that attains M at every step, no set that contains X has more rendered
   than M(t), and the rest of the order has as much: it is best for what is left, and nothing needs to be done.
 * **Out of order.** A ▷-linear segment is kept up to date block by block (`deciding.linear`); one that is small, or no longer
-  linear, is decided as the dag that is left of it, but for modules that are as they were.
+  linear, is decided as the dag that is left of it, but for modules that are as they were. What is large is numbered as it was
+  before: so blocks are met again, and no canonical order needs to be found twice.
 """
 
 from array import array
