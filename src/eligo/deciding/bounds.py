@@ -39,6 +39,8 @@ class Module:
     q: int
     #: what was found of it before, by places among its tasks
     found: Any = None
+    #: the most that so many tasks of it and of all modules behind it render, however split among them, where it was kept
+    behind: Profile | None = None
 
     @property
     def ceiling(self) -> Profile:

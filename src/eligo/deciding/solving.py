@@ -6,7 +6,7 @@ by module: exact maxima by elimination, orders by moves, heuristics, all judged 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from eligo.deciding.canonical import canonical_order
 from eligo.deciding.corners import shares_of
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
+from eligo.deciding.limits import LARGEST_DUAL, MOST_KEPT, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
 from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
@@ -215,9 +215,8 @@ def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     tree = series_parallel(dag)
     shares = shares_of(dag, effort) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
-    shares.modules[:] = [replace(m, found=s) for m, s in zip(shares.modules, solved, strict=True)]
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    rough, proof = _rough_bound(shares, blocks, solved)
+    rough, proof = _rough_bound(shares, blocks, _best_split(shares, solved))
     most = min(int(rough.sum()), _module_area(shares, solved))
     name, order = _largest_area(dag, shares, own, most, effort)
     proof = {
@@ -245,22 +244,29 @@ def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, min(int(bound.sum()), most))
 
 
-def _rough_bound(shares: Shares, blocks: BlockBound, solved: list[Solved]) -> tuple[Profile, dict[str, Any]]:
-    """The least of three bounds, and which of them are needed.
+def _best_split(shares: Shares, solved: list[Solved]) -> Profile | None:
+    """What no t tasks render more than, however split among the modules, unless that takes too long.
 
     What sets of tasks render is supermodular: the sets that a set has in the modules, each together with all modules before
-    its own, render as much in all. So no t tasks render more than the best split of them among the modules.
+    its own, render as much in all. What is found is kept with the modules, and with some of them what it was from there on.
     """
-    maxima, split = [s.maxima for s in solved], shares.bound
-    by_blocks = blocks(split)
-    lengths = np.array([len(m) for m in maxima], np.int64)
-    if (lengths[1:] * lengths.cumsum()[:-1]).sum() <= MOST_SPLITS:
-        split = np.minimum(split, reduce(convolved, maxima))
+    lengths = np.array([len(s.maxima) for s in solved], np.int64)
+    few = (lengths[1:] * lengths.cumsum()[:-1]).sum() <= MOST_SPLITS
+    split, apart = np.zeros(1, np.int64), -(-len(solved) // MOST_KEPT)
+    for i, (module, s) in reversed(list(enumerate(zip(shares.modules, solved, strict=True)))):
+        if few:
+            split = convolved(s.maxima, split) if module.behind is None else module.behind
+        shares.modules[i] = replace(module, found=s, behind=split if few and i % apart == 0 else None)
+    return split if few else None
+
+
+def _rough_bound(shares: Shares, blocks: BlockBound, best: Profile | None) -> tuple[Profile, dict[str, Any]]:
+    """The least of three bounds, by shares, by blocks, and by the best split, and which of them are needed."""
+    highest = shares.bound
+    by_blocks, split = blocks(highest), highest if best is None else np.minimum(highest, best)
     rough = np.minimum(split, by_blocks)
-    needed = bool((rough < np.minimum(shares.bound, by_blocks)).any())
-    return rough, {"blocks": bool((rough < (split if needed else shares.bound)).any())} | (
-        {"split": True} if needed else {}
-    )
+    needed = bool((rough < np.minimum(highest, by_blocks)).any())
+    return rough, {"blocks": bool((rough < (split if needed else highest)).any())} | ({"split": True} if needed else {})
 
 
 def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[str, Any]]:
