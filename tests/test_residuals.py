@@ -202,13 +202,24 @@ def test_modules_that_stay_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) ->
     assert again < len(asked) - again
 
 
-def test_names_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    dag = families.random_layered(4, 6, 1)
-    part = dag.induced(np.arange(3, len(dag), dtype=np.int32))
-    right = corners._places(dag.tasks, part).tolist()
-    assert right == [-1, -1, -1, *range(len(part))]
-    monkeypatch.setattr(corners, "hash", len, raising=False)
-    assert corners._places(dag.tasks, part).tolist() == right
+@pytest.mark.parametrize("seed", range(4))
+def test_names_are_met_again_in_any_order(seed: int) -> None:
+    dag, rng = families.random_layered(4, 6, 1), np.random.default_rng(seed)
+    left = np.sort(rng.permutation(len(dag))[: 6 * seed]).astype(np.int32)
+    for part in (dag.induced(left), dag.induced(left).renumbered(rng.permutation(len(left)).astype(np.int32))):
+        assert corners._places(dag.tasks, part).tolist() == [part.index.get(task, -1) for task in dag.tasks]
+
+
+def test_what_all_modules_that_stay_can_render_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(12, 9, 1)
+    best, game = plan(dag, "quick"), Execution(dag)
+    game.execute(best.order[0])
+    split = spied(monkeypatch, solving, "convolved")
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    again = len(split)
+    agree(left, plan(residual(game), "quick"))
+    assert again < len(split) - again
 
 
 def test_modules_that_were_not_touched_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:

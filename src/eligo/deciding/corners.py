@@ -11,6 +11,7 @@ theory.md, "What is left".
 """
 
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -76,18 +77,12 @@ def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
 
 
 def _places(names: tuple[str, ...], dag: Dag) -> Ints:
-    """The number that each name has in a dag, -1 where it has none: by their hashes, all at once, unless two are the same."""
-    if not len(dag):
-        return np.full(len(names), -1, np.int32)
-    old, new = (np.fromiter(map(hash, tasks), np.int64, len(tasks)) for tasks in (names, dag.tasks))
-    order = np.argsort(new)
-    at = order[np.minimum(np.searchsorted(new, old, sorter=order), len(order) - 1)]
-    found = np.flatnonzero(new[at] == old)
-    if [names[i] for i in found.tolist()] != list(dag.named(at[found])):
-        return np.array([dag.index.get(name, -1) for name in names], np.int32)
-    place = np.full(len(names), -1, np.int32)
-    place[found] = at[found]
-    return place
+    """The number that each name has in a dag, -1 where it has none; soon where those that are left come in the same order."""
+    tasks = set(dag.tasks)
+    left = np.fromiter(map(tasks.__contains__, names), np.bool_, len(names))
+    if tuple(compress(names, left.tolist())) == dag.tasks:
+        return np.where(left, np.cumsum(left, dtype=np.int32) - 1, -1).astype(np.int32)
+    return np.array([dag.index.get(name, -1) for name in names], np.int32)
 
 
 def _begun(shares: Shares, place: Ints, dag: Dag, flow: NDArray[np.int64], dual: bool) -> Begun:
