@@ -20,9 +20,10 @@ from eligo.deciding.linear import LinearSegment
 from eligo.errors import CycleError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.planning import Plan, PlanLeft, plan
-from eligo.theory import solutions
+from eligo.rows import places
+from eligo.theory import series, solutions
 from eligo.theory.eligibility import eligible_counts
-from eligo.theory.series import segment_dag
+from eligo.theory.series import numbered_segment, segment_dag
 from eligo.theory.skeleton import skeleton
 from eligo.verifying import verify
 
@@ -163,6 +164,20 @@ def test_modules_of_small_dags_at_every_step(seed: int, monkeypatch: pytest.Monk
     for _ in range(60):
         follow(random_small_dag(rng, 14), rng, 3, "quick" if seed % 2 else "normal")
         follow_growing(random_small_dag(rng, 10), rng, 4, "quick" if seed % 2 else "normal")
+
+
+@pytest.mark.parametrize("few", [0, 10**9], ids=["sought", "marked"])
+def test_what_is_left_is_numbered_along_any_order(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "FEW", few)
+    rng = np.random.default_rng(few)
+    for _ in range(50):
+        dag = random_small_dag(rng, 12)
+        order = rng.permutation(len(dag)).astype(np.int32)
+        tasks = rng.permutation(np.flatnonzero(dag.outdegree > 0))[: int(rng.integers(1, 9))].astype(np.int32)
+        part, members = numbered_segment(dag, tasks, order, places(len(dag), order))
+        arcs = [(u, v) for u, v in dag.arcs() if dag.index[u] in tasks]
+        assert sorted(part.arcs()) == sorted(arcs)
+        assert part.tasks == dag.named(members) == tuple(t for t in dag.named(order) if t in {*sum(arcs, ())})
 
 
 def test_a_large_segment_keeps_its_numbering(monkeypatch: pytest.MonkeyPatch) -> None:
