@@ -12,7 +12,7 @@ import pytest
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
-from eligo.deciding import bounds, modules, residuals, solving
+from eligo.deciding import bounds, corners, modules, residuals, solving
 from eligo.deciding.bounds import Shares, best_shares
 from eligo.deciding.corners import KnownShares, begun_from
 from eligo.deciding.limits import LEAST_CHAIN
@@ -20,9 +20,10 @@ from eligo.deciding.linear import LinearSegment
 from eligo.errors import CycleError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.planning import Plan, PlanLeft, plan
-from eligo.rows import Ints
+from eligo.rows import Ints, places
+from eligo.theory import series, solutions
 from eligo.theory.eligibility import eligible_counts
-from eligo.theory.series import segment_dag
+from eligo.theory.series import numbered_segment, segment_dag
 from eligo.theory.skeleton import skeleton
 from eligo.verifying import verify
 
@@ -60,9 +61,9 @@ def spied(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, place: int 
     """How large the part is that something is called with, each time that it is."""
     sizes, real = list[int](), getattr(owner, name)
 
-    def call(*given: Any) -> Any:
+    def call(*given: Any, **named: Any) -> Any:
         sizes.append(len(given[place]))
-        return real(*given)
+        return real(*given, **named)
 
     monkeypatch.setattr(owner, name, call)
     return sizes
@@ -141,9 +142,99 @@ def test_segments_in_series_at_every_step(seed: int) -> None:
     follow(hard_segments(seed, 5), np.random.default_rng(seed), 6)
 
 
+def as_if_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is done for large dags and segments only is done for all."""
+    monkeypatch.setattr(residuals, "LEAST_CHAIN", 1)
+    monkeypatch.setattr(solving, "LARGE", 1)
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("seed", range(3))
-def test_modules_at_every_step(seed: int) -> None:
+def test_modules_at_every_step(seed: int, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if large:
+        as_if_large(monkeypatch)
     follow(families.random_layered(5, 9, seed), np.random.default_rng(seed), 4, "quick")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_modules_of_small_dags_at_every_step(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_large(monkeypatch)
+    monkeypatch.setattr(solving, "few_sets", lambda *_: None)
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        follow(random_small_dag(rng, 14), rng, 3, "quick" if seed % 2 else "normal")
+        follow_growing(random_small_dag(rng, 10), rng, 4, "quick" if seed % 2 else "normal")
+
+
+@pytest.mark.parametrize("few", [0, 10**9], ids=["sought", "marked"])
+def test_what_is_left_is_numbered_along_any_order(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "FEW", few)
+    rng = np.random.default_rng(few)
+    for _ in range(50):
+        dag = random_small_dag(rng, 12)
+        order = rng.permutation(len(dag)).astype(np.int32)
+        tasks = rng.permutation(np.flatnonzero(dag.outdegree > 0))[: int(rng.integers(1, 9))].astype(np.int32)
+        part, members = numbered_segment(dag, tasks, order, places(len(dag), order))
+        arcs = [(u, v) for u, v in dag.arcs() if dag.index[u] in tasks]
+        assert sorted(part.arcs()) == sorted(arcs)
+        assert part.tasks == dag.named(members) == tuple(t for t in dag.named(order) if t in {*sum(arcs, ())})
+
+
+def test_a_large_segment_keeps_its_numbering(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_large(monkeypatch)
+    dag = families.random_layered(12, 9, 1)
+    best, game, rng = plan(dag, "quick"), Execution(dag), np.random.default_rng(1)
+    numbered = spied(monkeypatch, residuals, "canonical_order")
+    monkeypatch.setattr(solving, "canonical_order", None)
+    blocks = spied(monkeypatch, solutions, "solve_one")
+    for _ in range(6):
+        game.execute(sorted(game.eligible)[int(rng.integers(len(game.eligible)))])
+        assert best.after(game).verdict != "optimal"
+    assert len(numbered) == 1
+    assert len(blocks) <= 12  # what the tasks that were executed were in
+
+
+def test_blocks_and_segments_are_not_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_large(monkeypatch)
+    dag = families.out_mesh(12)
+    best, game = plan(dag), Execution(dag)
+    for name in ("segments", "decompose", "solve_blocks"):
+        monkeypatch.setattr(residuals, name, None)
+    for task in ("0", "2", "1", "4"):
+        game.execute(task)
+        agree(best.after(game), plan(residual(game)))
+
+
+def test_modules_that_stay_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(12, 9, 1)
+    best, game = plan(dag, "quick"), Execution(dag)
+    game.execute(best.order[0])
+    asked = spied(monkeypatch, modules, "_key", 0)
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    again = len(asked)
+    agree(left, plan(residual(game), "quick"))
+    assert again < len(asked) - again
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_names_are_met_again_in_any_order(seed: int) -> None:
+    dag, rng = families.random_layered(4, 6, 1), np.random.default_rng(seed)
+    left = np.sort(rng.permutation(len(dag))[: 6 * seed]).astype(np.int32)
+    for part in (dag.induced(left), dag.induced(left).renumbered(rng.permutation(len(left)).astype(np.int32))):
+        assert corners._places(dag.tasks, part).tolist() == [part.index.get(task, -1) for task in dag.tasks]
+
+
+def test_what_all_modules_that_stay_can_render_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = families.random_layered(12, 9, 1)
+    best, game = plan(dag, "quick"), Execution(dag)
+    game.execute(best.order[0])
+    split = spied(monkeypatch, solving, "convolved")
+    left = best.after(game)
+    assert left.verdict == "impossible"
+    again = len(split)
+    agree(left, plan(residual(game), "quick"))
+    assert again < len(split) - again
 
 
 def test_modules_that_were_not_touched_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,13 +330,13 @@ def test_components_that_were_not_touched_are_not_decided_again(monkeypatch: pyt
     assert left.verdict == "impossible"
     again = len(solved)
     agree(left, plan(residual(game)))
-    assert again == 2 < len(solved) - again  # what is left, and the component that was touched
+    assert again == 1 < len(solved) - again  # the component that was touched
 
 
 def test_segments_behind_the_one_in_progress_are_not_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
     dag = hard_segments(1, 8)
     best, game = plan(dag), Execution(dag)
-    solved = spied(monkeypatch, residuals, "solve_numbered")
+    solved = spied(monkeypatch, residuals, "solve")
     left, rng = best.after(game), np.random.default_rng(0)
     while not game.finished:
         step(game, left, rng, 0.0)
@@ -257,7 +348,7 @@ def test_segments_behind_the_one_in_progress_are_not_decided_again(monkeypatch: 
 def test_a_best_order_that_is_followed_is_never_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
     dag = families.butterfly(3)
     best, game = plan(dag), Execution(dag)
-    monkeypatch.setattr(residuals, "solve_numbered", None)
+    monkeypatch.setattr(residuals, "solve", None)
     for task in best.order:
         game.execute(task)
         left = best.after(game)

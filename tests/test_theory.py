@@ -311,6 +311,18 @@ def test_the_bounds_are_never_below_the_truth() -> None:
             assert (block_bound(solve_blocks(decompose(dag))) >= truth).all()
 
 
+def test_what_stands_in_for_the_bound_by_blocks_says_the_same_beside_another() -> None:
+    soon = 0
+    for dag in map(skeleton, small_dags(14, 300)):
+        if dag.arc_count:
+            found, other = solve_blocks(decompose(dag)), best_shares(dag).bound
+            whole, beside = block_bound(found), block_bound(found, other)
+            assert (beside <= whole).all()
+            assert np.minimum(beside, other).tolist() == np.minimum(whole, other).tolist()
+            soon += beside.tolist() != whole.tolist()
+    assert soon
+
+
 def test_the_shares_are_the_concave_hull_of_the_truth() -> None:
     from eligo.theory.profiles import as_profile, concave_hull
 

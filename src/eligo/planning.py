@@ -219,8 +219,8 @@ class PlanLeft:
         begin, rest = time.perf_counter(), self._rest
         trail = Trail.begun(execution.dag, execution.done_since(0))
         dag = trail.dag.induced(trail.numbers) if trail.done else trail.dag
-        decided, blocks, spent = decide_grown(rest, *trail.places_of(self._trail), dag)
-        made = _made(dag, decided, blocks, {**self._whole.stuck, **rest.stuck, **spent.stuck}, begin)
+        decided, spent = decide_grown(rest, *trail.places_of(self._trail), dag)
+        made = _made(dag, decided, {**self._whole.stuck, **rest.stuck, **spent.stuck}, begin)
         made = replace(made, cut=spent.work.cut or spent.improving.cut)
         return PlanLeft(made, trail, Rest(decided), 0)
 
@@ -257,9 +257,9 @@ class PlanLeft:
         """The same as a plan of its own, of `dag`: what can be proved of that dag by itself."""
         begin, rest = time.perf_counter(), self._rest
         left, bare, outcome, sequence = rest.whole()
-        decided = Decided(bare, outcome, sequence, *rest.decided[3:])
+        decided = rest.decided._replace(bare=bare, outcome=outcome, sequence=sequence, composed=None)
         stuck = {**self._whole.stuck, **rest.stuck}
-        return _made(self._whole.dag.induced(left), decided, len(decompose(bare)), stuck, begin)
+        return _made(self._whole.dag.induced(left), decided, stuck, begin)
 
     @property
     def dag(self) -> Dag:
@@ -362,12 +362,13 @@ def plan(
     bare = skeleton(told)
     check_effort(effort)
     spent = begun(effort, clock or Clock(), watch)
-    outcome, blocks = solve_numbered(bare, spent)
-    decided = Decided(bare, outcome, preferred(bare, outcome.order, prefer), effort, prefer, spent.solved or {})
-    return replace(_made(dag, decided, blocks, spent.stuck, begin), cut=spent.work.cut or spent.improving.cut)
+    outcome, composed = solve_numbered(bare, spent)
+    sequence = preferred(bare, outcome.order, prefer)
+    decided = Decided(bare, outcome, sequence, effort, prefer, spent.solved or {}, composed)
+    return replace(_made(dag, decided, spent.stuck, begin), cut=spent.work.cut or spent.improving.cut)
 
 
-def _made(dag: Dag, decided: Decided, blocks: int, stuck: Mapping[tuple[str, ...], Stuck], begin: float) -> Plan:
+def _made(dag: Dag, decided: Decided, stuck: Mapping[tuple[str, ...], Stuck], begin: float) -> Plan:
     """The plan of a dag that was decided."""
     outcome, nonsinks = decided.outcome, decided.sequence
     proof = outcome.proof
@@ -386,7 +387,7 @@ def _made(dag: Dag, decided: Decided, blocks: int, stuck: Mapping[tuple[str, ...
         area_bound=int(ceiling.sum()) - slack,
         proof=proof,
         shortcuts=dag.arc_count - decided.bare.arc_count,
-        blocks=blocks,
+        blocks=len(decided.composed or decompose(decided.bare)),
         seconds=time.perf_counter() - begin,
         stuck=stuck,
         decided=decided,

@@ -10,6 +10,7 @@ the max-plus convolution of their maxima, which ▷-linear compositions and swee
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -23,9 +24,8 @@ from eligo.deciding.limits import LARGEST_CONVOLUTION
 from eligo.deciding.work import Work
 from eligo.kernels.cuts import Network
 from eligo.rows import Ints
-from eligo.theory.priority import precedes
-from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
-from eligo.theory.solutions import Solutions
+from eligo.theory.profiles import Profile, Side, convolved, hull_sides, repeated
+from eligo.theory.solutions import Solution, Solutions
 
 CUT, CUT_LOOK = 15_000, 9  # units of work for a minimum cut, and for each arc or role that is looked at for it
 
@@ -38,6 +38,10 @@ class Module:
     renders: Ints
     p: int
     q: int
+    #: what was found of it before, by places among its tasks
+    found: Any = None
+    #: the most that so many tasks of it and of all modules behind it render, however split among them, where it was kept
+    behind: Profile | None = None
 
     @property
     def ceiling(self) -> Profile:
@@ -152,25 +156,39 @@ def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:
     }
 
 
-def block_bound(solutions: Solutions) -> Profile:
+def block_bound(solutions: Solutions, other: Profile | None = None) -> Profile:
     """The max-plus convolution of all blocks' maxima; concave hulls stand in for them where that would take too long.
 
-    Where sets were scant it bounds nothing, for whoever checks it would find another.
+    Where sets were scant it bounds nothing, for whoever checks it would find another. Where it is nowhere below an *other*
+    bound, something between the two may stand in for it that is found sooner.
     """
     if any(solution.scant for solution in solutions.types):
         dag = solutions.blocks.dag
         return np.full(int((dag.outdegree > 0).sum()) + 1, int((dag.indegree > 0).sum()), np.int64)
     counts = np.bincount(solutions.type_of, minlength=len(solutions.types)).tolist()
-    total = sum(count * (len(t.maxima) - 1) for t, count in zip(solutions.types, counts, strict=True))
-    if too_long(total):
-        profiles = [(t.maxima, count) for t, count in zip(solutions.types, counts, strict=True)]
-        return _hull_bound(profiles, [t.corners for t in solutions.types])
+    types = list(zip(solutions.types, counts, strict=True))
+    if too_long(sum(count * (len(solution.maxima) - 1) for solution, count in types)):
+        return _hull_bound([(solution.sides, count) for solution, count in types])
+    if other is not None and ((split := _one_split(types)) >= other).all():
+        return split
     bound = np.zeros(1, np.int64)
-    for solution, count in zip(solutions.types, counts, strict=True):
-        own = solution.kind or solution.maxima
-        together = repeated(solution.maxima, count) if precedes(own, own) else _power(solution.maxima, count)
-        bound = convolved(bound, together)
+    for solution, count in types:
+        maxima = solution.maxima
+        bound = convolved(bound, repeated(maxima, count) if solution.follows_itself else _power(maxima, count))
     return bound
+
+
+def _one_split(types: list[tuple[Solution, int]]) -> Profile:
+    """What blocks render, side by side of their hulls, the steepest first.
+
+    All of them are at corners then but one, so it is one of the splits of which the convolution is the best.
+    """
+    gains: dict[tuple[int, int], list[Profile]] = {}
+    for solution, count in types:
+        for side in solution.sides:
+            gains.setdefault(side[:2], []).extend([side.gains] * count)
+    steepest = [own for slope in _falling(gains) for own in gains[slope]]
+    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *steepest]))
 
 
 def too_long(steps: int) -> bool:
@@ -181,7 +199,7 @@ def too_long(steps: int) -> bool:
 def sum_bound(bounds: list[Profile]) -> Profile:
     """The max-plus convolution of the bounds of a sum's parts, or that of their concave hulls."""
     if too_long(sum(len(bound) - 1 for bound in bounds)):
-        return _hull_bound([(bound, 1) for bound in bounds])
+        return _hull_bound([(hull_sides(bound), 1) for bound in bounds])
     return reduce(convolved, bounds, np.zeros(1, np.int64))
 
 
@@ -196,21 +214,21 @@ def _power(profile: Profile, times: int) -> Profile:
     return result
 
 
-def _hull_bound(profiles: list[tuple[Profile, int]], known: list[list[int]] | None = None) -> Profile:
-    """The convolution of the concave hulls, rounded down: all their sides, the steepest first, in whole numbers.
-
-    The corners of each may be *known*.
-    """
-    lengths: dict[Fraction, int] = {}
-    found = known or [hull_corners(profile) for profile, _ in profiles]
-    for (profile, count), corners in zip(profiles, found, strict=True):
-        for width, rise in zip(np.diff(corners).tolist(), np.diff(profile[corners]).tolist(), strict=True):
-            slope = Fraction(rise, width)
-            lengths[slope] = lengths.get(slope, 0) + width * count
-    slopes = sorted(lengths, reverse=True)
+def _hull_bound(hulls: list[tuple[list[Side], int]]) -> Profile:
+    """The convolution of concave hulls, each so many times, rounded down: all their sides, the steepest first."""
+    lengths: dict[tuple[int, int], int] = {}
+    for sides, count in hulls:
+        for side in sides:
+            lengths[side[:2]] = lengths.get(side[:2], 0) + len(side.gains) * count
+    slopes = _falling(lengths)
     widths = [lengths[slope] for slope in slopes]
-    p, q = (np.repeat([getattr(s, part) for s in slopes], widths) for part in ("numerator", "denominator"))
+    p, q = (np.repeat(np.array(ends, np.int64), widths) for ends in (zip(*slopes, strict=True) if slopes else ([], [])))
     ends = np.cumsum([0, *widths])
     within = np.arange(1, ends[-1] + 1) - np.repeat(ends[:-1], widths)
-    bases = np.cumsum([0, *(int(slope * width) for slope, width in zip(slopes, widths, strict=True))])
+    bases = np.cumsum([0, *(rise * width // run for (rise, run), width in zip(slopes, widths, strict=True))])
     return np.concatenate([[0], np.repeat(bases[:-1], widths) + within * p // q]).astype(np.int64)
+
+
+def _falling(slopes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Slopes p / q, the steepest first."""
+    return sorted(slopes, key=lambda slope: Fraction(*slope), reverse=True)

@@ -6,16 +6,19 @@ before and behind it, S_i alone maximises r(S) - share |S| over all sets; where 
 modules behind all that X touches are modules of what is left, and only what is left of those before is looked at again.
 
 The dual is executed from its end. What is left of it renders no more than before, and as much where nothing that is gone
-was rendered; so there the modules before all that X touches stay. See theory.md, "What is left".
+was rendered; so there the modules before all that X touches stay. A module that stays keeps what was found of it. See
+theory.md, "What is left".
 """
 
+from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Begun, Module, Shares, best_shares
+from eligo.deciding.bounds import Begun, Shares, best_shares
 from eligo.deciding.effort import Effort
 from eligo.rows import Ints
 
@@ -60,8 +63,7 @@ def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
     >>> [left.named(tasks) for tasks, _ in begun.parts], [left.named(module.tasks) for module in begun.last]
     ([()], [('a', 'c')])
     """
-    index = dag.index
-    place = np.array([index.get(name, -1) for name in before.names], np.int32)
+    place = _places(before.names, dag)
     tails, heads = place[before.tails], place[before.heads]
     inside = np.flatnonzero((tails >= 0) & (heads >= 0))
     gone = heads if not dual else tails
@@ -74,9 +76,18 @@ def begun_from(before: KnownShares, dag: Dag, dual: bool) -> Begun | None:
     return _begun(before.shares, place, dag, before.shares.flow[inside[sequence]], dual)
 
 
+def _places(names: tuple[str, ...], dag: Dag) -> Ints:
+    """The number that each name has in a dag, -1 where it has none; soon where those that are left come in the same order."""
+    tasks = set(dag.tasks)
+    left = np.fromiter(map(tasks.__contains__, names), np.bool_, len(names))
+    if tuple(compress(names, left.tolist())) == dag.tasks:
+        return np.where(left, np.cumsum(left, dtype=np.int32) - 1, -1).astype(np.int32)
+    return np.array([dag.index.get(name, -1) for name in names], np.int32)
+
+
 def _begun(shares: Shares, place: Ints, dag: Dag, flow: NDArray[np.int64], dual: bool) -> Begun:
     executing, rendering = np.append(dag.outdegree > 0, False), np.append(dag.indegree > 0, False)
-    moved = [Module(place[m.tasks], place[m.renders], m.p, m.q) for m in shares.modules]
+    moved = [replace(m, tasks=place[m.tasks], renders=place[m.renders]) for m in shares.modules]
     touched = [not (executing[m.tasks].all() and rendering[m.renders].all()) for m in moved]
     if not any(touched):
         return Begun([], moved, [], flow)

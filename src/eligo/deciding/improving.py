@@ -54,19 +54,18 @@ def best_improved(dag: Dag, orders: Iterable[tuple[str, Ints]], work: Work) -> t
     >>> name, vee.named(order)
     ('as it came, improved', ('b', 'a'))
     """
-    found = sorted(orders, key=lambda entry: -_area(dag, entry[1]))
+    found = sorted(((name, order, _area(dag, order)) for name, order in orders), key=lambda entry: -entry[2])
     best, share = found[0], work.left / (2 * MOST_STARTS)
-    for name, order in found[:MOST_STARTS]:
+    for name, order, _ in found[:MOST_STARTS] if not work.over() else ():
         best = _better(dag, best, name, improved(dag, order, work.part(share)))
-    for reach in REACHES:
+    for reach in REACHES if not work.over() else ():
         best = _better(dag, best, best[0], improved(dag, best[1], work, reach))
-    return best
+    return best[:2]
 
 
-def _better(dag: Dag, best: tuple[str, Ints], name: str, order: Ints) -> tuple[str, Ints]:
-    if _area(dag, order) <= _area(dag, best[1]):
-        return best
-    return f"{name.removesuffix(IMPROVED)}{IMPROVED}", order
+def _better(dag: Dag, best: tuple[str, Ints, int], name: str, order: Ints) -> tuple[str, Ints, int]:
+    area = _area(dag, order)
+    return best if area <= best[2] else (f"{name.removesuffix(IMPROVED)}{IMPROVED}", order, area)
 
 
 def _area(dag: Dag, order: Ints) -> int:

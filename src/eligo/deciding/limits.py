@@ -10,6 +10,7 @@ LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their c
 MOST_TRADES = 10_000_000  # steps of two modules, multiplied, between which sets that surpass them are looked for
 MOST_SURPASSING = 20  # steps at which they are
 MOST_SPLITS = 300_000_000  # steps of a module times those before it, in all: some tenths of a second
+MOST_KEPT = 16  # modules with which it is kept what comes of all from there on
 MOST_SUMMANDS = 200  # components that are solved one by one and swept together
 PART, PART_TASK = 2_000_000, 20_000  # units of work for a component and each of its tasks, beside its cuts
 MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.dag import Dag
 from eligo.rows import Ints, distinct, gathered
 from eligo.theory.blocks import decompose
 from eligo.theory.priority import Kind, precedes
-from eligo.theory.profiles import Profile
 from eligo.theory.series import segment_dag
-from eligo.theory.solutions import Solution, solve_blocks
+from eligo.theory.solutions import Solution, Solutions, solve_blocks
 
 A_FEW = 256  # blocks that are looked up at once
 
@@ -64,7 +62,7 @@ class Types:
     def before(self, a: int, b: int) -> bool:
         """Whether type a ▷ type b."""
         if (a, b) not in self._before:
-            self._before[a, b] = precedes(*(_item(self.solutions[t]) for t in (a, b)))
+            self._before[a, b] = precedes(self.solutions[a].item, self.solutions[b].item)
         return self._before[a, b]
 
     def add(self, t: int, times: int = 1) -> None:
@@ -118,15 +116,14 @@ class Types:
 
 
 class Ground:
-    """The blocks of a dag without shortcuts, in chains by segments: what all chains of a dag stand on.
+    """The blocks of a dag without shortcuts, solved, in chains by segments: what all chains of a dag stand on.
 
     *label* gives the segment of every nonsink, and *order* has them as planned: where a segment is ▷-linear, block by block.
     """
 
-    def __init__(self, dag: Dag, label: Ints, order: Ints) -> None:
-        self.dag, self.label = dag, label
-        self.blocks = decompose(dag)
-        self.solutions = solve_blocks(self.blocks)
+    def __init__(self, solutions: Solutions, label: Ints, order: Ints) -> None:
+        self.solutions, self.blocks, self.label = solutions, solutions.blocks, label
+        self.dag = self.blocks.dag
         ptr, sources = self.blocks.source_rows
         self._segment_of = label[sources[ptr[:-1]]]
         runs = self.blocks.source_of[order]
@@ -137,7 +134,7 @@ class Ground:
         self.type = np.append(self.solutions.type_of, np.int32(-1))[self.blocks.source_of]
         #: and which block, or later which piece: pieces are numbered behind the blocks
         self.unit = self.blocks.source_of.copy()
-        self.executed = np.zeros(len(dag), np.bool_)
+        self.executed = np.zeros(len(self.dag), np.bool_)
 
     def sequence(self, segment: int) -> Ints:
         """The blocks of a ▷-linear segment in order."""
@@ -293,7 +290,3 @@ def _is_solved(solution: Solution) -> bool:
 
 def _key(solution: Solution) -> Kind | bytes:
     return solution.maxima.tobytes() + bytes([_is_solved(solution)]) if solution.kind is None else solution.kind
-
-
-def _item(solution: Solution) -> Kind | Profile:
-    return solution.maxima if solution.kind is None else solution.kind

@@ -12,7 +12,7 @@ the maximum over sets that agree with the corners, found for each module by itse
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -116,16 +116,16 @@ def _key(dag: Dag, module: Module) -> tuple[Any, ...]:
 
 def _recalled(dag: Dag, module: Module, effort: Effort) -> Solved | None:
     """What was found of a module before."""
-    if not effort.solved:
-        return None
+    if not effort.solved or module.found is not None:
+        found: Solved | None = module.found
+        return found
     key = _key(dag, module)
     before = effort.solved.pop(key, None)
     if before is None:
         return None
     effort.solved[key] = before  # the last one used comes last, and the first goes
     place = {name: i for i, name in enumerate(dag.named(module.tasks))}
-    found: Solved = before[0]
-    return replace(found, order=np.array([place[name] for name in before[1]], np.int32))
+    return replace(cast("Solved", before[0]), order=np.array([place[name] for name in before[1]], np.int32))
 
 
 def _remember(dag: Dag, module: Module, found: Solved, effort: Effort) -> None:

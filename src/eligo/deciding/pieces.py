@@ -18,7 +18,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module, Shares, best_shares
 from eligo.deciding.work import Work
 from eligo.kernels import graph
-from eligo.rows import Ints, distinct, rows
+from eligo.rows import Ints, rows
 
 LOOK = 300  # units of work for each arc along which worth may flow
 
@@ -35,11 +35,17 @@ def pieces(dag: Dag, work: Work) -> list[Module]:
         return []
     work.spend(LOOK * dag.arc_count)
     (whole,), label = shares.modules, _labels(dag, shares)
-    executed, rendered = label[whole.tasks], label[len(dag) + whole.renders]
-    return [
-        Module(np.sort(whole.tasks[executed == piece]), np.sort(whole.renders[rendered == piece]), whole.p, whole.q)
-        for piece in distinct(executed).tolist()
-    ]
+    executed, rendered = (_grouped(*each) for each in ((whole.tasks, label), (whole.renders, label[len(dag) :])))
+    none = np.empty(0, np.int32)
+    return [Module(tasks, rendered.get(piece, none), whole.p, whole.q) for piece, tasks in executed.items()]
+
+
+def _grouped(tasks: Ints, label: Ints) -> dict[int, Ints]:
+    """The tasks of each label, ascending, by rising label."""
+    ascending = np.sort(tasks)
+    by_label = ascending[np.argsort(label[ascending], kind="stable")]
+    begins = np.flatnonzero(np.diff(label[by_label], prepend=-1))
+    return dict(zip(label[by_label[begins]].tolist(), np.split(by_label, begins[1:]), strict=True))
 
 
 def _labels(dag: Dag, shares: Shares) -> Ints:

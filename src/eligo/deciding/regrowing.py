@@ -8,6 +8,7 @@ are, wherever they come in.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -66,35 +67,37 @@ class Trail(NamedTuple):
         return place, int(np.searchsorted(self.numbers, len(before.dag)))
 
 
-def decide_grown(rest: Rest, place: Ints, old: int, dag: Dag) -> tuple[Decided, int, Effort]:
-    """What is left of a dag that has grown, how many blocks it has, and the effort that was made.
+def decide_grown(rest: Rest, place: Ints, old: int, dag: Dag) -> tuple[Decided, Effort]:
+    """What is left of a dag that has grown, and the effort that was made.
 
     *rest* is what was known before, and *place* what each of its tasks is in the dag of what is left, -1 where it is
     executed. The first *old* tasks of that dag were there before, and all arcs with others are new.
     """
     told, before, effort = dag.labelled(), rest.decided.bare, rest.decided.effort
     bare, touched = _skeleton(before, place, told, old)
-    same = before.named(np.flatnonzero(place >= 0)) == told.tasks[:old]  # labels may change where names are no text
+    left = tuple(compress(before.tasks, (place >= 0).tolist()))
+    same = left == told.tasks[:old]  # labels may change where names are no text
     spent = replace(begun(effort), solved=dict(rest.known) if same else {})
-    outcome, blocks = solve_numbered(bare, spent, _taken_over(rest, place, touched) if same else ())
+    outcome, composed = solve_numbered(bare, spent, _taken_over(rest, place, touched) if same else ())
     sequence = preferred(bare, outcome.order, rest.decided.prefer)
-    return Decided(bare, outcome, sequence, effort, rest.decided.prefer, spent.solved or {}), blocks, spent
+    return Decided(bare, outcome, sequence, effort, rest.decided.prefer, spent.solved or {}, composed), spent
 
 
 def _skeleton(before: Dag, place: Ints, told: Dag, old: int) -> tuple[Dag, NDArray[np.bool_]]:
     """The skeleton of what has grown, made from the one before, and which tasks have other children in it now."""
-    fresh = np.maximum(told.tails, told.child) >= old
-    tails, heads = place[before.tails], place[before.child]
-    kept, dag = tails >= 0, told
-    if int(kept.sum()) + int(fresh.sum()) < told.arc_count:
-        tails = np.concatenate([tails[kept], told.tails[fresh]])
-        heads = np.concatenate([heads[kept], told.child[fresh]])
+    dag, tails = told, told.tails
+    fresh, kept = np.maximum(tails, told.child) >= old, place[before.tails]
+    if int((kept >= 0).sum()) + int(fresh.sum()) < told.arc_count:
+        tails = np.concatenate([kept[kept >= 0], tails[fresh]])
+        heads = np.concatenate([place[before.child][kept >= 0], told.child[fresh]])
         dag = Dag.from_checked(len(told), tails, heads, lambda: told.tasks)
+        tails = dag.tails
+        fresh = np.maximum(tails, dag.child) >= old
     shortcut = shortcut_mask(dag)
     touched = np.zeros(len(dag), np.bool_)
-    touched[dag.tails[shortcut != (np.maximum(dag.tails, dag.child) >= old)]] = True
+    touched[tails[shortcut != fresh]] = True
     if shortcut.any():
-        dag = Dag.from_checked(len(dag), dag.tails[~shortcut], dag.child[~shortcut], lambda: told.tasks)
+        dag = Dag.from_checked(len(dag), tails[~shortcut], dag.child[~shortcut], lambda: told.tasks)
     return dag, touched
 
 

@@ -7,26 +7,32 @@ Let X be what was executed.
 * **In order.** Where X is the beginning of an order that attains M at every step, no set that contains X has more rendered
   than M(t), and the rest of the order has as much: it is best for what is left, and nothing needs to be done.
 * **Out of order.** A ▷-linear segment is kept up to date block by block (`deciding.linear`); one that is small, or no longer
-  linear, is decided as the dag that is left of it, but for modules that are as they were.
+  linear, is decided as the dag that is left of it, but for modules that are as they were. What is large is numbered as it was
+  before: so blocks are met again, and no canonical order needs to be found twice.
 """
 
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eligo.dag import Dag
+from eligo.deciding.canonical import canonical_order
 from eligo.deciding.continuing import Continuation, LinearContinuation
 from eligo.deciding.effort import Stuck, begun
 from eligo.deciding.limits import LEAST_CHAIN
 from eligo.deciding.linear import Ground, LinearSegment
 from eligo.deciding.outcomes import BOUNDED, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.preferences import preferred
-from eligo.deciding.solving import in_series, solve_numbered
+from eligo.deciding.solving import in_series, numbering, solve
 from eligo.rows import Ints, distinct, gathered, places
-from eligo.theory.series import segment_dag, segments
+from eligo.theory.blocks import decompose
+from eligo.theory.composition import Composed
+from eligo.theory.series import numbered_segment, segment_dag, segments
+from eligo.theory.solutions import solve_blocks
 
 
 class Decided(NamedTuple):
@@ -42,13 +48,15 @@ class Decided(NamedTuple):
     prefer: str
     #: the modules that were solved
     solved: dict[object, Any]
+    #: the blocks and segments, where they are at hand
+    composed: Composed | None = None
 
 
 class Rest:
     """What is left of a dag, while it is executed: what no longer holds is decided when somebody asks.
 
     >>> vees = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "z")])
-    >>> outcome, _ = solve_numbered(vees, begun("normal"))
+    >>> outcome, _ = solve(vees, begun("normal"))
     >>> rest = Rest(Decided(vees, outcome, outcome.order, "normal", "path", {}))
     >>> rest.verdict, vees.named(rest.next(5))
     ('optimal', ('a', 'b', 'x', 'y', 'z'))
@@ -74,8 +82,7 @@ class Rest:
         self._plan = _Planned(decided)
         self._going: Continuation | LinearContinuation | None = None
         self._chain: LinearSegment | None = None
-        linear = self._plan.longest_linear >= LEAST_CHAIN
-        self._ground = Ground(bare, self._plan.label, decided.outcome.order) if linear else None
+        self._rank: tuple[int, Ints] | None = None  # of a large segment
 
     def __len__(self) -> int:
         return len(self.executed) - len(self.done)
@@ -153,7 +160,7 @@ class Rest:
     def _decide(self) -> Continuation | LinearContinuation:
         """What is left of the segment in progress: kept up to date where it is large and ▷-linear, else solved."""
         begin, end = self._plan.segment(self._steps)
-        if self._ground is not None and end - begin >= LEAST_CHAIN and self._plan.is_linear(begin):
+        if end - begin >= LEAST_CHAIN and self._plan.is_linear(begin):
             if self._chain is None:
                 tasks = self._plan.sequence[begin:end]
                 self._chain = LinearSegment(self._ground, int(self._plan.label[tasks[0]]))
@@ -162,16 +169,36 @@ class Rest:
                 return LinearContinuation(self._steps, end, self._chain)
         return self._solved(begin, end)
 
+    @cached_property
+    def _ground(self) -> Ground:
+        decided = self.decided
+        solutions = decided.composed.solutions if decided.composed else solve_blocks(decompose(decided.bare))
+        return Ground(solutions, self._plan.label, decided.outcome.order)
+
     def _solved(self, begin: int, end: int) -> Continuation:
         """What is left of a segment, as a dag of its own."""
         tasks = self._plan.sequence[begin:end]
-        tasks = np.sort(tasks[~self.executed[tasks]])
-        part = segment_dag(self.decided.bare, tasks)
+        part, members = numbered_segment(self.decided.bare, tasks[~self.executed[tasks]], *self._numbering)
         effort = replace(begun(self.decided.effort), stuck=self.stuck, solved=self.known)
-        outcome, _ = solve_numbered(part, effort)
-        proved, prefer = replace(outcome, order=tasks[outcome.order]), self.decided.prefer
+        rank = self._ranked(begin, part, members) if end - begin >= LEAST_CHAIN else None
+        outcome, _ = solve(part, effort, rank=rank)
+        proved, prefer = replace(outcome, order=members[outcome.order]), self.decided.prefer
         own = cumulative(part, outcome.order)
-        return Continuation(self._steps, end, lambda: tasks[preferred(part, outcome.order, prefer)], own, proved)
+        return Continuation(self._steps, end, lambda: members[preferred(part, outcome.order, prefer)], own, proved)
+
+    @cached_property
+    def _numbering(self) -> tuple[Ints, Ints]:
+        """The order in which the whole was numbered to be decided, so that its blocks are met again, and its inverse."""
+        order = numbering(self.decided.bare)
+        return order, places(len(order), order)
+
+    def _ranked(self, begin: int, part: Dag, members: Ints) -> Ints:
+        """The places in the canonical order of what was left of a large segment when it was looked at first."""
+        if self._rank is None or self._rank[0] != begin:
+            rank = np.empty(len(self.executed), np.int32)
+            rank[members] = places(len(part), canonical_order(part))
+            self._rank = begin, rank
+        return self._rank[1][members]
 
     def hard(self) -> Iterator[Outcome]:
         """What is known of segments that are not ▷-linear and in which nothing was done since they were decided."""
@@ -235,7 +262,7 @@ class _Planned:
         self.sequence, self.outcome = decided.sequence, decided.outcome
         self.steps = len(self.sequence)
         #: the segment of every nonsink
-        self.label = segments(decided.bare)
+        self.label = decided.composed.label if decided.composed else segments(decided.bare)
         self._ends = np.flatnonzero(np.diff(self.label[self.sequence], prepend=-1, append=-2))
         if not self.steps:
             self._ends = np.zeros(1, np.intp)
@@ -247,12 +274,6 @@ class _Planned:
             self._verdicts.append(worst({self._verdicts[-1], self._hard[begin].outcome.verdict}))
             self._slack.append(self._slack[-1] + self._hard[begin].slack)
         self._sums = [np.cumsum(profile)[self._ends] for profile in (self._own, self.outcome.bound)]
-
-    @property
-    def longest_linear(self) -> int:
-        """How many tasks the longest ▷-linear segment has."""
-        spans = zip(self._ends[:-1].tolist(), self._ends[1:].tolist(), strict=True)
-        return max((end - begin for begin, end in spans if begin not in self._hard), default=0)
 
     def segment(self, steps: int) -> tuple[int, int]:
         """Where the segment of the next step begins and ends; the end of all, twice, where there is none."""

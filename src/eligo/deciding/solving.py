@@ -4,9 +4,9 @@ A segment that is not ▷-linear is tried by the extended regimen, by enumeratio
 by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from eligo.deciding.canonical import canonical_order
 from eligo.deciding.corners import shares_of
 from eligo.deciding.effort import Effort
 from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
+from eligo.deciding.limits import LARGEST_DUAL, MOST_KEPT, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
 from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
 from eligo.deciding.orders import heuristics
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
@@ -27,7 +27,7 @@ from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
 from eligo.rows import Ints, distinct, places
 from eligo.theory.blocks import Blocks, decompose
-from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.composition import Composed, concatenated_order, linearise
 from eligo.theory.profiles import Profile, convolved
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
@@ -37,15 +37,24 @@ from eligo.theory.sweep import sweep
 
 LARGE = 20_000  # tasks: from here on numbering level by level pays
 
+#: gives the bound by blocks, or what may stand in for it beside another bound
+BlockBound = Callable[[Profile], Profile]
 
-def solve_numbered(dag: Dag, effort: Effort, known: Iterable[Outcome] = ()) -> tuple[Outcome, int]:
-    """See `solve`; a large dag is first numbered level by level, which the memory likes better."""
+
+def numbering(dag: Dag) -> Ints:
+    """The order in which a dag is numbered to be decided: level by level where it is large, which the memory likes better."""
+    return dag.order if len(dag) >= LARGE else np.arange(len(dag), dtype=np.int32)
+
+
+def solve_numbered(dag: Dag, effort: Effort, known: Iterable[Outcome] = ()) -> tuple[Outcome, Composed]:
+    """See `solve`; a large dag is first numbered level by level."""
     if len(dag) < LARGE:
         return solve(dag, effort, _by_tasks(known))
-    place = places(len(dag), dag.order)
+    order = numbering(dag)
+    place = places(len(dag), order)
     numbered = _by_tasks(replace(outcome, order=place[outcome.order]) for outcome in known)
-    outcome, blocks = solve(dag.renumbered(dag.order), effort, numbered)
-    return replace(outcome, order=dag.order[outcome.order]), blocks
+    outcome, composed = solve(dag.renumbered(order), effort, numbered)
+    return replace(outcome, order=order[outcome.order]), composed.said_of(dag, order, place)
 
 
 def _by_tasks(known: Iterable[Outcome]) -> dict[bytes, Outcome]:
@@ -53,24 +62,28 @@ def _by_tasks(known: Iterable[Outcome]) -> dict[bytes, Outcome]:
     return {np.sort(outcome.order).tobytes(): outcome for outcome in known}
 
 
-def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None) -> tuple[Outcome, int]:
-    """Any dag without shortcuts, and how many blocks it has: ▷-linear segments at once, the others one by one.
+def solve(
+    dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None, rank: Ints | None = None
+) -> tuple[Outcome, Composed]:
+    """Any dag without shortcuts, and what it is composed of: ▷-linear segments at once, the others one by one.
 
-    Segments that are *known*, by their tasks in ascending order, are not decided again.
+    Segments that are *known*, by their tasks in ascending order, are not decided again. *rank* is the place of each task in
+    the canonical order of what the dag is left of.
     """
     blocks = decompose(dag)
     solutions = _solved(blocks, effort)
     label = segments(dag)
+    composed = Composed(solutions, label)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
     line = linearise(solutions, label[sources[ptr[:-1]]], count)
     order = concatenated_order(solutions, line.sequence)
     if line.linear.all():
-        return in_series(dag, order, ()), len(blocks)
+        return in_series(dag, order, ()), composed
     known = known or {}
     if count == 1:
         whole = known.get(np.sort(order).tobytes())
-        return whole or _solve_segment(dag, solutions, effort), len(blocks)
+        return whole or _solve_segment(dag, solutions, effort, rank), composed
     where, found = label[order], []
     for segment in np.flatnonzero(~line.linear).tolist():
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
@@ -78,7 +91,7 @@ def solve(dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None
         outcome = known.get(tasks.tobytes()) or _solve_part(dag, tasks, effort)
         order[begin:end] = outcome.order
         found.append(Segment(begin, end, outcome))
-    return in_series(dag, order, tuple(found)), len(blocks)
+    return in_series(dag, order, tuple(found)), composed
 
 
 def _solved(blocks: Blocks, effort: Effort) -> Solutions:
@@ -109,19 +122,19 @@ def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
     return Outcome(order, bound, verdict, f"segments in series: {method}", proof, area_bound, hard)
 
 
-def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
+def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort, rank: Ints | None = None) -> Outcome:
     """A segment whose blocks are not ▷-linear."""
     units = extended_chain(solutions)
     if units is not None:
         order = units_order(solutions, units)
         sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
         return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
-    sequence = canonical_order(dag)
-    outcome = _solve_undecided(dag.renumbered(sequence), block_bound(solutions), effort)
+    sequence = canonical_order(dag) if rank is None else np.argsort(rank).astype(np.int32)
+    outcome = _solve_undecided(dag.renumbered(sequence), partial(block_bound, solutions), effort)
     return replace(outcome, order=sequence[outcome.order])
 
 
-def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
+def _solve_undecided(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     subsets = few_sets(dag, effort.cutting)
     if subsets is not None:
         return _enumerated(dag, subsets)
@@ -141,7 +154,7 @@ def _enumerated(dag: Dag, subsets: Subsets) -> Outcome:
     return Outcome(order, subsets.maxima, OPTIMAL if optimal else IMPOSSIBLE, "enumeration", proof, area)
 
 
-def _solve_sum(dag: Dag, parts: list[Ints], blocks: Profile, effort: Effort) -> Outcome:
+def _solve_sum(dag: Dag, parts: list[Ints], blocks: BlockBound, effort: Effort) -> Outcome:
     """A sum admits exactly when its summands do and Sweep can interleave them."""
     dags = [dag.induced(part) for part in parts]
     half = effort.cutting.part(effort.cutting.left / 2)  # the other is for the whole
@@ -192,10 +205,10 @@ def _solve_summand(part: Dag, effort: Effort) -> Outcome:
     return outcome
 
 
-def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
+def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     """Module by module; the verdict follows from the modules and, where it can be had, from M itself.
 
-    *blocks* is the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
+    *blocks* gives the bound by blocks. All modules attained and M = Mmod: optimal. A module refuted, or M(t) > Mmod(t) for
     some t: impossible. The area is at most the sum of what the modules can have.
     """
     effort.work.tell(f"a bound for {len(dag):,} tasks")
@@ -203,7 +216,7 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     shares = shares_of(dag, effort) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    rough, proof = _rough_bound(shares, blocks, solved)
+    rough, proof = _rough_bound(shares, blocks, _best_split(shares, solved))
     most = min(int(rough.sum()), _module_area(shares, solved))
     name, order = _largest_area(dag, shares, own, most, effort)
     proof = {
@@ -231,21 +244,29 @@ def by_modules(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, min(int(bound.sum()), most))
 
 
-def _rough_bound(shares: Shares, blocks: Profile, solved: list[Solved]) -> tuple[Profile, dict[str, Any]]:
-    """The least of three bounds, and which of them are needed.
+def _best_split(shares: Shares, solved: list[Solved]) -> Profile | None:
+    """What no t tasks render more than, however split among the modules, unless that takes too long.
 
     What sets of tasks render is supermodular: the sets that a set has in the modules, each together with all modules before
-    its own, render as much in all. So no t tasks render more than the best split of them among the modules.
+    its own, render as much in all. What is found is kept with the modules, and with some of them what it was from there on.
     """
-    maxima, split = [s.maxima for s in solved], shares.bound
-    lengths = np.array([len(m) for m in maxima], np.int64)
-    if (lengths[1:] * lengths.cumsum()[:-1]).sum() <= MOST_SPLITS:
-        split = np.minimum(split, reduce(convolved, maxima))
-    rough, by_blocks = np.minimum(split, blocks), np.minimum(shares.bound, blocks)
-    needed = bool((rough < by_blocks).any())
-    return rough, {"blocks": bool((rough < (split if needed else shares.bound)).any())} | (
-        {"split": True} if needed else {}
-    )
+    lengths = np.array([len(s.maxima) for s in solved], np.int64)
+    few = (lengths[1:] * lengths.cumsum()[:-1]).sum() <= MOST_SPLITS
+    split, apart = np.zeros(1, np.int64), -(-len(solved) // MOST_KEPT)
+    for i, (module, s) in reversed(list(enumerate(zip(shares.modules, solved, strict=True)))):
+        if few:
+            split = convolved(s.maxima, split) if module.behind is None else module.behind
+        shares.modules[i] = replace(module, found=s, behind=split if few and i % apart == 0 else None)
+    return split if few else None
+
+
+def _rough_bound(shares: Shares, blocks: BlockBound, best: Profile | None) -> tuple[Profile, dict[str, Any]]:
+    """The least of three bounds, by shares, by blocks, and by the best split, and which of them are needed."""
+    highest = shares.bound
+    by_blocks, split = blocks(highest), highest if best is None else np.minimum(highest, best)
+    rough = np.minimum(split, by_blocks)
+    needed = bool((rough < np.minimum(highest, by_blocks)).any())
+    return rough, {"blocks": bool((rough < (split if needed else highest)).any())} | ({"split": True} if needed else {})
 
 
 def _module_proofs(dag: Dag, shares: Shares, solved: list[Solved]) -> list[dict[str, Any]]:

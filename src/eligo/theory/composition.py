@@ -9,16 +9,34 @@ concatenated, are IC-optimal, and so are the concatenated profiles maximal.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.dag import Dag
 from eligo.rows import Ints, distinct
-from eligo.theory.priority import Kind, precedes, sorted_chain
-from eligo.theory.profiles import Profile
+from eligo.theory.priority import precedes, sorted_chain
 from eligo.theory.solutions import Solution, Solutions
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """The blocks that a dag consists of, solved, and the segment of every nonsink, -1 for sinks."""
+
+    solutions: Solutions
+    label: Ints
+
+    def __len__(self) -> int:
+        return len(self.solutions.blocks)
+
+    def said_of(self, dag: Dag, order: Ints, place: Ints) -> "Composed":
+        """The same for the dag of which task order[i] was number i: all but that blocks are numbered as they come there."""
+        blocks = self.solutions.blocks
+        moved = replace(blocks, dag=dag, source_of=blocks.source_of[place], sink_of=blocks.sink_of[place])
+        solutions = replace(self.solutions, blocks=moved, ordered=order[self.solutions.ordered])
+        return Composed(solutions, self.label[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +77,7 @@ def _ranks(
     solved = np.array([t.kind is not None or t.order is not None for t in types], np.bool_)
     linear[where[~solved[which]]] = False
     for t in distinct(which[(counts > 1) & solved[which]]).tolist():
-        if not precedes(_item(types[t]), _item(types[t])):  # two of a kind that cannot follow one another
+        if not types[t].follows_itself:  # two of a kind that cannot follow one another
             linear[where[(which == t) & (counts > 1)]] = False
     ranks = np.zeros(len(keys), np.int64)
 
@@ -76,13 +94,9 @@ def _ranks(
     return ranks[inverse], linear
 
 
-def _item(solution: Solution) -> Kind | Profile:
-    return solution.maxima if solution.kind is None else solution.kind
-
-
 def _chain_ranks(types: Sequence[Solution]) -> tuple[int, ...] | None:
     """Each type's place in a ▷-chain, equal where two may go in either order; None where some are incomparable."""
-    items = [_item(t) for t in types]
+    items = [t.item for t in types]
     chain = sorted_chain(items)
     if chain is None:
         return None

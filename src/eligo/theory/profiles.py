@@ -4,6 +4,8 @@ The *max-plus convolution* of two profiles is, for each k, the most that k execu
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +72,27 @@ def hull_corners(profile: Profile) -> list[int]:
             corners.pop()
         corners.append(t)
     return corners
+
+
+class Side(NamedTuple):
+    """A side of the concave hull: its slope p / q in lowest terms, and what each step of the profile renders below it."""
+
+    p: int
+    q: int
+    gains: Profile
+
+
+def hull_sides(profile: Profile) -> list[Side]:
+    """The sides of the concave hull, the steepest first.
+
+    >>> [(p, q, gains.tolist()) for p, q, gains in hull_sides(as_profile([0, 0, 2, 2]))]
+    [(1, 1, [0, 2]), (0, 1, [0])]
+    """
+    corners, gains = hull_corners(profile), np.diff(profile)
+    widths, rises = np.diff(corners), np.diff(profile[corners])
+    common = np.gcd(widths, rises)
+    slopes = zip((rises // common).tolist(), (widths // common).tolist(), strict=True)
+    return [Side(p, q, gains[a:b]) for (p, q), (a, b) in zip(slopes, pairwise(corners), strict=True)]
 
 
 def _below(profile: list[int], a: int, b: int, t: int, value: int) -> bool:

@@ -18,8 +18,8 @@ from eligo.kernels import graph, walks
 from eligo.rows import Ints
 from eligo.theory.blocks import Blocks
 from eligo.theory.duality import dual_maxima, dual_schedule
-from eligo.theory.priority import Kind
-from eligo.theory.profiles import Profile, hull_corners
+from eligo.theory.priority import Kind, precedes
+from eligo.theory.profiles import Profile, Side, hull_sides
 from eligo.theory.subsets import MOST_ITEMS, MOST_ITEMS_FOR_AREA, Subsets
 from eligo.theory.trees import even_tree, planar_order, tree_maxima
 
@@ -50,10 +50,20 @@ class Solution:
     sets: int = 0
     scant: bool = False
 
+    @property
+    def item(self) -> Kind | Profile:
+        """What it is compared by."""
+        return self.kind or self.maxima
+
     @cached_property
-    def corners(self) -> list[int]:
-        """Where the concave hull of the maxima bends."""
-        return hull_corners(self.maxima)
+    def follows_itself(self) -> bool:
+        """Whether it ▷ another of its kind."""
+        return precedes(self.item, self.item)
+
+    @cached_property
+    def sides(self) -> list[Side]:
+        """The sides of the concave hull of the maxima."""
+        return hull_sides(self.maxima)
 
     @property
     def name(self) -> str:
