@@ -317,8 +317,14 @@ def _closely(
         return *_largest(dag, maxima, order, area, alike), most, {}
     marked, plan = told
     order, proved = _largest(dag, maxima, order, area, alike, marked)
-    how = {"tasks": dag.named(np.array(marked.tasks, np.int32)), **_how(dag, plan)["elimination"]}
-    return order, proved, int(marked.left[0, 0]), {"marked": how}
+    return order, proved, int(marked.left[0, 0]), {"marked": _told(dag, marked, plan)}
+
+
+def _told(dag: Dag, marked: Marked, plan: Elimination) -> dict[str, Any]:
+    """The proof: the marked tasks, and how the others are eliminated."""
+    how = _how(dag, plan)["elimination"]
+    tasks = dag.named(np.array(marked.tasks, np.int32))
+    return {"tasks": tasks, "order": how["order"], "executed_first": how["executed_first"]}
 
 
 def _largest(  # noqa: PLR0913, PLR0917

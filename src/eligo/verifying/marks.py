@@ -25,7 +25,7 @@ def marks_of(dag: Dag, how: Mapping[str, Any] | None) -> Marks | None:
     require(len(tasks) == len(how["tasks"]) > 0 and np.isin(tasks, nonsinks).all(), "no tasks to be marked")
     if (len(nonsinks) + 1) << len(tasks) > MOST_ENTRIES:
         raise OverflowError("there are too many sets of marked tasks")
-    roles = modules.roles(dag, how["order"], how.get("executed_first"))
+    roles = modules.roles(dag, how["order"], how["executed_first"])
     kept = [(v, 1) for v in tasks]
     require(sorted([*roles, *kept]) == modules.all_roles(dag), "not every task but the marked is eliminated once")
     maxima = modules.maxima_by_marks(dag, roles, tasks)
