@@ -136,12 +136,13 @@ def test_planning_imports_no_more_than_it_needs(tmp_path: Path) -> None:
     """Most of what a small workflow takes is imports."""
     file = tmp_path / "two.txt"
     file.write_text("a b\n", "utf-8")
-    code = f"import sys, eligo.cli; eligo.cli.run(['plan', {str(file)!r}]); print(*sys.modules)"
+    code = f"import os, sys, eligo.cli; eligo.cli.run(['plan', {str(file)!r}]); print(*sys.modules, *os.environ)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     rooms = {name.split(".")[1] for name in out if name.startswith("eligo.") and name.count(".") == 1}
     assert {"planning", "prioritising"} <= rooms
-    assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server"}
+    assert not rooms & {"batches", "clusters", "plotting", "explaining", "running", "engines", "server", "families"}
     assert not {"eligo.simulation.dealing", "ortools", "matplotlib", "rich", "yaml"} & set(out)
+    assert not {"numpy.ma", "numpy.random", "OPENBLAS_NUM_THREADS"} & set(out)
 
 
 def test_what_is_imported_when_first_used_is_all_there() -> None:

@@ -20,6 +20,7 @@ from eligo.deciding.linear import LinearSegment
 from eligo.errors import CycleError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.planning import Plan, PlanLeft, plan
+from eligo.rows import Ints
 from eligo.theory.eligibility import eligible_counts
 from eligo.theory.series import segment_dag
 from eligo.theory.skeleton import skeleton
@@ -214,13 +215,13 @@ def test_modules_that_were_not_touched_are_not_cut_again(monkeypatch: pytest.Mon
     dag = families.random_layered(12, 9, 1)
     best, game = plan(dag, "quick"), Execution(dag)
     first = best.after(game)
-    cuts, cut = list[int](), bounds._Network.solve
+    cuts, cut = list[int](), bounds.Flowing.cut
 
-    def spy(network: bounds._Network) -> Any:
-        cuts.append(len(network.tasks))
-        return cut(network)
+    def spy(flowing: bounds.Flowing, tasks: Ints, *part: Any) -> Any:
+        cuts.append(len(tasks))
+        return cut(flowing, tasks, *part)
 
-    monkeypatch.setattr(bounds._Network, "solve", spy)
+    monkeypatch.setattr(bounds.Flowing, "cut", spy)
     game.execute(best.order[0])
     left = first.after(game)
     assert left.verdict == "impossible"

@@ -9,7 +9,6 @@ files.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -282,6 +281,8 @@ class Dag:
 
     def fingerprint(self) -> str:
         """A short text that equal dags share and others do not."""
+        from hashlib import sha256  # loads a library of cryptography
+
         digest = sha256("\n".join(self.labels).encode())
         for array in (self.child_ptr, self.child):
             digest.update(array.astype("<i4").tobytes())

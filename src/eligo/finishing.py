@@ -34,7 +34,7 @@ from eligo.errors import InputError, shorten
 from eligo.estimating import estimate
 from eligo.kernels import windows
 from eligo.pools import Floats, Pool, cores_of
-from eligo.rows import Ints
+from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
 
 QUANTILES = 64  # of heads, and of tails, at which pigeonholes are looked for
@@ -196,7 +196,7 @@ def _meant(whole: Meant, cores: Floats | None) -> Iterator[tuple[Rule, Meant]]:
     if cores is None:
         yield from ((_work, whole), (_pigeonhole, whole), (_succession, whole))
         return
-    different = np.unique(cores[cores > 0])
+    different = distinct(cores[cores > 0])
     at_once = (whole.pool.size // different).astype(np.int64)
     leasts = different[np.unique(at_once, return_index=True)[1]] if len(different) else different
     alike = len(different) == 1 and cores.all()
@@ -288,7 +288,7 @@ def _fewer(values: Floats) -> list[float]:
 
 def _some(most: int) -> list[int]:
     """Some whole numbers from 1 to *most*, closer together where they are small."""
-    return np.unique(np.geomspace(1, most, SOME).round().astype(np.int64)).tolist() if most > 0 else []
+    return distinct(np.geomspace(1, most, SOME).round().astype(np.int64)).tolist() if most > 0 else []
 
 
 def _work_from(starts: list[float], tails: Floats, seconds: Floats) -> list[float]:
@@ -317,4 +317,4 @@ def _quantiles(values: Floats) -> list[float]:
     count = QUANTILES if len(values) <= MANY_TASKS else FEW_QUANTILES
     ranks = np.linspace(0, len(values) - 1, count).astype(np.int64)
     chosen = np.partition(values, ranks)[ranks]
-    return [_lowered(float(value)) for value in np.unique(chosen)]
+    return [_lowered(float(value)) for value in distinct(chosen)]

@@ -29,7 +29,7 @@ from eligo.kernels.boards import Board
 from eligo.kernels.games import pebbles
 from eligo.kernels.windows import longest_after
 from eligo.planning import plan
-from eligo.rows import Ints, places
+from eligo.rows import Ints, distinct, places
 from eligo.theory.eligibility import Order, eligible_steps, order_indices
 from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow
@@ -81,7 +81,7 @@ class Policy:
     def drawn(self) -> bool:
         """Whether chance decides anything, so that another seed may give another order."""
         if self.ties in {"first", "last"}:
-            return len(np.unique(self.rank)) < len(self.rank)
+            return len(distinct(self.rank)) < len(self.rank)
         return self.ties == "random"
 
     @property

@@ -6,11 +6,20 @@ standard error.
 
 import os
 import sys
+from copy import copy
+from typing import TYPE_CHECKING
 
 from eligo.cli.printing import speak_plainly
 from eligo.cli.versions import version_line
 
+if TYPE_CHECKING:
+    from typer import Typer
+
 INTERRUPTED = 130
+#: the verbs that compute
+COMPUTING = ("plan", "show", "explain", "verify", "batch", "cluster", "compare", "run")
+#: how many threads numpy's linear algebra begins when it is loaded; nothing here uses it
+THREADS = "OPENBLAS_NUM_THREADS"
 #: what the library calls an argument that would help, as the command has it
 REMEDIES = {
     "allow_outside": "give --allow-outside to read it",
@@ -79,9 +88,28 @@ def _done(arguments: list[str]) -> int:
     if arguments == ["--version"]:  # answered before anything heavy is imported
         sys.stdout.write(version_line())
         return 0
+    if arguments[0] in COMPUTING and THREADS not in os.environ:
+        _load_numpy()
+    return int(_verb(arguments[0])(arguments, prog_name="eligo", standalone_mode=False) or 0)
+
+
+def _load_numpy() -> None:
+    """Load numpy without threads that take as long to begin as many a plan; what we run finds its environment as it was."""
+    os.environ[THREADS] = "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        del os.environ[THREADS]
+
+
+def _verb(name: str) -> "Typer":
+    """The command with this verb alone, where there is one: all of them take ten milliseconds to make."""
     from eligo.cli.serve_verbs import app
 
-    return int(app(arguments, prog_name="eligo", standalone_mode=False) or 0)
+    alone = copy(app)
+    named = [each for each in app.registered_commands if getattr(each.callback, "__name__", "") == name]
+    alone.registered_commands = named or app.registered_commands
+    return alone
 
 
 def _complain(message: str, code: int = 2) -> int:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from statistics import fmean
 
 import numpy as np
 
@@ -93,7 +92,7 @@ def snakemake_rules(flow: Workflow, order: Sequence[str]) -> tuple[str, list[str
     places: dict[str, list[int]] = {}
     for place, name in enumerate(order):
         places.setdefault(flow.task(name).category or "", []).append(place)
-    ranked = sorted(places, key=lambda rule: -fmean(places[rule]))
+    ranked = sorted(places, key=lambda rule: -sum(places[rule]) / len(places[rule]))
     priority = {rule: number for number, rule in enumerate(ranked, 1)}
     scores = np.array([priority[flow.task(name).category or ""] for name in flow.dag.tasks], np.float64)
     followed = Policy("rules", flow.dag, scores, rank=rank_of(flow.dag, flow.dag.order)).order()

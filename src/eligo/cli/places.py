@@ -5,7 +5,6 @@ import os
 from dataclasses import replace
 
 from eligo.errors import EligoError, InputError
-from eligo.families import FAMILIES
 from eligo.formats import read, refuse_source
 from eligo.workflow import Workflow
 
@@ -31,6 +30,8 @@ def is_ours(path: str, flow: Workflow) -> bool:
     beginning = _beginning(path)
     if MARK in beginning or (beginning.startswith("{") and _is_plan(path)):
         return True
+    from eligo.families import FAMILIES  # numpy's random numbers come with them
+
     try:
         there = read(path)
     except EligoError:

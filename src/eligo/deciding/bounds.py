@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.limits import LARGEST_CONVOLUTION
 from eligo.deciding.work import Work
-from eligo.rows import Ints, places
+from eligo.kernels.cuts import Network
+from eligo.rows import Ints
 from eligo.theory.priority import precedes
 from eligo.theory.profiles import Profile, convolved, hull_corners, repeated
 from eligo.theory.solutions import Solutions
 
-CUT, CUT_ARC = 80_000, 600  # units of work for a minimum cut, and for each arc of the network in which it is looked for
+CUT, CUT_LOOK = 15_000, 9  # units of work for a minimum cut, and for each arc or role that is looked at for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,20 +83,21 @@ def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) 
     """
     work = work or Work()
     modules, last, parts, flow = begun or _from_scratch(dag)
+    flowing = Flowing(dag, flow)
     while parts:
         tasks, renders = parts.pop()
         if not len(tasks):
             continue
-        network = _Network(dag, tasks, renders)
-        work.spend(CUT + CUT_ARC * len(network.tails))
-        cut = network.solve()
+        p, q = _share(tasks, renders)
+        cut = flowing.cut(tasks, renders, p, q)
+        work.spend(flowing.spent())
         if cut is not None:
             parts += [(tasks[~cut[0]], renders[~cut[1]]), (tasks[cut[0]], renders[cut[1]])]
         elif parts and work.over():
-            modules.append(_closed(dag, [*parts, (tasks, renders)], network, flow))
+            modules.append(_closed(flowing, [*parts, (tasks, renders)], p, q))
             break
         else:
-            modules.append(network.module(flow))
+            modules.append(Module(tasks, renders, p, q))
     return Shares(modules + last, flow)
 
 
@@ -105,65 +107,37 @@ def _from_scratch(dag: Dag) -> Begun:
     return Begun([], [], [whole], np.zeros(dag.arc_count, np.int64))
 
 
-class _Network:
-    """Worth flowing from nonsources to nonsinks: q units into each nonsource, p units out of each nonsink."""
-
-    def __init__(self, dag: Dag, tasks: Ints, renders: Ints, p: int = 0, q: int = 0) -> None:
-        self.dag, self.tasks, self.renders = dag, tasks, renders
-        common = math.gcd(len(tasks), len(renders))
-        self.p, self.q = (p, q) if q else (len(renders) // common, len(tasks) // common)
-        task_at, render_at = places(len(dag), tasks), places(len(dag), renders)
-        self.arcs = self._inner_arcs(task_at, render_at)
-        k, r = len(tasks), len(renders)
-        up = tasks[render_at[tasks] >= 0]  # tasks that are rendered here too and may pass worth on
-        self.source, self.sink = k + r, k + r + 1
-        self.tails = np.concatenate(
-            [np.full(r, self.source), k + render_at[dag.child[self.arcs]], task_at[up], np.arange(k)]
-        )
-        self.heads = np.concatenate(
-            [k + np.arange(r), task_at[dag.tails[self.arcs]], k + render_at[up], np.full(k, self.sink)]
-        )
-        free = np.full(len(self.arcs) + len(up), self.q * r, np.int64)
-        self.capacities = np.concatenate([np.full(r, self.q), free, np.full(k, self.p)])
-
-    def _inner_arcs(self, task_at: Ints, render_at: Ints) -> NDArray[np.intp]:
-        if len(self.tasks) * 4 > len(self.dag):
-            return np.flatnonzero((task_at[self.dag.tails] >= 0) & (render_at[self.dag.child] >= 0))
-        ptr = self.dag.child_ptr
-        spans = [np.arange(ptr[u], ptr[u + 1]) for u in self.tasks.tolist()]
-        arcs = np.concatenate(spans)
-        inner: NDArray[np.intp] = arcs[render_at[self.dag.child[arcs]] >= 0]
-        return inner
-
-    def solve(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-        """None where all worth fits; else a denser closed set: which tasks, and which it renders."""
-        from ortools.graph.python import max_flow
-
-        solver = max_flow.SimpleMaxFlow()
-        numbers = solver.add_arcs_with_capacity(self.tails, self.heads, self.capacities)
-        if solver.solve(self.source, self.sink) != solver.OPTIMAL:  # pragma: no cover - sizes are far below its limits
-            raise ArithmeticError("the maximum flow was not found")
-        self.flows = solver.flows(numbers)
-        if solver.optimal_flow() == self.q * len(self.renders):
-            return None
-        side = np.zeros(self.sink + 1, np.bool_)
-        side[solver.get_source_side_min_cut()] = True
-        return side[: len(self.tasks)], side[len(self.tasks) : self.source]
-
-    def module(self, flow: NDArray[np.int64]) -> Module:
-        """The whole set as one module, where all its worth fits."""
-        r, inner = len(self.renders), len(self.arcs)
-        flow[self.arcs] = self.flows[r : r + inner]
-        return Module(self.tasks, self.renders, self.p, self.q)
+def _share(tasks: Ints, renders: Ints) -> tuple[int, int]:
+    """What each of the tasks gets where they share what they render, as p / q."""
+    common = math.gcd(len(tasks), len(renders))
+    return len(renders) // common, len(tasks) // common
 
 
-def _closed(dag: Dag, parts: list[tuple[Ints, Ints]], densest: _Network, flow: NDArray[np.int64]) -> Module:
+class Flowing:
+    """Worth flowing from nonsources to nonsinks inside parts of a dag: q units into each rendered, p out of each executed."""
+
+    def __init__(self, dag: Dag, flow: NDArray[np.int64]) -> None:
+        self._n, self._height, self._counted = len(dag), np.zeros(2 * len(dag), np.int32), 0
+        arrays = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, flow, self._height)
+        self._network = Network(*(array.data for array in arrays))
+
+    def cut(self, tasks: Ints, renders: Ints, p: int, q: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """None where all worth fits, which then flows; else a denser closed set: which tasks, and what it renders."""
+        denser = self._network.fit(p, q, tasks.data, renders.data)
+        return (self._height[tasks] < 0, self._height[self._n + renders] < 0) if denser else None
+
+    def spent(self) -> int:
+        """Units of work since the last time."""
+        looked, self._counted = self._network.work - self._counted, self._network.work
+        return CUT + CUT_LOOK * looked
+
+
+def _closed(flowing: Flowing, parts: list[tuple[Ints, Ints]], p: int, q: int) -> Module:
     """All that is left as one last module, in which all have the share of the densest: that suffices for everyone."""
     tasks, renders = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    last = _Network(dag, tasks, renders, densest.p, densest.q)
-    if last.solve() is not None:  # pragma: no cover - a denser set would have been found before
+    if flowing.cut(tasks, renders, p, q) is not None:  # pragma: no cover - a denser set would have been found before
         raise ArithmeticError("what is left is denser than its densest module")
-    return last.module(flow)
+    return Module(tasks, renders, p, q)
 
 
 def shares_proof(dag: Dag, shares: Shares) -> dict[str, Any]:

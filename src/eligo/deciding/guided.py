@@ -2,8 +2,7 @@
 
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
-
-import numpy as np
+from random import Random
 
 from eligo.dag import Dag
 from eligo.deciding.moves import forced_steps
@@ -40,7 +39,8 @@ class _Groups:
         ptr, rows, back, parent = (x.tolist() for x in (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent))
         self.children = [rows[a:b] for a, b in pairwise(ptr)]
         self.parents = [parent[a:b] for a, b in pairwise(back)]
-        self.sign = np.random.default_rng(0).integers(1, 1 << 63, len(dag)).tolist()
+        draw = Random(0).getrandbits  # noqa: S311 - no secret
+        self.sign = [draw(63) for _ in range(len(dag))]
         self.missing = [len(row) for row in self.parents]
         self.unready = list(self.missing)
         self.done = [False] * len(dag)

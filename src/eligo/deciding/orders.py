@@ -19,6 +19,7 @@ from eligo.theory.duality import dual_schedule
 #: the worth of a child that still misses 1, 2, 3 or 4 parents
 RELEASES = np.array([0.0, 1.0, 1 / 4, 1 / 16, 1 / 64])
 NO_RELEASES = np.zeros(1)
+MANY_GROUPS = 200  # groups of waiting tasks from which on those inside others are not looked for
 
 
 def list_order(dag: Dag, static: NDArray[np.float64], gain: NDArray[np.float64] = NO_RELEASES) -> Ints:
@@ -95,6 +96,7 @@ class _Moves:
         self.ready = {v for v in range(len(dag)) if ptr[v] == ptr[v + 1]}
         self.children = [dag.child[a:b].tolist() for a, b in zip(dag.child_ptr, dag.child_ptr[1:], strict=False)]
         self.order: list[int] = []
+        self.small, self.known = True, dict[frozenset[int], tuple[float, ...]]()
 
     def played(self) -> Ints:
         while move := self._best():
@@ -104,18 +106,18 @@ class _Moves:
         return np.array(self.order + rest, np.int32)
 
     def _best(self) -> frozenset[int] | None:
-        playable = ((s, gain) for s, gain in self.waiting.items() if s <= self.ready)
-        best = max(playable, key=lambda item: self._worth(*item), default=None)
-        return best[0] if best else None
+        if self.small != (len(self.waiting) < MANY_GROUPS):
+            self.small = not self.small
+            self.known.clear()
+        return max((s for s in self.waiting if s <= self.ready), key=self._worth, default=None)
 
-    def _worth(self, move: frozenset[int], gain: int) -> tuple[float, ...]:
-        rank = max(self.rank.get(u, 0) for u in move)
-        within = (
-            sum(count for s, count in self.waiting.items() if s < move)
-            if len(move) > 1 and len(self.waiting) < 200
-            else 0
-        )
-        return (-rank, (gain + within) / len(move), -len(move), max(self.height[u] for u in move), -min(move))
+    def _worth(self, move: frozenset[int]) -> tuple[float, ...]:
+        if move not in self.known:
+            inside = self.waiting.items() if len(move) > 1 and self.small else ()
+            gain = self.waiting[move] + sum(count for s, count in inside if s < move)
+            rank, height = max(self.rank.get(u, 0) for u in move), max(self.height[u] for u in move)
+            self.known[move] = -rank, gain / len(move), -len(move), height, -min(move)
+        return self.known[move]
 
     def _execute(self, u: int) -> None:
         self.order.append(u)
@@ -131,6 +133,8 @@ class _Moves:
                 self.ready.add(w)
 
     def _move_count(self, parents: frozenset[int], by: int) -> None:
+        for move in [move for move in self.known if parents <= move]:
+            del self.known[move]
         self.waiting[parents] = self.waiting.get(parents, 0) + by
         if not self.waiting[parents]:
             del self.waiting[parents]

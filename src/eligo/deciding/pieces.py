@@ -18,7 +18,7 @@ from eligo.dag import Dag
 from eligo.deciding.bounds import Module, Shares, best_shares
 from eligo.deciding.work import Work
 from eligo.kernels import graph
-from eligo.rows import Ints, rows
+from eligo.rows import Ints, distinct, rows
 
 LOOK = 300  # units of work for each arc along which worth may flow
 
@@ -38,7 +38,7 @@ def pieces(dag: Dag, work: Work) -> list[Module]:
     executed, rendered = label[whole.tasks], label[len(dag) + whole.renders]
     return [
         Module(np.sort(whole.tasks[executed == piece]), np.sort(whole.renders[rendered == piece]), whole.p, whole.q)
-        for piece in np.unique(executed).tolist()
+        for piece in distinct(executed).tolist()
     ]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.deciding.work import Work
 from eligo.kernels import lender, positions
-from eligo.rows import Ints
+from eligo.rows import Ints, distinct
 from eligo.theory.profiles import Profile
 
 WORD, RESIDUES = 63, 67  # bits of a word that are used; a number modulo which powers of two up to 2 ** 65 all differ
@@ -97,7 +97,7 @@ class Play:
     def after(self, step: int) -> Ints:
         """The positions after so many steps, the largest area first, then those where most is rendered."""
         fresh = self._columns[self._filed : len(self), 1]
-        for other in np.unique(fresh).tolist():
+        for other in distinct(fresh).tolist():
             self._by_step[other].append(self._filed + np.flatnonzero(fresh == other))
         self._filed = len(self)
         found = np.concatenate(self._by_step[step]) if step in self._by_step else np.zeros(0, np.int64)
@@ -150,7 +150,7 @@ class Play:
         tables = (
             self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr,
             self._pair_a, self._pair_b, self._rest, self._marks, self._left, self._masks, self._area, self._columns,
-            self._table, self._missed, self._seen, self._state,
+            self._table, self._missed, self._seen, self._lowest, self._state,
         )  # fmt: skip
         return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 
@@ -196,7 +196,8 @@ class Play:
         self._count = np.array([len(one) for one in members], np.int32)
         self._sources = self._rows([self._place[self.tasks[dag.indegree[self.tasks] == 0]].tolist()])
         self._missed = np.zeros((len(members) + 3) * self._words, np.int64)
-        self._seen = np.zeros((4, len(members)), np.int32)
+        self._seen = np.zeros((5, len(members)), np.int32)
+        self._lowest = np.zeros(self._words * RESIDUES, np.int32)
 
     def _gather_swaps(self, swaps: Sequence[Pairs]) -> None:
         """Exchanges of units: what takes the dag to itself takes whole units to one another."""

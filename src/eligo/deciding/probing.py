@@ -19,6 +19,7 @@ from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
 NEVER = -(1 << 40)  # rendered by sets that do not exist
+PROBE, PROBE_ARC = 300_000, 600  # units of work for a probe besides its cuts, and for each arc
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ def probed(dag: Dag, bound: Profile, work: Work | None = None) -> tuple[Profile,
     for v in np.flatnonzero(dag.outdegree > 0).tolist() if len(dag) <= MOST_PROBED else ():
         if work.over():
             break
+        work.spend(PROBE + PROBE_ARC * dag.arc_count)
         probe = probe_task(dag, v, len(bound) - 1, work)
         if (probe.bound < bound).any():
             probes.append(probe)

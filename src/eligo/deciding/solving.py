@@ -25,7 +25,7 @@ from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
 from eligo.deciding.surpassing import surpassing
 from eligo.deciding.work import Work
-from eligo.rows import Ints, places
+from eligo.rows import Ints, distinct, places
 from eligo.theory.blocks import Blocks, decompose
 from eligo.theory.composition import concatenated_order, linearise
 from eligo.theory.profiles import Profile, convolved
@@ -126,7 +126,7 @@ def _solve_undecided(dag: Dag, blocks: Profile, effort: Effort) -> Outcome:
     if subsets is not None:
         return _enumerated(dag, subsets)
     labels = dag.component_labels()
-    parts = [np.flatnonzero(labels == root).astype(np.int32) for root in np.unique(labels[dag.outdegree > 0])]
+    parts = [np.flatnonzero(labels == root).astype(np.int32) for root in distinct(labels[dag.outdegree > 0])]
     worthwhile = PART * len(parts) + PART_TASK * len(dag) <= effort.cutting.left / 2
     if 1 < len(parts) <= MOST_SUMMANDS and worthwhile:
         return _solve_sum(dag, parts, blocks, effort)

@@ -14,12 +14,17 @@ cpdef void shared(Py_ssize_t words, Py_ssize_t groups, long long[::1] missed, co
 @cython.locals(total=Py_ssize_t, g=Py_ssize_t, i=Py_ssize_t, w=Py_ssize_t)
 cpdef Py_ssize_t playable(Py_ssize_t words, Py_ssize_t groups, Py_ssize_t only, const long long[::1] missed, int[:, ::1] seen)
 
-@cython.locals(
-    kept=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, h=Py_ssize_t, w=Py_ssize_t, fresh=cython.int,
-)
+@cython.locals(u=Py_ssize_t, x=cython.longlong, j=Py_ssize_t, w=Py_ssize_t)
+cpdef Py_ssize_t inside(
+    Py_ssize_t words, Py_ssize_t g, const long long[::1] missed, const int[:, ::1] seen, const int[::1] lowest)
+
+@cython.locals(u=Py_ssize_t, x=cython.longlong, place=Py_ssize_t)
+cpdef void list_lowest(Py_ssize_t words, Py_ssize_t j, const long long[::1] missed, int[:, ::1] seen, int[::1] lowest)
+
+@cython.locals(kept=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, place=Py_ssize_t)
 cpdef Py_ssize_t minimal(
     Py_ssize_t words, Py_ssize_t total, const int[::1] opening, const int[::1] count, const long long[::1] missed,
-    int[:, ::1] seen)
+    int[:, ::1] seen, int[::1] lowest)
 
 @cython.locals(left=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t, w=Py_ssize_t, fresh=cython.int, alone=cython.int)
 cpdef Py_ssize_t different(
@@ -52,4 +57,5 @@ cpdef Py_ssize_t expand(
     const int[::1] chosen, Py_ssize_t first, Py_ssize_t last, Py_ssize_t words, const int[::1] weights, const long long[::1] need,
     const long long[::1] opens, const long long[::1] sources, const int[::1] opening, const int[::1] count,
     const int[::1] pair_ptr, const int[::1] pair_a, const int[::1] pair_b, const long long[::1] rest, const int[::1] marks,
-    const long long[::1] left, long long[::1] masks, long long[::1] area, int[:, ::1] columns, int[::1] table, long long[::1] missed, int[:, ::1] seen, long long[::1] state)
+    const long long[::1] left, long long[::1] masks, long long[::1] area, int[:, ::1] columns, int[::1] table,
+    long long[::1] missed, int[:, ::1] seen, int[::1] lowest, long long[::1] state)

@@ -89,32 +89,58 @@ def playable(words: int, groups: int, only: int, missed: Wide, seen: Grid) -> in
     return total
 
 
-def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, seen: Grid) -> int:
+def inside(words: int, g: int, missed: Wide, seen: Grid, lowest: Ints) -> int:
+    """A move that was kept and misses nothing but what group g misses; -1 for none.
+
+    The kept moves are listed by their lowest bit, which g must miss too.
+    """
+    for u in range(words):
+        x = missed[g * words + u]
+        while x != 0:
+            j: int = lowest[67 * u + (x & -x) % 67] - 1
+            while j >= 0:
+                w = u
+                while w < words and missed[seen[1, j] * words + w] & ~missed[g * words + w] == 0:
+                    w += 1
+                if w == words:
+                    return j
+                j = seen[4, j] - 1
+            x &= x - 1
+    return -1
+
+
+def list_lowest(words: int, j: int, missed: Wide, seen: Grid, lowest: Ints) -> None:
+    """List a kept move by its lowest bit."""
+    u = 0
+    while missed[seen[1, j] * words + u] == 0:
+        u += 1
+    x = missed[seen[1, j] * words + u]
+    place = 67 * u + (x & -x) % 67
+    seen[4, j] = lowest[place]
+    lowest[place] = j + 1
+
+
+def minimal(words: int, total: int, opening: Ints, count: Ints, missed: Wide, seen: Grid, lowest: Ints) -> int:
     """Of the playable groups those with no smaller one inside, equal ones together: with what they render and open.
 
     Of equal ones all but one are marked by a size below zero.
     """
     kept = 0
+    for place in range(lowest.shape[0]):
+        lowest[place] = 0
     for i in range(total):
         g = seen[1, i]
-        fresh = 1
-        for j in range(kept):
-            h = seen[1, j]
-            w = 0
-            while w < words and missed[h * words + w] & ~missed[g * words + w] == 0:
-                w += 1
-            if w == words:
-                fresh = 0
-                if seen[0, h] == seen[0, g]:
-                    seen[2, j] += count[g]
-                    seen[3, j] |= opening[g]
-                    seen[0, g] = -seen[0, g]
-                break
-        if fresh == 1:
+        j = inside(words, g, missed, seen, lowest)
+        if j < 0:
             seen[1, kept] = g
             seen[2, kept] = count[g]
             seen[3, kept] = opening[g]
+            list_lowest(words, kept, missed, seen, lowest)
             kept += 1
+        elif seen[0, seen[1, j]] == seen[0, g]:
+            seen[2, j] += count[g]
+            seen[3, j] |= opening[g]
+            seen[0, g] = -seen[0, g]
     return kept
 
 
@@ -242,6 +268,7 @@ def expand(
     table: Ints,
     missed: Wide,
     seen: Grid,
+    lowest: Ints,
     state: Wide,
 ) -> int:
     """Play all moves from the chosen positions, the first of them on; returns how many were played from, in all.
@@ -260,7 +287,7 @@ def expand(
         at = chosen[c]
         look(at, words, groups, weights, need, opens, sources, masks, missed, seen)
         total = playable(words, groups, state[3], missed, seen)
-        kept = minimal(words, total, opening, count, missed, seen)
+        kept = minimal(words, total, opening, count, missed, seen, lowest)
         state[1] -= 500 + 4 * words * groups + kept * total
         total = different(words, groups, kept, missed, seen)
         for j in range(total):

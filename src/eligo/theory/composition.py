@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.rows import Ints
+from eligo.rows import Ints, distinct
 from eligo.theory.priority import Kind, precedes, sorted_chain
 from eligo.theory.profiles import Profile
 from eligo.theory.solutions import Solution, Solutions
@@ -58,7 +58,7 @@ def _ranks(
     linear = np.ones(segment_count, np.bool_)
     solved = np.array([t.kind is not None or t.order is not None for t in types], np.bool_)
     linear[where[~solved[which]]] = False
-    for t in np.unique(which[(counts > 1) & solved[which]]).tolist():
+    for t in distinct(which[(counts > 1) & solved[which]]).tolist():
         if not precedes(_item(types[t]), _item(types[t])):  # two of a kind that cannot follow one another
             linear[where[(which == t) & (counts > 1)]] = False
     ranks = np.zeros(len(keys), np.int64)

@@ -5,8 +5,8 @@ in the same folder. The run may still be under way.
 """
 
 import os
-import sqlite3
 from contextlib import closing, suppress
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from eligo.errors import FormatError, InputError
@@ -14,6 +14,9 @@ from eligo.estimating import all_kinds
 from eligo.formats.histories.measures import Parsed, left_out
 from eligo.formats.reading import read
 from eligo.workflow import Timed
+
+if TYPE_CHECKING:
+    import sqlite3
 
 NAME = "eligo"
 
@@ -32,6 +35,8 @@ def is_run(folder: str) -> bool:
 
 def parse_run(folder: str) -> Parsed:
     """How long the tasks took that ended well."""
+    import sqlite3
+
     path = os.path.join(folder, STATE)
     try:
         with closing(_opened(path)) as database:
@@ -44,8 +49,10 @@ def parse_run(folder: str) -> Parsed:
     return Parsed(records, left_out(failed, "attempt that failed is", "attempts that failed are"))
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def _opened(path: str) -> "sqlite3.Connection":
     """The database to be read only, in a folder that cannot be written too."""
+    import sqlite3
+
     place = f"file:{quote(os.path.abspath(path))}?mode=ro"
     try:
         database = sqlite3.connect(place, uri=True)
