@@ -7,6 +7,7 @@
 | bounds for every dag | `bounds`, `probing` |
 | modules between strict corners, and their pieces | `modules`, `pieces` |
 | exact M(t) by elimination, with symmetry | `elimination`, `joining`, `symmetry`, `canonical` |
+| marked tasks, which tell what area can still come | `marking` |
 | orders by canonical moves, by heuristics, ties | `moves`, `positions`, `guided`, `orders`, `improving`, `preferences` |
 | series-parallel dags: largest area, shares without cuts | `seriesparallel` |
 | why no schedule is best at every step | `conflicts`, `surpassing` |

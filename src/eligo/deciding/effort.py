@@ -23,6 +23,8 @@ class Stuck(NamedTuple):
 class Effort:
     """Units of work: in all; for a dynamic program, a search for an order, one for an area, a round of probes; besides, cuts.
 
+    So many of those for an area are for one with marked tasks, which comes first.
+
     The improvement of orders has work of its own, for there is an order to improve also where all else took too long; and so
     have the bounds by cuts and the parts of sums, without which nothing could be said of an order.
     """
@@ -31,6 +33,7 @@ class Effort:
     maxima: float
     search: float
     area: float
+    marks: float
     probes: float
     cuts: float
     #: bytes that tables may take at a time
@@ -52,12 +55,13 @@ def check_effort(name: str) -> None:
 
 
 EFFORTS = {
-    "quick": Effort(total=0, maxima=0, search=0, area=0, probes=0, cuts=2 * SECOND, memory=0, orders=0),
+    "quick": Effort(total=0, maxima=0, search=0, area=0, marks=0, probes=0, cuts=2 * SECOND, memory=0, orders=0),
     "normal": Effort(
         total=4 * SECOND,
         maxima=1.5 * SECOND,
         search=0.5 * SECOND,
         area=0.4 * SECOND,
+        marks=0,
         probes=0.5 * SECOND,
         cuts=2 * SECOND,
         memory=TABLE_BYTES,
@@ -68,6 +72,7 @@ EFFORTS = {
         maxima=200 * SECOND,
         search=200 * SECOND,
         area=200 * SECOND,
+        marks=100 * SECOND,
         probes=100 * SECOND,
         cuts=20 * SECOND,
         memory=2_500_000_000,

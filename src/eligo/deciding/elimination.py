@@ -18,6 +18,7 @@ the value that of tasks not executed, and M(t) the largest T for which at least 
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -49,17 +50,19 @@ class Elimination(NamedTuple):
     alike: list[Alike]
 
 
-def eliminate(dag: Dag, work: Work | None = None) -> Elimination:
+def eliminate(dag: Dag, work: Work | None = None, kept: Sequence[int] = ()) -> Elimination:
     """A good order, by the greedy rule; where it has large bags, with what is interchangeable in them.
+
+    That the tasks *kept* are executed is not eliminated, and nothing is interchangeable with them there.
 
     >>> chain = Dag.from_arcs([("a", "b"), ("b", "c"), ("c", "d")])
     >>> eliminate(chain).order
     [0, 5, 1, 6, 2, 7]
     """
     work = work or Work()
-    greedy = _Greedy(dag, work)
+    greedy = _Greedy(dag, work, kept)
     greedy.run()
-    bags = greedy.bags
+    bags = [] if kept else greedy.bags
     return Elimination(greedy.in_depth(), bags, _alike(dag, bags, work.part(work.left * SYMMETRY)) if bags else [])
 
 
@@ -89,10 +92,10 @@ def _alike(dag: Dag, bags: list[list[int]], work: Work) -> list[Alike]:
 
 
 class _Greedy:
-    """Again and again the role with the fewest neighbours."""
+    """Again and again the role with the fewest neighbours, but for those that are kept."""
 
-    def __init__(self, dag: Dag, work: Work) -> None:
-        self.work = work
+    def __init__(self, dag: Dag, work: Work, kept: Sequence[int]) -> None:
+        self.work, self.kept = work, frozenset(kept)
         _, self.near = _neighbours(dag)
         #: what is eliminated, with its neighbours at that time
         self.around: dict[int, set[int]] = {}
@@ -100,7 +103,7 @@ class _Greedy:
     def run(self) -> None:
         """Eliminate all roles."""
         near = self.near
-        heap = [(len(own), v) for v, own in enumerate(near) if own]
+        heap = [(len(own), v) for v, own in enumerate(near) if own and v not in self.kept]
         heapify(heap)
         while heap:
             known, v = heappop(heap)
@@ -112,7 +115,7 @@ class _Greedy:
             self.work.spend(TAKEN + NEIGHBOUR * len(near[v]) ** 2)
             if len(near[v]) > LARGEST_BAG or self.work.over():
                 raise TooWideError(f"a bag has {len(near[v]) + 1} roles")
-            for u in self._take_out(v):
+            for u in self._take_out(v) - self.kept:
                 heappush(heap, (len(near[u]), u))
 
     def _take_out(self, v: int) -> set[int]:
@@ -138,8 +141,9 @@ class _Greedy:
         roots = []
         for v, around in self.around.items():
             most[v] = max([len(around), *(most[u] for u in below[v])])
-            if around:
-                below[min(around, key=place.__getitem__)].append(v)
+            later = around - self.kept
+            if later:
+                below[min(later, key=place.__getitem__)].append(v)
             else:
                 roots.append(v)
         order: list[int] = []
@@ -184,21 +188,25 @@ def _turned(waiting: Profile) -> Profile:
 
 
 def planned(dag: Dag, plan: Elimination, work: Work) -> tuple[Planner, StateTable]:
-    """All joins, planned, and what the last of them gives: raises `TooWideError` where there is too much in them."""
+    """All joins, planned, and what the last of them gives: raises `TooWideError` where there is too much in them.
+
+    Roles that are not in the order stay, in ascending order.
+    """
     n, place = len(dag), [0] * (2 * len(dag))
-    for i, v in enumerate(plan.order):
+    kept = sorted(set(roles_of(dag)) - set(plan.order))
+    for i, v in enumerate([*plan.order, *kept]):
         place[v] = i
     implied, near = _neighbours(dag)
     ranks = {v: (group, i) for group, (members, _) in enumerate(plan.alike) for i, v in enumerate(members)}
     ranks |= {n + v: (len(plan.alike) + group, i) for v, (group, i) in ranks.items()}
     executed, rendered = int((dag.outdegree > 0).sum()), int((dag.indegree > 0).sum())
-    cell, turned = _cell(max(executed, rendered)), rendered < executed
+    cell, turned = _cell(max(executed, rendered)), rendered < executed and not kept
     planner = Planner(Frame(n, place, implied, ranks), work, work.memory, cell, turned)
     waiting: dict[int, list[StateTable]] = defaultdict(list)
     for i, v in enumerate(plan.order):
         table = planner.joined(waiting.pop(v, []), v, (u for u in near[v] if place[u] > i))
         waiting[table.scope[0] if table.scope else -1].append(table)
-    total = planner.joined(waiting.pop(-1, []))
+    total = planner.joined([table for tables in waiting.values() for table in tables])
     planner.check()
     return planner, total
 

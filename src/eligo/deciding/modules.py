@@ -24,11 +24,12 @@ from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exa
 from eligo.deciding.guided import guided
 from eligo.deciding.improving import best_improved
 from eligo.deciding.limits import CLOSED_SET, FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN, MOST_PIECES, SET
+from eligo.deciding.marking import closest
 from eligo.deciding.moves import Search, frontier, largest_area, widening
 from eligo.deciding.orders import heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
 from eligo.deciding.pieces import pieces
-from eligo.deciding.positions import Pairs, units_of
+from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, units_of
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
 from eligo.deciding.symmetry import swaps
@@ -219,6 +220,7 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
     if found is not None:
         return Solved(np.array(found, np.int32), maxima, True, OPTIMAL, int(maxima.sum()), proof)
     alike, search, most, parts = swaps(dag, effort.work), Search(None), int(maxima.sum()), list[Module]()
+    close = most
     order, proved = _largest(dag, maxima, order, effort.work.part(effort.area * FIRST_LOOK), alike)
     if not proved and cumulative(dag, order).sum() < most:
         search = _attaining(dag, maxima, effort, alike)
@@ -228,14 +230,15 @@ def _searched(dag: Dag, maxima: Profile, order: Ints, effort: Effort, proof: dic
             effort.stuck[dag.tasks] = Stuck(maxima, search.stuck)
         parts = pieces(dag, effort.work)
         if len(parts) <= 1:
-            order, proved = _largest(dag, maxima, order, effort.work.part(effort.area), alike)
+            order, proved, close, told = _closely(dag, maxima, order, effort, alike)
+            proof |= told
     area = int(cumulative(dag, order).sum())
     if area == most:
         return Solved(order, maxima, True, OPTIMAL, most, proof)
-    refuted = search.refuted or proved
+    refuted = search.refuted or proved or close < most
     proof |= ({"refuted": True} if refuted else {}) | ({"area": area} if proved else {})
     proof |= {"swaps": [[dag.named(pair) for pair in pairs] for pairs in alike]} if refuted and alike else {}
-    whole = Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else most, proof)
+    whole = Solved(order, maxima, True, IMPOSSIBLE if refuted else BOUNDED, area if proved else close, proof)
     return _by_pieces(dag, parts, whole, effort) if len(parts) > 1 else whole
 
 
@@ -302,14 +305,38 @@ def _attaining(dag: Dag, maxima: Profile, effort: Effort, alike: Sequence[Pairs]
     return search
 
 
-def _largest(dag: Dag, maxima: Profile, order: Ints, work: Work, alike: Sequence[Pairs]) -> tuple[Ints, bool]:
+def _closely(
+    dag: Dag, maxima: Profile, order: Ints, effort: Effort, alike: Sequence[Pairs]
+) -> tuple[Ints, bool, int, dict[str, Any]]:
+    """An order of largest area, whether it is proved to be one, and what marked tasks tell: the most there is, and how."""
+    most, area, work, told = int(maxima.sum()), effort.work.part(effort.area), effort.work.part(effort.marks), None
+    if not work.over():
+        work.tell(f"tasks that tell the most of a part of {len(maxima) - 1:,}")
+        told = closest(dag, int(cumulative(dag, order).sum()), work)
+    if told is None or told[0].left[0, 0] >= most:
+        return *_largest(dag, maxima, order, area, alike), most, {}
+    marked, plan = told
+    order, proved = _largest(dag, maxima, order, area, alike, marked)
+    return order, proved, int(marked.left[0, 0]), {"marked": _told(dag, marked, plan)}
+
+
+def _told(dag: Dag, marked: Marked, plan: Elimination) -> dict[str, Any]:
+    """The proof: the marked tasks, and how the others are eliminated."""
+    how = _how(dag, plan)["elimination"]
+    tasks = dag.named(np.array(marked.tasks, np.int32))
+    return {"tasks": tasks, "order": how["order"], "executed_first": how["executed_first"]}
+
+
+def _largest(  # noqa: PLR0913, PLR0917
+    dag: Dag, maxima: Profile, order: Ints, work: Work, alike: Sequence[Pairs], marked: Marked = NONE_MARKED
+) -> tuple[Ints, bool]:
     """Improve an order by wider and wider searches until nothing better is left or the work is over."""
     largest = largest_area_order(dag)
     if largest is not None:
         return largest, True
     for width in widening(work) if len(units_of(dag)) <= MOST_FOR_AREA else ():
         work.tell(f"orders of largest average of a part of {len(maxima) - 1:,} tasks, {width:,} at a time")
-        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike)
+        found = largest_area(dag, maxima, int(cumulative(dag, order).sum()), width, work, alike, marked)
         order = order if found.order is None else found.order
         if found.proved:
             return order, True

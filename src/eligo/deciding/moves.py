@@ -13,7 +13,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.deciding.limits import FIRST_WIDTH, MOST_CHECKED, WIDER
-from eligo.deciding.positions import Pairs, Play
+from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, Play
 from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -72,12 +72,19 @@ class AreaSearch:
 
 
 def largest_area(  # noqa: PLR0913, PLR0917
-    dag: Dag, target: Profile, incumbent: int, width: int, work: Work | None = None, swaps: Sequence[Pairs] = ()
+    dag: Dag,
+    target: Profile,
+    incumbent: int,
+    width: int,
+    work: Work | None = None,
+    swaps: Sequence[Pairs] = (),
+    marked: Marked = NONE_MARKED,
 ) -> AreaSearch:
     """The largest area, step by step over positions, of which the *width* best after each step are kept.
 
-    A position that cannot beat *incumbent*, even if the profile were the target from there on, is dropped; where nothing
-    else was dropped, the result is proved. Returns no order where the incumbent was not beaten.
+    A position that cannot beat *incumbent*, even if the profile were the target from there on, or all came that the marked
+    tasks leave, is dropped; where nothing else was dropped, the result is proved. Returns no order where the incumbent was
+    not beaten.
 
     >>> import numpy as np
     >>> g3 = Dag.from_arrays(7, [0, 0, 0, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 5, 6])
@@ -85,7 +92,7 @@ def largest_area(  # noqa: PLR0913, PLR0917
     17
     """
     work = work or Work()
-    play, whole = Play(dag, swaps, target), True
+    play, whole = Play(dag, swaps, target, marked), True
     for t in range(len(target) - 1):
         layer = play.after(t)
         whole &= len(layer) <= width

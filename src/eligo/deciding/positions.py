@@ -7,6 +7,7 @@ and the same children are missed by the same groups, so that every move executes
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,21 +39,42 @@ def units_of(dag: Dag) -> list[list[int]]:
     return list(units.values())
 
 
+class Marked(NamedTuple):
+    """Marked tasks, and the most area that is still to come: a row for each set of them that is executed, by the step.
+
+    Bit i of a row's number stands for the i-th of the tasks.
+    """
+
+    tasks: Sequence[int]
+    left: NDArray[np.int64]
+
+
+NONE_MARKED = Marked((), np.zeros((1, 1), np.int64))
+
+
 class Play:
     """All positions that were reached, the first of them with nothing executed.
 
-    *swaps* are automorphisms that exchange the tasks of each pair; *target* is a profile that no order surpasses.
+    *swaps* are automorphisms that exchange the tasks of each pair; *target* is a profile that no order surpasses; *marked*
+    are tasks that tell more closely what can still come.
 
     >>> play = Play(Dag.from_arcs([("a", "x"), ("b", "y"), ("b", "z")]))
     >>> play.expand(play.after(0), Work()), len(play)
     (True, 3)
     """
 
-    def __init__(self, dag: Dag, swaps: Sequence[Pairs] = (), target: Profile | None = None) -> None:
+    def __init__(
+        self,
+        dag: Dag,
+        swaps: Sequence[Pairs] = (),
+        target: Profile | None = None,
+        marked: Marked = NONE_MARKED,
+    ) -> None:
         self.tasks, self._lend = np.flatnonzero(dag.outdegree > 0).astype(np.int32), lender()
         self._gather_units(dag)
         self._gather_groups(dag)
         self._gather_swaps(swaps)
+        self._marks, self._left = self._place[list(marked.tasks)], np.ascontiguousarray(marked.left).ravel()
         steps = len(self.tasks) + 1
         self._rest = np.zeros(steps, np.int64) if target is None else target.sum() - target.cumsum()
         self._state = np.array([1, 0, UNBEATEN, 0, 0, 0, 0], np.int64)
@@ -127,8 +149,8 @@ class Play:
     def _expand(self, chosen: Ints, first: int, last: int) -> int:
         tables = (
             self._weights, self._need, self._opens, self._sources, self._opening, self._count, self._pair_ptr,
-            self._pair_a, self._pair_b, self._rest, self._masks, self._area, self._columns, self._table, self._missed,
-            self._seen, self._lowest, self._state,
+            self._pair_a, self._pair_b, self._rest, self._marks, self._left, self._masks, self._area, self._columns,
+            self._table, self._missed, self._seen, self._lowest, self._state,
         )  # fmt: skip
         return positions.expand(self._lend(chosen), first, last, self._words, *map(self._lend, tables))
 

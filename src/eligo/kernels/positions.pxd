@@ -46,6 +46,9 @@ cpdef Py_ssize_t slot_of(Py_ssize_t words, Py_ssize_t at, const long long[::1] m
 @cython.locals(at=Py_ssize_t)
 cpdef void enter_all(Py_ssize_t words, Py_ssize_t used, const long long[::1] masks, int[::1] table)
 
+@cython.locals(trace=cython.longlong, i=Py_ssize_t)
+cpdef long long trace_of(Py_ssize_t words, Py_ssize_t at, const int[::1] marks, const long long[::1] masks)
+
 @cython.locals(
     groups=Py_ssize_t, c=Py_ssize_t, used=Py_ssize_t, at=Py_ssize_t, total=Py_ssize_t, kept=Py_ssize_t, j=Py_ssize_t, g=Py_ssize_t,
     end=Py_ssize_t, w=Py_ssize_t, slot=Py_ssize_t, entry=Py_ssize_t, reached=cython.longlong,
@@ -53,6 +56,6 @@ cpdef void enter_all(Py_ssize_t words, Py_ssize_t used, const long long[::1] mas
 cpdef Py_ssize_t expand(
     const int[::1] chosen, Py_ssize_t first, Py_ssize_t last, Py_ssize_t words, const int[::1] weights, const long long[::1] need,
     const long long[::1] opens, const long long[::1] sources, const int[::1] opening, const int[::1] count,
-    const int[::1] pair_ptr, const int[::1] pair_a, const int[::1] pair_b, const long long[::1] rest, long long[::1] masks,
-    long long[::1] area, int[:, ::1] columns, int[::1] table, long long[::1] missed, int[:, ::1] seen, int[::1] lowest,
-    long long[::1] state)
+    const int[::1] pair_ptr, const int[::1] pair_a, const int[::1] pair_b, const long long[::1] rest, const int[::1] marks,
+    const long long[::1] left, long long[::1] masks, long long[::1] area, int[:, ::1] columns, int[::1] table,
+    long long[::1] missed, int[:, ::1] seen, int[::1] lowest, long long[::1] state)

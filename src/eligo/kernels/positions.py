@@ -237,6 +237,14 @@ def enter_all(words: int, used: int, masks: Wide, table: Ints) -> None:
         table[slot_of(words, at, masks, table)] = at
 
 
+def trace_of(words: int, at: int, marks: Ints, masks: Wide) -> int:
+    """Which of the marked bits of a position are set: a number with a bit for each."""
+    trace = 0
+    for i in range(marks.shape[0]):
+        trace |= ((masks[at * words + marks[i] // 63] >> (marks[i] % 63)) & 1) << i
+    return trace
+
+
 def expand(
     chosen: Ints,
     first: int,
@@ -252,6 +260,8 @@ def expand(
     pair_a: Ints,
     pair_b: Ints,
     rest: Wide,
+    marks: Ints,
+    left: Wide,
     masks: Wide,
     area: Wide,
     columns: Grid,
@@ -265,8 +275,9 @@ def expand(
 
     A position has its words in *masks*, its area, and in *columns* what is rendered, its step, the position before it and the
     group by which it was reached. *state*: positions there are, units of work left, the area to beat, the size and the gain
-    that moves must have (0: any), how many more positions may be made, and whether that kept some out. Ends early where
-    there is no more room or work.
+    that moves must have (0: any), how many more positions may be made, and whether that kept some out. What can still come
+    is in *rest*, for each step, and where there are marked bits in *left* besides, for each step and which of them are set.
+    Ends early where there is no more room or work.
     """
     groups = count.shape[0]
     for c in range(first, last):
@@ -289,6 +300,10 @@ def expand(
                 continue
             for w in range(words):
                 masks[used * words + w] = masks[at * words + w] | missed[g * words + w]
+            if marks.shape[0] > 0:
+                state[1] -= 4 * marks.shape[0]
+                if reached + left[trace_of(words, used, marks, masks) * rest.shape[0] + end] <= state[2]:
+                    continue
             state[1] -= 80 + 4 * settle(words, used, masks, pair_ptr, pair_a, pair_b)
             slot = slot_of(words, used, masks, table)
             entry = table[slot]

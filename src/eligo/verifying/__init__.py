@@ -41,6 +41,7 @@ from eligo.verifying.blocks import (
 )
 from eligo.verifying.documents import PLAN, check_document
 from eligo.verifying.finishes import finish_holds
+from eligo.verifying.marks import marks_of
 from eligo.verifying.refuting import Refuted, require
 from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
 from eligo.verifying.shortcuts import shortcut_mask
@@ -413,11 +414,11 @@ class _Part:
             area += int(found.bound.sum()) - found.slack + before * part.k
         return max(0, int(bound.sum()) - area)
 
-    def _largest(self, proof: Proof, maxima: Profile | None = None) -> int:
+    def _largest(self, proof: Proof, maxima: Profile | None = None, marks: positions.Marks | None = None) -> int:
         """The sum of the order's profile, the largest there is: that of a series-parallel dag, or found by search."""
         own, best = int(self.cumulative.sum()), strings.largest_area(self.dag)
         if best is None and maxima is not None:
-            best = positions.largest_area(self.dag, maxima, own, proof.get("swaps", ()))
+            best = positions.largest_area(self.dag, maxima, own, proof.get("swaps", ()), marks)
         require(best == own == proof["area"], "the order does not have the largest area")
         return own
 
@@ -426,11 +427,12 @@ class _Part:
 
     def _elimination(self, proof: Proof) -> Certified:
         """A module of small width; where it says so, no order attains its maxima, or none has a larger area."""
-        bound, slack = self._eliminated(proof["elimination"]), 0
+        bound, marks = self._eliminated(proof["elimination"]), marks_of(self.dag, proof.get("marked"))
         refuted, closed, swaps = bool(proof.get("refuted")), "area" in proof, proof.get("swaps", ())
         require(all(modules.exchange_holds(self.dag, pairs) for pairs in swaps), "what is said to be alike is not")
+        slack = int(bound.sum() - marks.left[0, 0]) if marks is not None else 0
         if closed:
-            slack = int(bound.sum()) - self._largest(proof, bound)
+            slack = int(bound.sum()) - self._largest(proof, bound, marks)
         slack = max(slack, self._spared(bound, proof))
         if refuted:
             apart = slack > 0 or (not closed and not positions.attained(self.dag, bound, swaps))

@@ -32,6 +32,7 @@ RULES: dict[str, dict[str, Any]] = {
     "bound": {"probes?": [PROBE], "area?": int, "pieces?": PIECES},
     "elimination": {
         "elimination": ELIMINATION, "refuted?": bool, "area?": int, "swaps?": [[[str, str]]], "pieces?": PIECES,
+        "marked?": {"tasks": [str], "order": [str], "executed_first": [str]},
     },
     "modules": {
         "shares": SHARES, "blocks": bool, "modules": [{"rule": str, "order": [str]}], "elimination?": ELIMINATION,

@@ -23,6 +23,7 @@ Role = tuple[int, int]
 
 WIDEST, MOST_ROWS, MOST_CELLS = 62, 40_000_000, 1_000_000_000  # of one table: roles, rows and values
 MOST_KEPT = 50_000_000  # values of tables that are kept, lest they are needed again
+NONE = -(1 << 40)  # no set of tasks: whatever is added to it stays below all areas
 TOO_LARGE = "the tables of the proof are too large to check"
 
 
@@ -83,10 +84,12 @@ class _Table(NamedTuple):
 class _Joins:
     """Joins tables of states; what is equal is joined once."""
 
-    def __init__(self, dag: Dag, place: Mapping[Role, int], ranks: Mapping[int, tuple[int, int]]) -> None:
+    def __init__(
+        self, dag: Dag, place: Mapping[Role, int], ranks: Mapping[int, tuple[int, int]], kept: bool = False
+    ) -> None:
         self.place, self.ranks = place, ranks
         self.parents = [set(dag.parents_of(v).tolist()) for v in range(len(dag))]
-        self.turned = bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
+        self.turned = not kept and bool((dag.indegree > 0).sum() < (dag.outdegree > 0).sum())
         few = len(dag) < 1 << 15
         self.kind, self.never = np.dtype(np.int16 if few else np.int32), -(1 << 15) if few else -(1 << 30)
         self.known: dict[Key, _Rows] = {}
@@ -195,18 +198,36 @@ def exact_maxima(dag: Dag, order: Sequence[Role], alike: Sequence[Mapping[str, A
     What is rendered counts; what is executed takes a step. Where there are fewer nonsources, the rows go along what is
     rendered: M(t) is the most for which all but t of the nonsinks can wait.
     """
+    joins, table = _last_table(dag, order, (), alike)
+    result: Profile = table.rows.values.astype(np.int64)
+    return _by_steps(result, int(np.count_nonzero(dag.outdegree))) if joins.turned else result
+
+
+def maxima_by_marks(dag: Dag, order: Sequence[Role], marked: Sequence[int]) -> NDArray[np.int64]:
+    """The most that t tasks render of which just some of the marked are executed: a row for each set of these, by bits."""
+    rows = _last_table(dag, order, [(v, 1) for v in marked], ())[1].rows
+    table = np.full((1 << len(marked), int(np.count_nonzero(dag.outdegree)) + 1), NONE)
+    for code, first, begin, end in zip(rows.codes.tolist(), rows.first.tolist(), rows.ptr, rows.ptr[1:], strict=False):
+        own, step = rows.values[begin:end], first + code.bit_count()
+        table[code, step : step + len(own)] = np.where(own < 0, NONE, own)
+    return table
+
+
+def _last_table(
+    dag: Dag, order: Sequence[Role], kept: Sequence[Role], alike: Sequence[Mapping[str, Any]]
+) -> tuple[_Joins, _Table]:
+    """What is left when all roles but those kept are eliminated."""
     ranks = {dag.index[name]: (g, i) for g, entry in enumerate(alike) for i, name in enumerate(entry["tasks"])}
-    place = {role: i for i, role in enumerate(order)}
-    joins = _Joins(dag, place, ranks)
+    place = {role: i for i, role in enumerate([*order, *kept])}
+    joins = _Joins(dag, place, ranks, bool(kept))
     homes: dict[Role | None, list[_Table]] = defaultdict(list)
-    for role, i in place.items():
+    for i, role in enumerate(order):
         one, two = _two_left(joins, homes.pop(role, []))
         near = [other for other in _around(dag, *role) if place.get(other, -1) > i]
         table = joins.times(one, two, (role, *near), without=True)
         homes[table.roles[0] if table.roles else None].append(table)
-    one, two = _two_left(joins, homes.pop(None, []))
-    result: Profile = joins.times(one, two).rows.values.astype(np.int64)
-    return _by_steps(result, int(np.count_nonzero(dag.outdegree))) if joins.turned else result
+    one, two = _two_left(joins, [table for tables in homes.values() for table in tables])
+    return joins, joins.times(one, two)
 
 
 def _around(dag: Dag, v: int, executed: int) -> list[Role]:

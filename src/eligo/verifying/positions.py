@@ -32,6 +32,13 @@ AT_ONCE = 1 << 24  # positions times groups times tasks, looked at together: as 
 MOST_CELLS = 2_000_000_000  # positions times arcs and tasks, in all: about a minute
 
 
+class Marks(NamedTuple):
+    """Tasks, and for each set of them, by bits, the largest sum that can come after each step where these are executed."""
+
+    tasks: Sequence[int]
+    left: Profile
+
+
 class _Positions(NamedTuple):
     """For each move: the number of the position it starts from, the position it leads to, its tasks and what it renders."""
 
@@ -53,7 +60,7 @@ class _Game:
     """A dag's nonsources in groups of equal parents, its nonsinks in units, and which groups each unit is needed by."""
 
     def __init__(self, dag: Dag, swaps: Swaps) -> None:
-        place, self.weight = _units(dag)
+        self.place, self.weight = place, _ = _units(dag)
         pairs = [{frozenset(place[[dag.index[a], dag.index[b]]].tolist()) for a, b in swap} for swap in swaps]
         self.swaps = [np.array(sorted(sorted(pair) for pair in swap if len(pair) > 1)) for swap in pairs]
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -119,6 +126,11 @@ class _Game:
                 rows[np.ix_(behind, np.append(one, other))] = rows[np.ix_(behind, np.append(other, one))]
         return np.packbits(rows, axis=1)
 
+    def marked(self, positions: Bits, tasks: Sequence[int]) -> Numbers:
+        """Which of these tasks are executed in each position, as bits."""
+        rows = np.unpackbits(positions, axis=1, count=self.k)[:, self.place[list(tasks)]]
+        return rows.astype(np.int64) @ (1 << np.arange(len(tasks)))
+
     def spend(self, positions: int) -> None:
         """Account for positions that are to be looked at."""
         self.left -= positions * (len(self.needs) + self.k)
@@ -177,13 +189,14 @@ def attained(dag: Dag, maxima: Profile, swaps: Swaps = ()) -> bool:
     return len(layer) > 0
 
 
-def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = ()) -> int:
+def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = (), marks: Marks | None = None) -> int:
     """The largest sum of a cumulative profile above the incumbent, else the incumbent.
 
-    A position is dropped where not even the maxima from there on would lead above the incumbent.
+    A position is dropped where not even the maxima from there on, or what marked tasks leave, would lead above the incumbent.
     """
     game = _Game(dag, swaps)
     most = int(maxima.sum()) - np.cumsum(maxima)  # after each step
+    tasks, left = marks or Marks((), most[None])
     layers: list[list[tuple[Bits, Numbers]]] = [[] for _ in maxima]
     layers[0].append((game.start(), np.zeros(1, np.int64)))
     for t in range(len(maxima) - 1):
@@ -195,7 +208,8 @@ def largest_area(dag: Dag, maxima: Profile, incumbent: int, swaps: Swaps = ()) -
             ceiling = area[:, None] + rendered[:, None] * (sight.missing - 1) + (maxima + most)[end]
             moves = game.moves(sight, ceiling > incumbent)
             reached = area[moves.origin] + rendered[moves.origin] * moves.size + moves.gain
-            end = np.where(reached + most[t + moves.size] > incumbent, t + moves.size, -1)
+            to_come = left[game.marked(moves.after, tasks), t + moves.size]
+            end = np.where(reached + to_come > incumbent, t + moves.size, -1)
             game.spend(int(np.count_nonzero(end >= 0)))
             for step in np.unique(end[end >= 0]).tolist():
                 layers[step].append((moves.after[end == step], reached[end == step]))
