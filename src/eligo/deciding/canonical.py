@@ -22,7 +22,7 @@ def colours(dag: Dag, start: NDArray[np.int64] | None = None, work: Work | None 
     colour = _ranked(dag.height, dag.level) if start is None else _ranked(start, dag.height, dag.level)
     found = 0
     for _ in range(MOST_ROUNDS):
-        if (distinct := int(colour.max(initial=-1)) + 1) == found:
+        if (distinct := int(colour.max(initial=-1)) + 1) == found or (work is not None and work.over()):
             break
         found = distinct
         if work is not None:
@@ -46,7 +46,7 @@ def settled_order(dag: Dag, work: Work) -> Ints:
     """
     colour = colours(dag, None, work)
     for _ in range(MOST_SETTLED):
-        v = _unsettled(dag, colour)
+        v = None if work.over() else _unsettled(dag, colour)
         if v is None:
             break
         start = 2 * colour

@@ -115,17 +115,22 @@ class _Greedy:
             self.work.spend(TAKEN + NEIGHBOUR * len(near[v]) ** 2)
             if len(near[v]) > LARGEST_BAG or self.work.over():
                 raise TooWideError(f"a bag has {len(near[v]) + 1} roles")
-            for u in self._take_out(v) - self.kept:
-                heappush(heap, (len(near[u]), u))
+            for u in self._take_out(v):  # whoever has more now is met too soon, and put back
+                if u not in self.kept:
+                    heappush(heap, (len(near[u]), u))
 
-    def _take_out(self, v: int) -> set[int]:
-        """Take v out and make its neighbours neighbours of one another; returns them."""
-        around = self.around[v] = self.near[v]
+    def _take_out(self, v: int) -> list[int]:
+        """Take v out and make its neighbours neighbours of one another; returns those that have fewer now."""
+        around, fewer = self.near[v], list[int]()
+        self.around[v] = around
         for u in around:
             own = self.near[u]
+            before = len(own)
             own |= around
             own -= {u, v}
-        return around
+            if len(own) < before:
+                fewer.append(u)
+        return fewer
 
     @property
     def bags(self) -> list[list[int]]:
