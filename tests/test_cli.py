@@ -72,6 +72,21 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_all_is_written_before_the_process_ends_at_once(tmp_path: Path) -> None:
+    command, order = Path(sys.executable).with_name("eligo"), tmp_path / "order.json"
+    flow = tmp_path / "chain.txt"
+    flow.write_text("".join(f"{i} {i + 1}\n" for i in range(5000)))
+    names = subprocess.run([command, "plan", flow, "--names"], capture_output=True, text=True, check=True)
+    assert names.stdout.split() == [str(i) for i in range(5001)]
+    closed = subprocess.run(
+        ["sh", "-c", f"'{command}' plan '{flow}' --names | head -c 10"], capture_output=True, text=True, check=True
+    )
+    assert (closed.stdout, closed.stderr) == ("0\n1\n2\n3\n4\n", "eligo: order written: finish\n")
+    order.write_text(json.dumps(["1", "0"]))
+    refused = subprocess.run([command, "verify", flow, order], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout[:20]) == (1, "No: not a schedule: ")
+
+
 def test_help_names_every_verb(eligo: Command) -> None:
     out = eligo("--help").out
     for verb in ("plan", "explain", "verify", "show", "convert", "generate"):
