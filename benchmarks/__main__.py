@@ -18,6 +18,7 @@ EVERY = (
     "running",
     "stores",
     "serving",
+    "serving_postgres",
     "serving_memory",
     "slow_clients",
 )

@@ -14,7 +14,7 @@ TASKS, CLIENTS = 10_000, 50
 WIDTHS = (34, 10, 10, 9, 9)
 
 
-def pairs_on_postgres() -> None:
+def run() -> None:
     """Each server has a workflow of its own, and as many clients."""
     heading("Serving: PostgreSQL, loopback", ("what", "pairs/s", "p50 ms", "p99 ms", "CPU us"), WIDTHS)
     sys.path[:0] = [str(TESTS), str(TESTS / "postgres")]
@@ -46,7 +46,3 @@ def _measure(count: int, where: str, folder: Path) -> None:
     spent = sum(one["cpu"] for one in found) / done * 1e6
     what = f"{count} server{'s' if count > 1 else ''}, {CLIENTS} clients"
     row((what, f"{done / seconds:,.0f}", f"{p50:.1f}", f"{p99:.1f}", f"{spent:.0f}"), WIDTHS)
-
-
-if __name__ == "__main__":
-    pairs_on_postgres()
