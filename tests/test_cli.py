@@ -87,6 +87,17 @@ def test_all_is_written_before_the_process_ends_at_once(tmp_path: Path) -> None:
     assert (refused.returncode, refused.stdout[:20]) == (1, "No: not a schedule: ")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_a_full_disk_is_told_in_one_line(mesh: str, words: list[str]) -> None:
+    command = Path(sys.executable).with_name("eligo")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [command, "plan", mesh, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, "eligo: what it says cannot be written: no space left on device\n")
+
+
 def test_help_names_every_verb(eligo: Command) -> None:
     out = eligo("--help").out
     for verb in ("plan", "explain", "verify", "show", "convert", "generate"):

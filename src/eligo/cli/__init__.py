@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 a "no" (not a schedule, a proof that does not hold); 2 wro
 standard error.
 """
 
+import errno
 import os
 import sys
 from copy import copy
@@ -74,6 +75,8 @@ def run(arguments: list[str]) -> int:
         if hasattr(error, "format_message"):  # wrong usage, told by the argument parser
             verb = getattr(getattr(error, "ctx", None), "command_path", "eligo")
             return _complain(f"{error.format_message()} ({verb} --help lists what there is)")
+        if getattr(error, "errno", None) == errno.ENOSPC:
+            return _complain("what it says cannot be written: no space left on device")
         if os.environ.get("ELIGO_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")
