@@ -18,11 +18,11 @@ from eligo.deciding.elimination import Elimination, TooWideError, eliminate, pla
 from eligo.deciding.joining import perform
 from eligo.deciding.limits import CLOSE, MARKED_AT_ONCE, MOST_MARKED
 from eligo.deciding.positions import Marked, units_of
+from eligo.deciding.probing import NEVER
 from eligo.deciding.work import Work
 
 Table = NDArray[np.int64]
 
-NEVER = -(1 << 40)  # no set: whatever is added to it stays below all areas
 # units of work and bytes for an entry of a table: the one for each marked task on the way from the end
 ENTRY, ENTRY_BYTES = 4, 40
 

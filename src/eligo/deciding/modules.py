@@ -117,9 +117,9 @@ def _key(dag: Dag, module: Module) -> tuple[Any, ...]:
 
 def _recalled(dag: Dag, module: Module, effort: Effort) -> Solved | None:
     """What was found of a module before."""
-    if not effort.solved or module.found is not None:
-        found: Solved | None = module.found
-        return found
+    kept: Solved | None = module.found
+    if kept is not None or not effort.solved:
+        return kept
     key = _key(dag, module)
     before = effort.solved.pop(key, None)
     if before is None:

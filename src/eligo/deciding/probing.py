@@ -18,7 +18,7 @@ from eligo.deciding.work import Work
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
 
-NEVER = -(1 << 40)  # rendered by sets that do not exist
+NEVER = -(1 << 40)  # rendered by sets that do not exist: whatever is added to it stays below all areas
 PROBE, PROBE_ARC = 300_000, 600  # units of work for a probe besides its cuts, and for each arc
 
 

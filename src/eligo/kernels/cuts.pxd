@@ -13,10 +13,10 @@ cdef class Network:
     cpdef void pair(self) noexcept
     @cython.locals(patience=cython.longlong, x=cython.int, rise=cython.int, left=Py_ssize_t)
     cpdef Py_ssize_t fit(self, long long p, long long q, const int[::1] tasks, const int[::1] renders) noexcept
-    @cython.locals(i=Py_ssize_t, x=cython.int, u=cython.int, a=cython.int)
+    @cython.locals(i=Py_ssize_t, x=cython.int, u=cython.int)
     cpdef void begin(self, long long p, long long q, const int[::1] tasks, const int[::1] renders) noexcept
-    @cython.locals(i=Py_ssize_t, a=cython.int)
-    cpdef void still(self, const int[::1] tasks) noexcept
+    @cython.locals(i=Py_ssize_t, a=cython.int, arcs=Py_ssize_t)
+    cpdef Py_ssize_t still(self, const int[::1] tasks) noexcept
     @cython.locals(i=Py_ssize_t, at=Py_ssize_t, x=cython.int)
     cpdef void measure(self, const int[::1] tasks, const int[::1] renders) noexcept
     cpdef void see(self, int x, int height) noexcept

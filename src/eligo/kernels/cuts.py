@@ -71,18 +71,18 @@ class Network:
                     self.cursor[x] = 0
         left = self.reach(tasks, renders)
         if left > 0:
-            self.still(tasks)
+            self.still(tasks)  # no arc between the two sides is in any part from now on
         return left
 
     def begin(self, p: int, q: int, tasks: Ints, renders: Ints) -> None:
-        """All worth is where it begins, and nobody has any."""
+        """All worth is where it begins, and nothing flows."""
         self.part += 1
         self.limit = len(tasks) + len(renders) + 2
         for i in range(len(renders)):
             x = self.n + renders[i]
             self.label[x] = self.part
             self.worth[x] = q
-        self.ways = 0
+        self.ways = self.still(tasks)
         for i in range(len(tasks)):
             u = tasks[i]
             self.label[u] = self.part
@@ -90,17 +90,16 @@ class Network:
             self.room[u] = p
             if self.label[self.n + u] == self.part:
                 self.ways += 1
-            for a in range(self.child_ptr[u], self.child_ptr[u + 1]):
-                if self.label[self.n + self.child[a]] == self.part:
-                    self.flow[a] = 0
-                    self.ways += 1
 
-    def still(self, tasks: Ints) -> None:
-        """Nothing flows inside the part: what is on both sides of its cut is no way any more."""
+    def still(self, tasks: Ints) -> int:
+        """Nothing flows along the arcs inside the part; how many these are."""
+        arcs = 0
         for i in range(len(tasks)):
             for a in range(self.child_ptr[tasks[i]], self.child_ptr[tasks[i] + 1]):
                 if self.label[self.n + self.child[a]] == self.part:
                     self.flow[a] = 0
+                    arcs += 1
+        return arcs
 
     def measure(self, tasks: Ints, renders: Ints) -> None:
         """Find the true height of every role, and who has worth that may still find room."""
@@ -194,7 +193,7 @@ class Network:
             u = self.parent[i]
             if self.label[u] == self.part and self.height[u] < lowest:
                 lowest = self.height[u]
-        self.work += self.parent_ptr[v + 1] - self.parent_ptr[v] + 8
+        self.work += self.parent_ptr[v + 1] - self.parent_ptr[v] + 8  # to rise is as much as some looks
         return lowest + 1
 
     def hand_back(self, x: int) -> int:
@@ -227,7 +226,7 @@ class Network:
             y = self.n + self.child[a]
             if self.label[y] == self.part and self.height[y] < lowest and self.flow[a] > 0:
                 lowest = self.height[y]
-        self.work += self.child_ptr[x + 1] - self.child_ptr[x] + 8
+        self.work += self.child_ptr[x + 1] - self.child_ptr[x] + 8  # as above
         return 1 if self.room[x] > 0 else lowest + 1
 
     def reach(self, tasks: Ints, renders: Ints) -> int:
