@@ -45,7 +45,7 @@ from typing import cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module
+from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, without_shebang
 from eligo.formats.histories import History
 from eligo.formats.histories.reading import read_history
 from eligo.formats.reading import parse, parsed, read, read_claim, read_order
@@ -198,7 +198,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     whole = source_text(flow)
     if whole is None:
         return None
-    text, numbers = whole.removeprefix("\ufeff"), priority_numbers(order, first)
+    text, numbers = without_shebang(whole.removeprefix("\ufeff")), priority_numbers(order, first)
     found = cast(Editing, chosen).prioritised(text, flow, numbers)
     if found is None:
         return None
@@ -224,7 +224,7 @@ def _reduced(flow: Workflow, format: str) -> list[str]:
 def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | None = None) -> str:
     """The name of the format in which `write_priorities` would write; raises where that has no place for priorities."""
     path = None if path is None else os.fspath(path)
-    format = format or format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
+    format = format or format_to_write(flow, path or "-")  # what is changed in place keeps its format
     if not module(format).PRIORITIES:
         instead: str = getattr(module(format), "INSTEAD", "")
         known = f" ({instead})" if instead else ""
