@@ -143,6 +143,8 @@ GRAPHML = '<graphml><graph edgedefault="directed"><node id="a"/></graph></graphm
         (DOT, "dot"),
         (f"// by hand\n{DOT}", "dot"),
         (FLOWCHART, "mermaid"),
+        ("%% a comment\n%%{\ninit: {}\n}%%\nflowchart TD\na --> b", "mermaid"),
+        ("---\nconfig: {}\n---\ngraph TD\na --> b", "mermaid"),
         (GRAPHML, "graphml"),
         ('<adag><job id="a" name="n"/></adag>', "dax"),
         ('{"name": "w", "workflow": {"tasks": []}}', "wfcommons"),

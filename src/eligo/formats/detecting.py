@@ -42,11 +42,19 @@ BROAD = (*LOOSE, "json", "yaml")
 #: The formats whose texts begin like no others: they are recognised in a file of any name.
 CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
 
-#: The formats besides whose first lines no list of arcs has.
-NO_ARCS = ("pegasus", "csv")
+#: The formats besides whose first lines no list of arcs has, and how these begin.
+NO_ARCS = {
+    "pegasus": re.compile(r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+(?:x-)?pegasus[ \t]*+:"),
+    "csv": re.compile(r"\s*+[^\n,;\t]++[,;\t]"),
+}
 
 StrPath = str | os.PathLike[str]
 
+#: How the texts of certain formats begin, so that their modules are imported for no other text.
+_BEGINNING = re.compile(
+    r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|\#[^\n]*+|%%(?!\{)[^\n]*+)*+(?:[{\[<]|---|%%|strict\b|(?:di)?graph\b|flowchart)",
+    re.IGNORECASE,
+)
 _SHEBANG = re.compile(r"#!\s*+/[^\n]*+")
 _RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
 
@@ -110,9 +118,9 @@ def _likely(fitting: Sequence[str], text: str) -> list[str]:
     if not fitting:
         return [format for format in MODULES if format not in LOOSE]
     own = [format for format in fitting if format not in BROAD]
-    more = NO_ARCS if fitting[-1] == "arcs" else ()
     known = {*fitting, "json"} if "yaml" in fitting else {*fitting}  # JSON is YAML, too
-    return [*own, *(format for format in (*CERTAIN, *more) if format not in known)]
+    others = [format for format in CERTAIN if format not in known] if _BEGINNING.match(text) else []
+    return own + others + [format for format, looks in NO_ARCS.items() if fitting[-1] == "arcs" and looks.match(text)]
 
 
 def _loose(path: str, text: str) -> str:
