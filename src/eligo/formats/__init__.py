@@ -45,7 +45,7 @@ from typing import cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, without_shebang
+from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, of_suffix, without_shebang
 from eligo.formats.histories import History
 from eligo.formats.histories.reading import read_history
 from eligo.formats.reading import parse, parsed, read, read_claim, read_order
@@ -224,14 +224,21 @@ def _reduced(flow: Workflow, format: str) -> list[str]:
 def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | None = None) -> str:
     """The name of the format in which `write_priorities` would write; raises where that has no place for priorities."""
     path = None if path is None else os.fspath(path)
-    format = format or format_to_write(flow, path or "-")  # what is changed in place keeps its format
+    format = format or _with_room(format_to_write(flow, path or "-"), path or "-")  # in place, the format stays
     if not module(format).PRIORITIES:
         instead: str = getattr(module(format), "INSTEAD", "")
         known = f" ({instead})" if instead else ""
-        raise FormatError(f"{format} has no place for priorities{known}: write .json or .yaml", shown(path or "-"))
+        cure = "name another file to write, .json or .yaml" if path is None else "write .json or .yaml"
+        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(path or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format
+
+
+def _with_room(format: str, path: str) -> str:
+    """The format, or another one of this suffix where only that has a place for priorities."""
+    others = [] if module(format).PRIORITIES else [name for name in of_suffix(path) if module(name).PRIORITIES]
+    return others[-1] if others else format
 
 
 def lost(flow: Workflow, format: str) -> list[str]:
