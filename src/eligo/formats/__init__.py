@@ -27,6 +27,7 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 `INSTEAD`: where there is no place for priorities, what the engine goes by.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
+`fitted_file(name)`: another name of the same file that the format can hold, or None: then the file is left out.
 
 How long tasks took in earlier runs is read from other files too: see `eligo.formats.histories`.
 
@@ -50,8 +51,8 @@ from eligo.formats.histories import History
 from eligo.formats.histories.reading import read_history
 from eligo.formats.reading import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
-from eligo.formats.shared.interface import Editing, Format, Prioritising, Renaming
-from eligo.formats.shared.names import renamed
+from eligo.formats.shared.interface import Editing, FileRenaming, Format, Prioritising, Renaming
+from eligo.formats.shared.names import renamed, with_files
 from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
 
 __all__ = [
@@ -254,8 +255,20 @@ def lost(flow: Workflow, format: str) -> list[str]:
         for name in task.details().keys() & {*chosen.CANNOT, *of_task(task)}:
             counts[name] += 1
     told = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
+    told += _files_left_out(flow, chosen)
     wholes = {"name": flow.name is not None, "file_sizes": bool(flow.file_sizes)}
     return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + told
+
+
+def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
+    """The files whose names the format cannot hold, in words."""
+    if not hasattr(chosen, "fitted_file"):
+        return []
+    fit = cast(FileRenaming, chosen).fitted_file
+    used = {file: None for task in flow.details.values() for file in (*task.inputs, *task.outputs)} | flow.file_sizes
+    names = [file for file in used if fit(file) is None]
+    count = "1 file" if len(names) == 1 else f"{len(names):,} files"
+    return [f"the names of {count}, left out, such as {shorten(names[0])!r}"] if names else []
 
 
 def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
@@ -274,6 +287,8 @@ def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict
     chosen, told = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
     if names not in {"keep", "change"}:
         raise InputError(f"names are kept or changed: 'keep' or 'change', not {shorten(names)!r}")
+    if names == "change" and hasattr(chosen, "fitted_file"):
+        told = with_files(told, cast(FileRenaming, chosen).fitted_file)
     if names == "change" and hasattr(chosen, "fitted"):
         told, old = renamed(told, cast(Renaming, chosen).fitted)
         if old:
