@@ -88,6 +88,15 @@ def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool,
     return flow
 
 
+def refuse_unread(format: str | None, allow_outside: bool, reverse: bool, given: Given) -> None:
+    """Refuse options that say how a file is read where none is."""
+    said = dict(zip(("--args", "--env", "--columns", "--trace"), given, strict=True))
+    said |= {"--format": format, "--allow-outside": allow_outside, "--reverse": reverse}
+    option = next((name for name, value in said.items() if value), None)
+    if option is not None:
+        raise InputError(f"{option} says how a file is read, and no file is given: leave it out")
+
+
 def _titles(columns: str) -> tuple[str, str]:
     parent, comma, child = columns.partition(",")
     if not comma or "," in child:

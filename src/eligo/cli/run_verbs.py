@@ -70,7 +70,7 @@ def run(
     json: Json = False,
 ) -> int:
     """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
-    from eligo.cli.plans import read_told
+    from eligo.cli.plans import read_told, refuse_unread
     from eligo.cli.recalling import recall
     from eligo.cli.rehearsing import rehearse_all
     from eligo.cli.requests import RunRequest
@@ -92,6 +92,8 @@ def run(
         page=page,
     )
     given = (args, env, columns, trace)
+    if file is None:
+        refuse_unread(from_, allow_outside, reverse, given)
     flow = flow_of_run(resume) if file is None else read_told(file, from_, allow_outside, reverse, given)
     flow, _ = recall(flow, history, folder or resume)
     return answer(flow, request) if rehearse is None else rehearse_all(flow, request, rehearse)

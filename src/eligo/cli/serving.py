@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eligo.cli.plans import read_told, tell, working
+from eligo.cli.plans import read_told, refuse_unread, tell, working
 from eligo.cli.printing import print_json, print_lines
 from eligo.errors import InputError
 from eligo.pages.built import ABSENT, is_built
@@ -54,6 +54,8 @@ def served_until_stopped(
 
     format, outside = reading
     quiet, json = manner
+    if not files:
+        refuse_unread(format, outside, False, (None, False, None, None))
     flows = []
     for file in files:
         flow = read_told(file, format, outside, False, (None, False, None, None))
