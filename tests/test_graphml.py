@@ -58,6 +58,95 @@ def test_yed() -> None:
     assert graphml.parse(YED).dag == Dag.from_arcs([("first", "second")])
 
 
+def yed_node(id: str, label: str, inside: str = "") -> str:
+    kind = ' yfiles.foldertype="group"' if inside else ""
+    shape = f"<y:ShapeNode><y:NodeLabel>{label}<y:LabelModel>\n <y:X/>\n</y:LabelModel></y:NodeLabel></y:ShapeNode>"
+    nested = f'<graph edgedefault="directed" id="{id}:">{inside}</graph>' if inside else ""
+    return f'<node id="{id}"{kind}><data key="d6">{shape}</data>{nested}</node>'
+
+
+def yed(*inside: str) -> str:
+    head, tail = YED[: YED.index("<node")], YED[YED.index("  </graph>") :]
+    return "\n".join([head, *inside, tail])
+
+
+def yed_edge(source: str, target: str, arrows: str = 'source="none" target="standard"') -> str:
+    return f'<edge source="{source}" target="{target}"><data key="d10"><y:Arrows {arrows}/></data></edge>'
+
+
+def remarks(flow: Workflow) -> tuple[str, ...]:
+    assert flow.origin is not None
+    return flow.origin.remarks
+
+
+def test_a_label_of_several_lines_is_a_name_of_one() -> None:
+    text = yed(yed_node("n0", "align\nthe\r\n reads "), yed_node("n1", "count"), yed_edge("n0", "n1"))
+    flow = graphml.parse(text)
+    assert list(flow.dag.arcs()) == [("align the reads", "count")]
+    assert remarks(flow) == ()
+
+
+def test_a_label_that_nodes_share_has_the_id_after_it_and_a_node_without_one_its_id() -> None:
+    nodes = (yed_node("n0", "sort"), yed_node("n1", "sort"), yed_node("n2", ""), yed_node("n3", "all"))
+    assert graphml.parse(yed(*nodes)).dag.tasks == ("sort n0", "sort n1", "n2", "all")
+
+
+GROUPS = yed(
+    yed_node("n0", "fetch"),
+    yed_node("n1", "Group 1", yed_node("n1::n0", "a") + yed_node("n1::n1", "Group 2", yed_node("n1::n1::n0", "b"))
+             + yed_edge("n1::n0", "n1::n1")),
+    yed_node("n2", "report"),
+    yed_edge("n0", "n1"),
+    yed_edge("n1", "n2"),
+)  # fmt: skip
+
+
+def test_groups_are_no_tasks_and_an_edge_at_one_stands_for_edges_at_all_in_it() -> None:
+    flow = graphml.parse(GROUPS)
+    assert flow.dag.tasks == ("fetch", "a", "b", "report")
+    arcs = {("fetch", "a"), ("fetch", "b"), ("a", "b"), ("a", "report"), ("b", "report")}
+    assert set(flow.dag.arcs()) == arcs
+    assert remarks(flow) == (
+        "nodes that are groups of others and no tasks: 2",
+        "edges at groups, which stand for edges to or from all tasks in them: 3",
+    )
+
+
+def test_nodes_in_groups_are_given_priorities_in_place() -> None:
+    flow = graphml.parse(GROUPS)
+    text = graphml.prioritised(GROUPS, flow, {name: i for i, name in enumerate(flow.dag.tasks)})
+    assert text is not None
+    again = graphml.parse(text)
+    assert again.dag == flow.dag
+    assert [again.task(name).priority for name in again.dag.tasks] == [0, 1, 2, 3]
+
+
+def test_a_group_that_is_described_as_a_task_is_refused() -> None:
+    text = GROUPS.replace('<key for="port"', '<key id="s" for="node" attr.name="seconds"/><key for="port"')
+    text = text.replace('yfiles.foldertype="group">', 'yfiles.foldertype="group"><data key="s">3</data>', 1)
+    with pytest.raises(FormatError, match="node 'n1' holds a graph and has 'seconds': move that to a node inside"):
+        graphml.parse(text)
+
+
+def test_arrowheads_that_say_something_else_are_told() -> None:
+    nodes = (yed_node("n0", "a"), yed_node("n1", "b"), yed_node("n2", "c"))
+    backward, headless = 'source="standard" target="none"', 'source="none" target="none"'
+    flow = graphml.parse(yed(*nodes, yed_edge("n0", "n1", backward), yed_edge("n1", "n2", headless)))
+    assert list(flow.dag.arcs()) == [("a", "b"), ("b", "c")]
+    assert remarks(flow) == (
+        "edges that are drawn without an arrowhead, read from source to target: 1",
+        "edges whose only arrowhead is drawn at their source, read from source to target: 1",
+    )
+
+
+def test_data_that_are_not_read_are_named() -> None:
+    keys = "<key id='w' for='edge' attr.name='weight'/><key id='o' for='node' attr.name='disabled'/>"
+    nodes = "<node id='a'><data key='o'>true</data></node><node id='b'><data key='o'> </data></node>"
+    text = graph(f"{nodes}<edge source='a' target='b'><data key='w'>2</data></edge>")
+    flow = graphml.parse(text.replace("<graphml>", f"<graphml>{keys}"))
+    assert remarks(flow) == ("data that are not read: disabled (nodes), weight (edges)",)
+
+
 def test_networkx_reads_and_writes_the_same() -> None:
     nx = pytest.importorskip("networkx")
     digraph = nx.DiGraph(name="my <graph>")
@@ -110,7 +199,11 @@ WRONG = {
     graph("<edge source='a'/>"): "line 3: <edge> has no target",
     graph("<node/>"): "line 3: <node> has no id",
     graph("<hyperedge/>"): "line 3: a hyperedge is no arc between two tasks",
-    graph("<node id='g'>\n<graph><node id='a'/></graph></node>"): "line 3: node 'g' holds a graph of its own",
+    graph("<node id='g'><graph/></node>\n<node id='g'/>"): "line 4: the task 'g' is named twice",
+    graph("<node id='g'><graph/></node><node id='a'/>\n<edge source='a' target='g'/>"): "line 4: an edge ends at group 'g'",
+    graph("<node id='g'><graph><node id='a'/></graph></node>\n<edge source='a' target='g'/>"): "line 4: an edge joins 'a'",
+    graph("<node id='g'><graph><hyperedge/></graph></node>"): "line 3: a hyperedge is no arc between two tasks",
+    graph("<node id='g'><graph><edge source='a' target='b'/></graph></node>"): "line 3: an edge has no direction",
     graph("</graph>\n<graph>"): "line 4: a second graph begins",
     "<graphml/>": "there is no <graph>",
     "<svg/>": "line 1: the file begins with <svg>, not <graphml>",

@@ -282,3 +282,27 @@ def test_any_expression(text: str) -> None:
         evaluating.load(text, KNOWN)
     except FormatError as error:
         assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("name", ["flow.jx", "flow.json"])
+def test_a_plan_of_jx_is_written_as_json_with_priorities(tmp_path: Path, name: str) -> None:
+    path, out = tmp_path / name, tmp_path / "out.json"
+    path.write_text('{"rules": [{"command": "sim " + i, "outputs": ["o" + i]} for i in range(N)]}', "utf-8")
+    assert run(["plan", str(path), "--args", "N=2", "-o", str(out)]) == 0
+    flow = formats.read(out)
+    assert flow.origin is not None
+    assert flow.origin.format == "json"
+    assert {task: flow.task(task).priority is not None for task in flow.dag.tasks} == {"o0": True, "o1": True}
+    assert flow.task("o1").command == "sim 1"
+
+
+@pytest.mark.parametrize("options", [["-o", "-"], ["-o", "out.jx"], ["--in-place"]])
+def test_where_jx_has_no_place_for_priorities_what_can_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("flow.json").write_text('{"rules": [{"command": "ls", "outputs": ["o"]}]}', "utf-8")
+    assert run(["plan", "flow.json", *options]) == 2
+    told = capsys.readouterr().err
+    assert "jx has no place for priorities: " in told
+    assert "write .json or .yaml\n" in told or "name another file to write, .json or .yaml\n" in told

@@ -214,7 +214,10 @@ def test_files_that_rules_cannot_have(module: ModuleType, tasks: list[Task], mes
     ("task", "message"),
     [
         (Task(name="a b", command="x\ny"), "the command of task 'a b' holds '\\n', for which Makeflow has no place"),
-        (Task(name="a b", outputs=("f\x1a",)), "a file of task 'a b' holds '\\x1a', for which Makeflow has no place"),
+        (
+            Task(name="a b", outputs=("f\x1a",)),
+            "a file of task 'a b', 'f\\x1a', holds '\\x1a', for which Makeflow has no place",
+        ),
         (Task(name="a b", inputs=("",)), "a file of task 'a b' has no name, which Makeflow does not allow"),
         (Task(name="a b", category="\r"), "the category of task 'a b' holds '\\r', for which Makeflow has no place"),
     ],

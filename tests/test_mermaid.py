@@ -244,6 +244,41 @@ def test_nextflow_may_draw_from_left_to_right() -> None:
     assert list(flow.dag.arcs()) == [("INDEX", "QUANT"), ("QUANT", "MULTIQC")]
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "%%{ init: { 'theme': 'base' } }%%\n",
+        "%%{\n  init: {\n    'theme': 'base',\n    'themeVariables': {'lineColor': '#545555'}\n  }\n}%%\n",
+        "---\nconfig:\n  theme: base\n---\n",
+        "---\nconfig:\n  theme: base\n---\n%%{init: {'x': 1}}%%\n%% drawn by Nextflow\n\n",
+        "%% a comment\n",
+    ],
+)
+def test_a_directive_does_not_change_what_is_read(above: str) -> None:
+    flow, plain = parse(above + NEXTFLOW), parse(NEXTFLOW)
+    assert (flow.dag, flow.origin, flow.details) == (plain.dag, plain.origin, plain.details)
+    assert sniff(above + NEXTFLOW)
+    assert parse(above + OLD_NEXTFLOW).dag == parse(OLD_NEXTFLOW).dag
+
+
+def test_inputs_and_outputs_that_nextflow_draws_in_an_editor_are_no_tasks() -> None:
+    text = """flowchart TB
+    subgraph RNASEQ
+      subgraph take
+        v1["reads"]
+      end
+      v2([FASTQC])
+      v3([MULTIQC])
+      subgraph emit
+        v4["report"]
+      end
+        v1 --> v2
+        v2 --> v3
+        v3 --> v4
+    end"""
+    assert list(parse(text).dag.arcs()) == [("FASTQC", "MULTIQC")]
+
+
 def test_operators_that_nextflow_draws_as_processes_are_told() -> None:
     flow = parse(NEXTFLOW.replace("v5(( ))", 'v5(["mix"])'))
     assert list(flow.dag.arcs()) == [("INDEX", "QUANT"), ("QUANT", "mix"), ("mix", "MULTIQC")]

@@ -99,3 +99,56 @@ def test_the_command_tells_what_it_renamed(tmp_path: Path, capsys: pytest.Captur
         " `eligo convert` changes such names\n"
     )
     assert not other.exists()
+
+
+# Names of files
+
+
+def written_by(file: str, *tasks: str) -> Workflow:
+    """A workflow whose first task writes a file that the others read."""
+    details = {name: Task(name=name, command="x", inputs=(file,), outputs=(f"{name}.out",)) for name in tasks[1:]}
+    first = Task(name=tasks[0], command="x", outputs=(file, "other"), seconds=1)
+    return Workflow(
+        Dag.from_arcs([(tasks[0], name) for name in tasks[1:]]), {tasks[0]: first, **details}, file_sizes={file: 3}
+    )
+
+
+@pytest.mark.parametrize(
+    ("format", "file"), [("wfcommons", "my file"), ("wfcommons", "é.txt"), ("makeflow", "a\nb"), ("ninja", "a\nb")]
+)
+def test_a_file_whose_name_cannot_be_held_is_left_out_and_its_arcs_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str, file: str
+) -> None:
+    source, out = tmp_path / "in.json", tmp_path / "out"
+    formats.write(written_by(file, "t", "u"), source)
+    assert run(["convert", str(source), str(out), "--to", format]) == 0
+    flow = formats.read(out, format)
+    assert list(flow.dag.arcs()) == [("t", "u")]
+    assert not {file} & {name for task in flow.details.values() for name in (*task.inputs, *task.outputs)}
+    assert "other" in flow.task("t").outputs
+    assert f"the names of 1 file, left out, such as {file!r}" in capsys.readouterr().err
+    assert run(["convert", str(source), str(out), "--to", format, "--names", "keep", "--force"]) == 2
+    told = capsys.readouterr().err
+    assert ascii(file)[1:-1] in told or file in told
+    assert "`eligo convert` leaves such files out" in told
+
+
+@pytest.mark.parametrize(
+    "file", ["a b", "a:b", "a$b", "a=b", "a#b", 'a"b', "a\\b", "a|b", "@a", "-a", "é", "a,b", "a;b"]
+)
+@pytest.mark.parametrize("format", ["makeflow", "ninja", "jx", "dax", "pegasus", "graphml", "yaml", "json"])
+def test_a_name_of_a_file_that_can_be_quoted_is_kept(format: str, file: str) -> None:
+    flow = written_by(file, "t", "u")
+    again = formats.parse(formats.generate(flow, format, names="change"), format)
+    assert again.task("t").outputs == (file, "other")
+    assert again.task("u").inputs == (file,)
+    assert not [what for what in formats.lost(flow, format) if "left out" in what]
+
+
+def test_a_path_that_ninja_would_shorten_is_shortened_for_it() -> None:
+    flow = written_by("./sub//x", "t", "u")
+    again = formats.parse(formats.generate(flow, "ninja", names="change"), "ninja")
+    assert again.task("t").outputs == ("sub/x", "other")
+    assert list(again.dag.arcs()) == [("t", "u")]
+    with pytest.raises(FormatError, match="which ninja would read as 'sub/x'"):
+        formats.generate(flow, "ninja")

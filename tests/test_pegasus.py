@@ -1,7 +1,9 @@
 """Pegasus, as YAML and as DAX: what it says is read, what is written is read back, bombs are refused."""
 
+import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +16,7 @@ import eligo
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
 from eligo.formats import dax, pegasus, write_priorities
-from eligo.formats.shared import data_arcs, pegasus_jobs
+from eligo.formats.shared import data_arcs, declared_arcs, pegasus_jobs
 from eligo.workflow import Task, Workflow
 from format_cases import MEGABYTE, accepts_or_refuses, damaged, names, plain_names, workflows
 
@@ -196,6 +198,92 @@ def test_files_that_would_make_another_arc_are_refused(module: ModuleType) -> No
 def test_no_jobs_are_no_pegasus(module: ModuleType) -> None:
     with pytest.raises(FormatError, match="at least one job"):
         module.generate(Workflow(Dag.from_arcs([])))
+
+
+Uses = dict[str, tuple[str, str]]
+
+
+def as_dax(uses: Uses, arcs: list[str]) -> str:
+    links = {"i": "input", "o": "output"}
+    jobs = [
+        f'<job id="{name}" name="x">'
+        + "".join(
+            f'<uses name="{file}" link="{links[way]}"/>'
+            for way, files in zip("io", used, strict=True)
+            for file in files
+        )
+        + "</job>"
+        for name, used in uses.items()
+    ]
+    children = (f'<child ref="{b}"><parent ref="{a}"/></child>' for a, b in arcs)
+    return f"<adag>{''.join(jobs)}{''.join(children)}</adag>"
+
+
+def as_yaml(uses: Uses, arcs: list[str]) -> str:
+    jobs = [
+        {"id": name, "name": "x", "arguments": [], "uses": [{"lfn": f, "type": "input"} for f in reads]
+         + [{"lfn": f, "type": "output"} for f in writes]}
+        for name, (reads, writes) in uses.items()
+    ]  # fmt: skip
+    return json.dumps(
+        {"pegasus": "5.0", "jobs": jobs, "jobDependencies": [{"id": a, "children": [b]} for a, b in arcs]}
+    )
+
+
+@pytest.mark.parametrize(("module", "written"), [(dax, as_dax), (pegasus, as_yaml)], ids=["dax", "pegasus"])
+@pytest.mark.parametrize(
+    ("uses", "declared", "arcs", "left_out"),
+    [
+        # b reads what a wrote, and c writes the file anew behind b
+        ({"a": ("", "f"), "b": ("f", ""), "c": ("", "f")}, ["bc"], {"ab", "bc"}, ["fcb"]),
+        # an update in place, said as an input and an output, of a file that a later job writes
+        ({"a": ("f", "f"), "b": ("", "f")}, ["ab"], {"ab"}, ["fba"]),
+        # one file against the declared arc, one with it
+        ({"a": ("g", "f"), "b": ("f", "g")}, ["ab"], {"ab"}, ["gba"]),
+        # neither file alone goes against the declared arcs
+        ({"a": ("g", ""), "b": ("", "f"), "c": ("f", ""), "d": ("", "g")}, ["ab", "cd"], {"ab", "cd"}, ["gda", "fbc"]),
+        # what is not on the circle stays, though it may stand in any order
+        (
+            {"y": ("h", ""), "a": ("g", ""), "b": ("", "f"), "c": ("f", ""), "d": ("", "g"), "x": ("", "h")},
+            ["ab", "cd"],
+            {"ab", "cd", "xy"},
+            ["gda", "fbc"],
+        ),
+        # other files make arcs as ever
+        ({"a": ("", "f"), "b": ("fg", ""), "c": ("", "g"), "d": ("f", "")}, ["bc"], {"ab", "bc", "ad"}, ["gcb"]),
+    ],
+)
+def test_where_files_and_declared_arcs_go_round_in_a_circle_the_declared_arcs_stand(  # noqa: PLR0913, PLR0917
+    module: ModuleType, written: Callable[[Uses, list[str]], str], uses: Uses, declared: list[str], arcs: set[str],
+    left_out: list[str],
+) -> None:  # fmt: skip
+    flow = module.parse(written(uses, declared))
+    assert {a + b for a, b in flow.dag.arcs()} == arcs
+    assert list(flow.origin.remarks) == [
+        f"'{file}' makes no arc from {tail} to {head}, since the declared arcs say otherwise"
+        for file, tail, head in left_out
+    ]
+
+
+@pytest.mark.parametrize(("module", "written"), [(dax, as_dax), (pegasus, as_yaml)], ids=["dax", "pegasus"])
+def test_circles_of_files_alone_or_of_declared_arcs_are_refused(
+    module: ModuleType, written: Callable[[Uses, list[str]], str]
+) -> None:
+    with pytest.raises(CycleError):
+        module.parse(written({"a": ("g", "f"), "b": ("f", "g")}, []))
+    with pytest.raises(CycleError):
+        module.parse(written({"a": ("g", "f"), "b": ("f", "g")}, ["ab", "ba"]))
+
+
+def test_many_files_against_the_declared_arcs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    uses: Uses = {"a": ("uvwxyz12", ""), "b": ("", "uvwxyz12")}
+    for most in (declared_arcs.MOST_STEPS, 0):  # and where looking along the arcs takes too long
+        monkeypatch.setattr(declared_arcs, "MOST_STEPS", most)
+        flow = dax.parse(as_dax(uses, ["ab"]))
+        assert list(flow.dag.arcs()) == [("a", "b")]
+        assert flow.origin is not None
+        assert len(flow.origin.remarks) == declared_arcs.MOST_NAMED + 1
+        assert flow.origin.remarks[-1] == "arcs that files do not make for the same reason: 3 more"
 
 
 def test_the_last_writer_counts() -> None:

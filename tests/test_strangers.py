@@ -16,7 +16,7 @@ NEXTFLOW = "nextflow.enable.dsl=2\n\nprocess FASTQC {\n  script:\n  'fastqc'\n}\
 WDL = "version 1.0\n\nworkflow w {\n  call t\n}\ntask t {\n  command { ls }\n}\n"
 MAKEFILE = ".PHONY: all\nall: a.o\n\tcc a.o\n"
 PYTHON = "#!/usr/bin/env python3\ndef main():\n    print(1)\n"
-PAGE = "<!DOCTYPE html>\n<html><pre class='mermaid'>flowchart TB</pre></html>\n"
+PAGE = "<!DOCTYPE html>\n<html><pre>flowchart TB</pre></html>\n"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,97 @@ def test_a_file_that_looks_like_nothing_is_no_list_of_arcs(name: str, text: str)
     ],
 )
 def test_what_is_known_is_read_as_before(name: str, text: str, format: str) -> None:
+    assert detect(name, text) == format
+
+
+RULES = '{"rules": [{"command": "ls > b", "outputs": ["b"]}]}'
+SHEBANG = "#!/usr/bin/env eligo\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tasks"),
+    [
+        ("x.dot", "#!/usr/bin/env dot\ndigraph { a -> b }", ("a", "b")),
+        ("x", "#!/usr/bin/dot -Tsvg\ndigraph { a -> b }", ("a", "b")),
+        ("x.mf", "#!/usr/bin/env makeflow\nb: a\n\tcp a b\n", ("b",)),
+        ("x.makeflow", "#! /usr/bin/env makeflow\r\nb: a\n\tcp a b\n", ("b",)),
+        ("x", "#!/usr/bin/env makeflow\nb: a\n\tcp a b\n", ("b",)),
+        ("-", "#!/usr/bin/env makeflow\nb: a\n\tcp a b\n", ("b",)),
+        ("x.jx", f"#!/usr/bin/env -S makeflow --jx\n{RULES}", ("b",)),
+        ("x.mmd", SHEBANG + "flowchart TD\na --> b", ("a", "b")),
+        ("x.ninja", "#!/usr/bin/env -S ninja -f\nrule c\n  command = c\nbuild b: c a\n", ("b",)),
+        ("x.dag", SHEBANG + "JOB a a.sub\n", ("a",)),
+        ("x.yaml", SHEBANG + "tasks:\n- {name: a}\n", ("a",)),
+        ("x", SHEBANG + "tasks:\n- {name: a}\n", ("a",)),
+        ("x.json", SHEBANG + '{"tasks": [{"name": "a"}]}', ("a",)),
+        ("x.arcs", SHEBANG + "a b\n", ("a", "b")),
+        ("x.csv", SHEBANG + "parent,child\na,b\n", ("a", "b")),
+        ("x.dax", SHEBANG + '<adag><job id="a" name="n"/></adag>', ("a",)),
+    ],
+)
+def test_a_first_line_that_names_a_program_is_passed_over(
+    tmp_path: Path, name: str, text: str, tasks: tuple[str, ...]
+) -> None:
+    if name == "-":
+        assert parse(text).dag.tasks == tasks
+        return
+    (tmp_path / name).write_text(text, "utf-8", newline="")
+    assert read(tmp_path / name).dag.tasks == tasks
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.yaml"])
+def test_a_first_line_that_names_a_program_stays_when_priorities_are_written(tmp_path: Path, name: str) -> None:
+    path, out = tmp_path / name, tmp_path / f"out-{name}"
+    path.write_text(SHEBANG + '{"tasks": [{"name": "a"}]}\n', "utf-8")
+    assert run(["plan", str(path), "-o", str(out)]) == 0
+    assert out.read_text("utf-8").splitlines()[0] == SHEBANG.strip()
+    assert read(out).task("a").priority is not None
+
+
+def test_lines_keep_their_numbers_below_a_first_line_that_names_a_program() -> None:
+    with pytest.raises(FormatError) as caught:
+        parse("#!/usr/bin/env dot\ndigraph {\n a -> ; }")
+    assert caught.value.line == 3
+
+
+DOT, FLOWCHART = "digraph { a -> b }", "%%{init: {}}%%\nflowchart TD\na --> b"
+GRAPHML = '<graphml><graph edgedefault="directed"><node id="a"/></graph></graphml>'
+
+
+@pytest.mark.parametrize(
+    "suffix", [".dag", ".json", ".yaml", ".csv", ".txt", ".mf", ".ninja", ".xml", ".mmd", ".dot", ""]
+)
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (DOT, "dot"),
+        (f"// by hand\n{DOT}", "dot"),
+        (FLOWCHART, "mermaid"),
+        ("%% a comment\n%%{\ninit: {}\n}%%\nflowchart TD\na --> b", "mermaid"),
+        ("---\nconfig: {}\n---\ngraph TD\na --> b", "mermaid"),
+        (GRAPHML, "graphml"),
+        ('<adag><job id="a" name="n"/></adag>', "dax"),
+        ('{"name": "w", "workflow": {"tasks": []}}', "wfcommons"),
+        (RULES, "jx"),
+    ],
+)
+def test_what_begins_like_one_format_is_of_that_format_whatever_its_name(suffix: str, text: str, format: str) -> None:
+    assert detect(f"flow{suffix}", text) == format
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("x.txt", "parent,child\na,b", "csv"),
+        ("x.txt", '{"arcs": [["a","b"]]}', "json"),
+        ("x.dag", '{"tasks": [{"name": "a"}]}', "json"),
+        ("x.yaml", "{tasks: [{name: a}]}", "yaml"),
+        ("x.yaml", '{"tasks": [{"name": a}]}', "yaml"),
+        ("x.txt", "graph digraph\nflowchart TD", "arcs"),
+        ("x.mf", "digraph: a\n\tdot a > digraph\n", "makeflow"),
+    ],
+)
+def test_the_name_decides_where_the_text_leaves_a_choice(name: str, text: str, format: str) -> None:
     assert detect(name, text) == format
 
 

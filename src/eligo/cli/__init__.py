@@ -31,6 +31,7 @@ REMEDIES = {
     "arguments": "--args NAME=VALUE or --args FILE says what it stands for",
     "environment": "--env looks into yours",
     "names": "`eligo convert` changes such names",
+    "file_names": "`eligo convert` leaves such files out",
     "columns": "--columns FROM,TO names yours",
     "in_place": "--in-place changes the file itself",
     "force": "--force overwrites it",

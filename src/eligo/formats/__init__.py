@@ -27,6 +27,7 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 `INSTEAD`: where there is no place for priorities, what the engine goes by.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.
+`fitted_file(name)`: another name of the same file that the format can hold, or None: then the file is left out.
 
 How long tasks took in earlier runs is read from other files too: see `eligo.formats.histories`.
 
@@ -45,13 +46,13 @@ from typing import cast
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module
+from eligo.formats.detecting import MODULES, StrPath, detect, format_to_write, module, of_suffix, without_shebang
 from eligo.formats.histories import History
 from eligo.formats.histories.reading import read_history
 from eligo.formats.reading import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
-from eligo.formats.shared.interface import Editing, Format, Prioritising, Renaming
-from eligo.formats.shared.names import renamed
+from eligo.formats.shared.interface import Editing, FileRenaming, Format, Prioritising, Renaming
+from eligo.formats.shared.names import renamed, with_files
 from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
 
 __all__ = [
@@ -198,7 +199,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     whole = source_text(flow)
     if whole is None:
         return None
-    text, numbers = whole.removeprefix("\ufeff"), priority_numbers(order, first)
+    text, numbers = without_shebang(whole.removeprefix("\ufeff")), priority_numbers(order, first)
     found = cast(Editing, chosen).prioritised(text, flow, numbers)
     if found is None:
         return None
@@ -224,14 +225,21 @@ def _reduced(flow: Workflow, format: str) -> list[str]:
 def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | None = None) -> str:
     """The name of the format in which `write_priorities` would write; raises where that has no place for priorities."""
     path = None if path is None else os.fspath(path)
-    format = format or format_to_write(flow, path or (flow.origin and flow.origin.path) or "-")
+    format = format or _with_room(format_to_write(flow, path or "-"), path or "-")  # in place, the format stays
     if not module(format).PRIORITIES:
         instead: str = getattr(module(format), "INSTEAD", "")
         known = f" ({instead})" if instead else ""
-        raise FormatError(f"{format} has no place for priorities{known}: write .json or .yaml", shown(path or "-"))
+        cure = "name another file to write, .json or .yaml" if path is None else "write .json or .yaml"
+        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(path or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format
+
+
+def _with_room(format: str, path: str) -> str:
+    """The format, or another one of this suffix where only that has a place for priorities."""
+    others = [] if module(format).PRIORITIES else [name for name in of_suffix(path) if module(name).PRIORITIES]
+    return others[-1] if others else format
 
 
 def lost(flow: Workflow, format: str) -> list[str]:
@@ -247,8 +255,20 @@ def lost(flow: Workflow, format: str) -> list[str]:
         for name in task.details().keys() & {*chosen.CANNOT, *of_task(task)}:
             counts[name] += 1
     told = [f"{WORDS[name]} ({n:,} task{'s' if n > 1 else ''})" for name, n in counts.items() if n]
+    told += _files_left_out(flow, chosen)
     wholes = {"name": flow.name is not None, "file_sizes": bool(flow.file_sizes)}
     return [WORDS[name] for name, has in wholes.items() if has and name in chosen.CANNOT] + told
+
+
+def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
+    """The files whose names the format cannot hold, in words."""
+    if not hasattr(chosen, "fitted_file"):
+        return []
+    fit = cast(FileRenaming, chosen).fitted_file
+    used = {file: None for task in flow.details.values() for file in (*task.inputs, *task.outputs)} | flow.file_sizes
+    names = [file for file in used if fit(file) is None]
+    count = "1 file" if len(names) == 1 else f"{len(names):,} files"
+    return [f"the names of {count}, left out, such as {shorten(names[0])!r}"] if names else []
 
 
 def generate(flow: Dag | Workflow, format: str, names: str = "keep") -> str:
@@ -267,6 +287,8 @@ def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict
     chosen, told = module(format), (flow if isinstance(flow, Workflow) else Workflow(flow)).labelled()
     if names not in {"keep", "change"}:
         raise InputError(f"names are kept or changed: 'keep' or 'change', not {shorten(names)!r}")
+    if names == "change" and hasattr(chosen, "fitted_file"):
+        told = with_files(told, cast(FileRenaming, chosen).fitted_file)
     if names == "change" and hasattr(chosen, "fitted"):
         told, old = renamed(told, cast(Renaming, chosen).fitted)
         if old:

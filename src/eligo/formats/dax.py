@@ -15,7 +15,8 @@ A task is named by the job's id; `shared.pegasus_jobs` says what becomes of the 
 Arguments are words as a shell parts them.
 
 There is an arc for every parent of a child, and one to every job from the job that writes a file that it reads: DAX was made
-to state all arcs, but since Pegasus 4.4 the planner adds these too, unless it is told not to.
+to state all arcs, but since Pegasus 4.4 the planner adds these too, unless it is told not to. Where both would go round in a
+circle, the declared ones stand: see `eligo.formats.shared.declared_arcs`.
 
 What is written is valid by the schema of DAX 3.6, so ids are of letters, digits and -_, and there is at least one job. The
 sizes of files that no task uses are not written.
@@ -31,6 +32,7 @@ from types import MappingProxyType
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs, pegasus_jobs, xml_text
+from eligo.formats.shared.declared_arcs import Jobs, combined
 from eligo.formats.shared.document import parents
 from eligo.formats.shared.editing import Edit, applied
 from eligo.formats.shared.xml_edit import Placed, placed
@@ -70,10 +72,10 @@ def parse(text: str) -> Workflow:
     top = reader.top or {}
     tasks = reader.tasks
     names = tuple(tasks)
-    made = data_arcs.made([task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
-    dag = data_arcs.dag_of(names, reader.stated(), made)
+    jobs = Jobs(names, [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
+    dag, remarks = combined(jobs, reader.stated())
     details = {name: task for name, task in tasks.items() if task.category or task.details()}
-    origin = Origin(format=NAME, version=top.get("version"))
+    origin = Origin(format=NAME, version=top.get("version"), remarks=remarks)
     return Workflow(dag, details, top.get("name"), origin, reader.sizes)
 
 

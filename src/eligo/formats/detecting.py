@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from typing import cast
 
@@ -35,8 +36,26 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
 #: The formats that almost any text looks like: only a name, or who gives the text, tells them.
 LOOSE = ("makeflow", "arcs")
 
+#: The last formats of a suffix, which take what the others do not.
+BROAD = (*LOOSE, "json", "yaml")
+
+#: The formats whose texts begin like no others: they are recognised in a file of any name.
+CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
+
+#: The formats besides whose first lines no list of arcs has, and how these begin.
+NO_ARCS = {
+    "pegasus": re.compile(r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+(?:x-)?pegasus[ \t]*+:"),
+    "csv": re.compile(r"\s*+[^\n,;\t]++[,;\t]"),
+}
+
 StrPath = str | os.PathLike[str]
 
+#: How the texts of certain formats begin, so that their modules are imported for no other text.
+_BEGINNING = re.compile(
+    r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|\#[^\n]*+|%%(?!\{)[^\n]*+)*+(?:[{\[<]|---|%%|strict\b|(?:di)?graph\b|flowchart)",
+    re.IGNORECASE,
+)
+_SHEBANG = re.compile(r"#!\s*+/[^\n]*+")
 _RESCUE = re.compile(r"\.rescue[0-9]{3,}$")  # what DAGMan adds to the name of its file
 
 
@@ -54,8 +73,9 @@ def module(format: str) -> Format:
 def detect(path: StrPath | None, text: str) -> str:
     """The name of the format of a text in a file of this name; the path may be None or "-".
 
-    The suffix decides, and what the text looks like where several formats or none share the suffix. What is only a list of
-    words is taken for a list of arcs where it is not in a file; a file of another name that looks like no format is refused.
+    A text that begins like one format only is of that format, whatever the file is called. Otherwise the suffix decides, and
+    what the text looks like where several formats or none share the suffix. What is only a list of words is taken for a list
+    of arcs where it is not in a file; a file of another name that looks like no format is refused.
 
     >>> detect("x.json.gz", '{"arcs": []}'), detect("x.json", '{"name": "m", "workflow": {}}')
     ('json', 'wfcommons')
@@ -63,15 +83,44 @@ def detect(path: StrPath | None, text: str) -> str:
     ('yaml', 'dot', 'arcs')
     """
     name = "-" if path is None else os.fspath(path)
-    fitting = of_suffix(name)
-    likely = fitting[:-1] if fitting else [format for format in MODULES if format not in LOOSE]
+    fitting, body = of_suffix(name) or _of_shebang(text), without_shebang(text)
     stranger = None if fitting else strangers.named(name)
-    found = None if stranger else next((format for format in likely if module(format).sniff(text)), None)
+    found = (
+        None if stranger else next((format for format in _likely(fitting, body) if module(format).sniff(body)), None)
+    )
     if found:
         return found
-    if stranger := stranger or strangers.looking(text):
+    if stranger := stranger or strangers.looking(text, bool(fitting)):
         raise strangers.refusal(stranger)
     return fitting[-1] if fitting else _loose(name, text)
+
+
+def without_shebang(text: str) -> str:
+    """The text without a first line such as `#!/usr/bin/env dot`; its line end stays, so that lines keep their numbers.
+
+    >>> without_shebang("#!/usr/bin/env makeflow\\na: b")
+    '\\na: b'
+    """
+    line = _SHEBANG.match(text)
+    return text[line.end() :] if line else text
+
+
+def _of_shebang(text: str) -> list[str]:
+    """The format that a first line such as `#!/usr/bin/env makeflow` names, where nothing else would tell."""
+    line = _SHEBANG.match(text)
+    return ["makeflow"] if line and "makeflow" in line[0] and "--jx" not in line[0] else []
+
+
+def _likely(fitting: Sequence[str], text: str) -> list[str]:
+    """The formats that a text in a file of this suffix may have, so that the first that it looks like is the one."""
+    if strangers.is_page(text):
+        return ["mermaid"]
+    if not fitting:
+        return [format for format in MODULES if format not in LOOSE]
+    own = [format for format in fitting if format not in BROAD]
+    known = {*fitting, "json"} if "yaml" in fitting else {*fitting}  # JSON is YAML, too
+    others = [format for format in CERTAIN if format not in known] if _BEGINNING.match(text) else []
+    return own + others + [format for format, looks in NO_ARCS.items() if fitting[-1] == "arcs" and looks.match(text)]
 
 
 def _loose(path: str, text: str) -> str:

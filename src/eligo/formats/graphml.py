@@ -9,13 +9,19 @@
     </graphml>
 
 A task is named by the data called "name" where every node has one of its own, else by such data called "label", else by
-its label in yEd, else by its id. Data of a node that are called like a detail of a task (command, inputs, outputs, seconds,
+its label in yEd (with its id after it where several nodes share the label), else by its id. A label of several lines
+becomes one line. Data of a node that are called like a detail of a task (command, inputs, outputs, seconds,
 cores, memory, category, priority) are taken for it: inputs and outputs are JSON lists of names, and so is `argv`,
 a command that is given as words. The graph's own data may be its "name", and "files": a JSON object of sizes in bytes.
-All other data are passed over, with ports and what yEd draws.
+All other data are passed over, and remarks name them; ports and what yEd draws are passed over, too.
 
-Refused are edges without direction, hyperedges, several graphs in a file, and graphs inside of nodes, such as the groups of
-yEd: dissolve them first. What is written has the tasks' names as ids where XML allows all of them there.
+A node that holds a graph, such as a group or folder of yEd, is no task: an edge to or from it stands for edges to or from all
+tasks in it, and remarks say how many there are. Edges that yEd draws without an arrowhead, or with one at their source only,
+go from source to target all the same, and are counted in remarks.
+
+Refused are edges without direction, edges between a group and what is in it, hyperedges, and several graphs in a file.
+
+What is written has the tasks' names as ids where XML allows all of them there.
 
 >>> nodes = '<node id="a"/><node id="b"/>'
 >>> flow = parse(f'<graphml><graph edgedefault="directed">{nodes}<edge source="b" target="a"/></graph></graphml>')
@@ -24,6 +30,7 @@ yEd: dissolve them first. What is written has the tasks' names as ids where XML 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -33,6 +40,7 @@ from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
+from eligo.formats.shared.drawing import Group, check_count
 from eligo.formats.shared.editing import Edit, applied
 from eligo.formats.shared.xml_edit import Placed, placed
 from eligo.formats.shared.xml_text import Element, escaped
@@ -47,6 +55,9 @@ TYPES = {
     "name": "string", "command": "string", "argv": "string", "inputs": "string", "outputs": "string",
     "seconds": "double", "cores": "double", "memory": "long", "category": "string", "priority": "long",
 }  # fmt: skip
+
+#: what the data of a node, an edge or the graph may be called without being told
+_KNOWN = frozenset((*TYPES, "label", "files"))
 
 _ID = re.compile(r"[\w.:-]+", re.ASCII)
 _WHOLE = re.compile(r"[-+]?\d{1,40}(?:\.0*)?")
@@ -78,7 +89,8 @@ def parse(text: str) -> Workflow:
         task = _task(name, data, line)
         if task.details():
             details[name] = task
-    return Workflow(dag, details, reader.own.get("name"), Origin(format=NAME), _sizes(reader.own))
+    origin = Origin(format=NAME, remarks=tuple(reader.remarks()))
+    return Workflow(dag, details, reader.own.get("name"), origin, _sizes(reader.own))
 
 
 class _GraphmlReader:
@@ -91,6 +103,11 @@ class _GraphmlReader:
         self.nodes: dict[str, tuple[dict[str, str], int]] = {}
         self.edges: list[tuple[str, str, int]] = []
         self.own: dict[str, str] = {}
+        self.groups: dict[str, Group] = {}
+        self.counts: Counter[str] = Counter()
+        #: the keys of what yEd draws, and the names of other data that are passed over
+        self.drawn: set[str] = set()
+        self.unread: dict[str, None] = {}
 
     def enter(self, element: Element) -> None:
         """Note the root and the graph."""
@@ -105,24 +122,53 @@ class _GraphmlReader:
     def key(self, element: Element) -> None:
         """Take the name of some data, and what they are where nothing else is said."""
         name = element.attributes.get("attr.name") or element.attributes.get("yfiles.type") or ""
+        if "yfiles.type" in element.attributes:
+            self.drawn.add(element.needed("id"))
         default = next((item.all_text() for item in element.content if isinstance(item, Element)), None)
         self.keys[element.needed("id")] = name, default if element.attributes.get("for") in {"node", "all"} else None
 
-    def node(self, element: Element) -> None:
-        """Take a node."""
+    def node(self, element: Element, parent: Group | None = None) -> None:
+        """Take a node, or the nodes and edges of a group; *parent* is the group that it is in."""
         name = element.needed("id")
-        if name in self.nodes:
+        if name in self.nodes or name in self.groups:
             raise DuplicateTaskError(name).at(element.line)
-        if next(element.children("graph"), None):
-            message = f"node {shorten(name)!r} holds a graph of its own, which is not read: dissolve the group"
-            raise FormatError(message, line=element.line)
-        data = {key: default for key, default in self.keys.values() if default is not None}
+        data: dict[str, str] = {}
         for item in element.content:
             if isinstance(item, Element):
-                self._datum(item, data)
-        self.nodes[name] = data, element.line
+                self._datum(item, data, "nodes")
+        graphs = list(element.children("graph"))
+        if graphs:
+            self._group(element, graphs, data, parent)
+            return
+        if parent is not None:
+            parent.nodes.append(len(self.nodes))
+        usual = {key: default for key, default in self.keys.values() if default is not None}
+        self.nodes[name] = usual | data, element.line
 
-    def _datum(self, item: Element, data: dict[str, str]) -> None:
+    def _group(self, element: Element, graphs: list[Element], data: Mapping[str, str], parent: Group | None) -> None:
+        """Take what is in a node that holds graphs."""
+        name, group = element.needed("id"), Group()
+        if detail := next((key for key in data if key in _READERS), None):
+            cure = "move that to a node inside, or dissolve the group"
+            raise FormatError(f"node {shorten(name)!r} holds a graph and has {detail!r}: {cure}", line=element.line)
+        self.groups[name] = group
+        if parent is not None:
+            parent.parts[id(group)] = group
+        for graph in graphs:
+            for item in graph.content:
+                if isinstance(item, Element):
+                    self._member(item, graph, group)
+
+    def _member(self, item: Element, graph: Element, group: Group) -> None:
+        match item.tag:
+            case "node":
+                self.node(item, group)
+            case "edge":
+                self.edge(item, graph.attributes.get("edgedefault") == "directed")
+            case "hyperedge":
+                self.hyperedge(item)
+
+    def _datum(self, item: Element, data: dict[str, str], of: str) -> None:
         if item.tag != "data":
             return
         key, _ = self.keys.get(item.attributes.get("key", ""), (None, None))
@@ -131,15 +177,27 @@ class _GraphmlReader:
             if label is not None:
                 data["NodeLabel"] = label.all_text().strip()
         elif key is not None:
-            data[key] = item.all_text()
+            data[key] = text = item.all_text()
+            if key not in _KNOWN and text.strip() and not self._drawn(item):
+                self.unread[f"{key} ({of})"] = None
 
-    def edge(self, element: Element) -> None:
-        """Take an arc."""
+    def _drawn(self, item: Element) -> bool:
+        """Whether the data are what yEd draws."""
+        return item.attributes.get("key") in self.drawn
+
+    def edge(self, element: Element, directed: bool | None = None) -> None:
+        """Take an arc; *directed* is what the graph that it is in says of its edges."""
         direction = element.attributes.get("directed")
-        if direction == "false" or (not self.directed and direction != "true"):
+        usual = self.directed if directed is None else directed
+        if direction == "false" or (not usual and direction != "true"):
             message = "an edge has no direction, so it does not say which task comes first: make the graph directed"
             raise FormatError(message, line=element.line)
         self.edges.append((element.needed("source"), element.needed("target"), element.line))
+        for item in element.children("data"):
+            self._datum(item, {}, "edges")
+        arrows = element.inside("Arrows")
+        if arrows is not None and arrows.attributes.get("target", "none") == "none":
+            self.counts["headless" if arrows.attributes.get("source", "none") == "none" else "backward"] += 1
 
     def hyperedge(self, element: Element) -> None:
         """Refuse."""
@@ -147,25 +205,72 @@ class _GraphmlReader:
 
     def data(self, element: Element) -> None:
         """Take what is said of the graph itself."""
-        self._datum(element, self.own)
+        self._datum(element, self.own, "graph")
 
     def names(self) -> tuple[str, ...]:
         """The names of the tasks: see the top of the file."""
-        for key in ("name", "label", "NodeLabel"):
+        for key in ("name", "label"):
             found = [data.get(key) for data, _ in self.nodes.values()]
-            words = tuple(name for name in found if name is not None)
+            words = tuple(name if key == "name" else _one_line(name) for name in found if name is not None)
             if len(set(words)) == len(found):
                 return words
-        return tuple(self.nodes)
+        drawn = [_one_line(data.get("NodeLabel", "")) for data, _ in self.nodes.values()]
+        times = Counter(drawn)
+        named = tuple(
+            id if not label else label if times[label] == 1 else f"{label} {id}"
+            for id, label in zip(self.nodes, drawn, strict=True)
+        )
+        return named if len(set(named)) == len(named) else tuple(self.nodes)
 
     def arcs(self) -> Iterator[tuple[int, int]]:
         """The numbers of the two ends of every arc."""
         index = {name: i for i, name in enumerate(self.nodes)}
+        steps = 0
         for source, target, line in self.edges:
-            for name in (source, target):
-                if name not in index:
-                    raise UnknownTaskError(name).at(line)
-            yield index[source], index[target]
+            if not self.groups.keys() & {source, target}:
+                yield self._end(source, index, line)[0], self._end(target, index, line)[0]
+                continue
+            self.counts["grouped"] += 1
+            tails, heads = self._end(source, index, line), self._end(target, index, line)
+            if not {*tails}.isdisjoint(heads):
+                ends = f"{shorten(source)!r} and {shorten(target)!r}"
+                raise FormatError(f"an edge joins {ends}, of which one holds the other: join nodes inside", line=line)
+            steps += len(tails) * len(heads)
+            check_count(steps)
+            yield from ((tail, head) for tail in tails for head in heads)
+
+    def _end(self, name: str, index: Mapping[str, int], line: int) -> list[int]:
+        """The tasks that the end of an edge stands for."""
+        if name in index:
+            return [index[name]]
+        if name not in self.groups:
+            raise UnknownTaskError(name).at(line)
+        members = self.groups[name].members()
+        if not members:
+            message = (
+                f"an edge ends at group {shorten(name)!r}, which holds no node: put one into it, or remove the edge"
+            )
+            raise FormatError(message, line=line)
+        return members
+
+    def remarks(self) -> Iterator[str]:
+        """What to tell of what is drawn and is no task or no arc of its own."""
+        if self.groups:
+            yield f"nodes that are groups of others and no tasks: {len(self.groups):,}"
+        if count := self.counts["grouped"]:
+            yield f"edges at groups, which stand for edges to or from all tasks in them: {count:,}"
+        if self.unread:
+            names = list(self.unread)
+            yield f"data that are not read: {shorten(', '.join(names), 200)}"
+        if count := self.counts["headless"]:
+            yield f"edges that are drawn without an arrowhead, read from source to target: {count:,}"
+        if count := self.counts["backward"]:
+            yield f"edges whose only arrowhead is drawn at their source, read from source to target: {count:,}"
+
+
+def _one_line(label: str) -> str:
+    """A label with a space for each line break."""
+    return " ".join(filter(None, (line.strip() for line in label.splitlines())))
 
 
 def _task(name: str, data: Mapping[str, str], line: int) -> Task:
@@ -286,7 +391,8 @@ def _ids(keys: list[Placed]) -> set[str]:
 
 
 def _nodes(elements: list[Placed]) -> list[Placed]:
-    return [element for element in elements if element.tag.rpartition(":")[2] == "node"]
+    nodes = (element for element in elements if element.tag.rpartition(":")[2] == "node")
+    return [node for node in nodes if not any(child.tag.rpartition(":")[2] == "graph" for child in node.children)]
 
 
 def _node_edit(node: Placed, key: str, number: int) -> Edit:

@@ -34,6 +34,7 @@ from typing import Any
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs, json_text, pegasus_jobs, yaml_edit, yaml_text
+from eligo.formats.shared.declared_arcs import Jobs, combined
 from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, string, strings
 from eligo.formats.shared.editing import applied
 from eligo.rows import Ints
@@ -75,12 +76,12 @@ def parse(text: str) -> Workflow:
             if task.name in tasks:
                 raise DuplicateTaskError(task.name)
             tasks[task.name] = task
-        made = data_arcs.made([task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
-        dag = data_arcs.dag_of(tuple(tasks), _stated(top, tuple(tasks)), made)
+        used = Jobs(tuple(tasks), [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
+        dag, remarks = combined(used, _stated(top, tuple(tasks)))
         details = {name: task for name, task in tasks.items() if task.category or task.details()}
         version = None if top.get("pegasus") is None else string(top["pegasus"], '"pegasus"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
-        return Workflow(dag, details, name, Origin(format=NAME, version=version), sizes)
+        return Workflow(dag, details, name, Origin(format=NAME, version=version, remarks=remarks), sizes)
 
 
 def _jobs(top: Row) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 from eligo.errors import FormatError, InputError, UnknownTaskError
 from eligo.formats import orders
-from eligo.formats.detecting import StrPath, detect, module, of_suffix
+from eligo.formats.detecting import StrPath, detect, module, of_suffix, without_shebang
 from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, load, load_any, not_utf_8, shown
 from eligo.formats.shared.interface import GIVEN, Given, Taking
 from eligo.formats.shared.json_text import line_of, quote
@@ -99,7 +99,7 @@ def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given
     if reverse and format in IN_WORDS:
         raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
     chosen = cast(Taking, module(format))
-    flow = chosen.parse(text, **_wanted(chosen, beside, given))
+    flow = chosen.parse(without_shebang(text), **_wanted(chosen, beside, given))
     origin = cast(Origin, flow.origin)
     if reverse:
         return replace(flow, dag=flow.dag.dual(), origin=replace(origin, reversed=True))

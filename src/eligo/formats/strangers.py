@@ -16,6 +16,8 @@ from eligo.formats.shared.files import plain_name
 #: How much of a text is looked at.
 GLANCE = 10_000
 
+_PAGE = r"\A\s*+(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+<(?:!doctype\s++html|html)\b"
+
 
 class Stranger(NamedTuple):
     """A kind of file that is not read: how such files are called, what their text looks like, and what to do instead."""
@@ -70,14 +72,22 @@ STRANGERS = (
         r"\A#!\s*+/[^\n]*python",
         "give its graph to eligo.plan, or let it write a parent and a child a line to a .arcs file",
     ),
-    Stranger("a script", r".*\.(?:sh|bash|pl|r)", r"\A#!\s*+/", "write a parent and a child a line to a .arcs file"),
+    Stranger(
+        "a script",
+        r".*\.(?:sh|bash|pl|r)",
+        r"\A#!\s*+/[^\n]*\b(?:(?:[bdk]a|z|k|c|tc|fi)?sh|perl|ruby|Rscript|node|awk|lua|tclsh|php|groovy|julia)\b",
+        "write a parent and a child a line to a .arcs file",
+    ),
     Stranger(
         "a page for a browser",
-        r".*\.html?",
-        r"\A\s*+<(?:!doctype[ \t]+html|html)\b",
+        "",
+        _PAGE,
         "draw the dag as .dot or .mmd, as `nextflow run ... -with-dag dag.mmd` does",
     ),
 )
+
+#: A file whose name tells nothing and that begins so is for a program that is not known.
+SCRIPT = Stranger("a script", "", r"\A#!\s*+/", "write a parent and a child a line to a .arcs file")
 
 
 def named(path: str) -> Stranger | None:
@@ -86,10 +96,19 @@ def named(path: str) -> Stranger | None:
     return next((kind for kind in STRANGERS if re.fullmatch(kind.name, name)), None)
 
 
-def looking(text: str) -> Stranger | None:
-    """What a text is that begins so, if it is one that is not read."""
-    glance = text[:GLANCE]
-    return next((kind for kind in STRANGERS if re.search(kind.looks, glance, re.MULTILINE | re.IGNORECASE)), None)
+def is_page(text: str) -> bool:
+    """Whether a text begins as a page for a browser does.
+
+    >>> is_page("<!-- a licence -->\\n<html><body>"), is_page("<graphml>")
+    (True, False)
+    """
+    return re.match(_PAGE, text[:GLANCE], re.IGNORECASE) is not None
+
+
+def looking(text: str, named: bool = False) -> Stranger | None:
+    """What a text is that begins so, if it is one that is not read; *named* where the file's name tells a format."""
+    glance, kinds = text[:GLANCE], STRANGERS if named else (*STRANGERS, SCRIPT)
+    return next((kind for kind in kinds if re.search(kind.looks, glance, re.MULTILINE | re.IGNORECASE)), None)
 
 
 def refusal(kind: Stranger) -> FormatError:

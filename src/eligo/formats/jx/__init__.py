@@ -23,6 +23,7 @@ times, priorities and the sizes of files that no task uses are left out.
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -57,10 +58,16 @@ def sniff(text: str) -> bool:
 
 def parse(text: str, arguments: Row | None = None) -> Workflow:
     """The workflow that a JX text describes, where names stand for what *arguments* say."""
+    used: set[str] = set()
     try:
-        return _workflow(json_text.load(text))
+        flow = _workflow(json_text.load(text))
     except FormatError:  # no JSON, or wrong: then the slow reader, which knows all of JX and the lines
-        return _workflow(evaluating.load(text, arguments or {}))
+        flow = _workflow(evaluating.load(text, arguments or {}, used))
+    unused = [name for name in arguments or () if name not in used]
+    if not unused:
+        return flow
+    remark = f"values that this file has no use for: {shorten(', '.join(map(str, unused)), 200)}"
+    return replace(flow, origin=Origin(format=NAME, remarks=(remark,)))
 
 
 def _workflow(document: object) -> Workflow:

@@ -51,14 +51,14 @@ class Object(dict[str, Any]):
     line = 0
 
 
-def load(text: str, arguments: Mapping[str, Any]) -> object:
-    """The value of a JX text, where names stand for what "define" or the arguments say."""
+def load(text: str, arguments: Mapping[str, Any], used: set[str] | None = None) -> object:
+    """The value of a JX text, where names stand for what "define" or the arguments say; *used* gets the names in it."""
     tree = parsed(text)
     known: dict[str, Any] = {}
     if isinstance(tree, Pairs):
         known = {key: value for pair in tree.pairs if pair.key == "define" for key, value in _definitions(pair)}
         tree = Pairs(tuple(pair for pair in tree.pairs if pair.key != "define"), tree.line)
-    evaluation = Evaluation(FEWEST_STEPS + 8 * len(text))
+    evaluation = Evaluation(FEWEST_STEPS + 8 * len(text), set() if used is None else used)
     return evaluation.value(tree, ChainMap({}, _plain(arguments), known))
 
 
@@ -82,8 +82,10 @@ def _definitions(define: Pair) -> Iterator[tuple[str, Node]]:
 class Evaluation:
     """Evaluates trees, and keeps count of the steps."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, used: set[str]) -> None:
         self.steps, self.depth = steps, 0
+        #: the names that were asked for
+        self.used = used
 
     def value(self, node: Node, scope: Scope) -> Any:
         """What an expression stands for."""
@@ -116,6 +118,7 @@ class Evaluation:
         """What a name stands for here."""
         if node.name not in scope:
             raise FormatError(f"{shorten(node.name)!r} is not defined").cured_by("arguments")
+        self.used.add(node.name)
         return self.value(scope[node.name], scope)
 
     def unary(self, node: Unary, scope: Scope) -> Any:

@@ -214,6 +214,8 @@ def _plain(value: str) -> str:
 
 # Writing
 
+fitted_file = makeflow_text.fitted_file
+
 
 def generate(flow: Workflow) -> str:
     """The Makeflow text of a workflow."""

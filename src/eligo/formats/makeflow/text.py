@@ -208,6 +208,8 @@ def _special(line: str) -> bool:
 
 # Writing
 
+_IMPOSSIBLE = re.compile(r"[\0-\x08\x0a-\x1f]")
+
 
 def written_file(name: str, what: str) -> str:
     """The name of a file, escaped; *what* names it where a Makeflow file has no place for it.
@@ -216,8 +218,17 @@ def written_file(name: str, what: str) -> str:
     a-b\\ \\->\\ c
     """
     if not name:
-        raise FormatError(f"{what} has no name, which Makeflow does not allow")
-    return re.sub(r"""[\\"'$# \t:=]|^@|(?<![\w./])-|-(?![\w./])""", r"\\\g<0>", _possible(name, what))
+        raise FormatError(f"{what} has no name, which Makeflow does not allow").cured_by("file_names")
+    if not fitted_file(name):
+        wrong = _IMPOSSIBLE.findall(name)[0]
+        message = f"{what}, {shorten(name)!a}, holds {wrong!a}, for which Makeflow has no place"
+        raise FormatError(message).cured_by("file_names")
+    return re.sub(r"""[\\"'$# \t:=]|^@|(?<![\w./])-|-(?![\w./])""", r"\\\g<0>", name)
+
+
+def fitted_file(name: str) -> str | None:
+    """The name of a file, where a Makeflow file has a place for it."""
+    return name if name and not _IMPOSSIBLE.search(name) else None
 
 
 def written_command(line: str, what: str) -> str:
@@ -231,7 +242,7 @@ def written_value(value: str, what: str) -> str:
 
 
 def _possible(text: str, what: str) -> str:
-    wrong = re.search(r"[\0-\x08\x0a-\x1f]", text)
+    wrong = _IMPOSSIBLE.search(text)
     if wrong:
         raise FormatError(f"{what} holds {wrong[0]!a}, for which Makeflow has no place")
     return text

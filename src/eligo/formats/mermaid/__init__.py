@@ -10,6 +10,7 @@
 An arc goes along its arrow; `A & B` are both; a subgraph at the end of an arc stands for all nodes in it. Lines without a
 head are refused, since they do not say which task comes first; invisible ones (`~~~`) are none, and how many there are is
 told. Styles, classes, clicks and directions say nothing of a workflow. Frontmatter gives its title as the workflow's name.
+A page for a browser that holds one flowchart is read too: see `eligo.formats.mermaid.pages`.
 
 Of what tasks are called, see `eligo.formats.shared.drawing`. Besides:
 
@@ -32,9 +33,11 @@ flowchart TD
 import html
 import re
 
+from eligo.formats.mermaid import pages
 from eligo.formats.mermaid.chart import Chart, begins, read
 from eligo.formats.shared import json_text
 from eligo.formats.shared.drawing import Drawing, Label
+from eligo.formats.strangers import is_page
 from eligo.formats.tracing import by_tasks
 from eligo.workflow import Workflow
 
@@ -48,8 +51,8 @@ _BREAK = re.compile(r"<br\s*+/?>|\\n|\n", re.IGNORECASE)
 _CODE = re.compile(r"#(?:(\d{1,7})|([A-Za-z][A-Za-z0-9]{0,30}));")
 _CODED = re.compile(r'["#;<>&\\`%]|^ | $|[^\S ]| (?= )')
 _SNAKEMAKE = re.compile(r"id\d+")
-_NEXTFLOW = re.compile(r"\s*+flowchart (?:TB|LR)[ \t\r]*+$", re.MULTILINE)
-_OLD_NEXTFLOW = re.compile(r"\s*+flowchart TD[ \t\r]*+$", re.MULTILINE)
+#: how Nextflow's charts begin, and how they began before 23.10
+_NEXTFLOW, _OLD_NEXTFLOW = ("flowchart TB", "flowchart LR"), "flowchart TD"
 #: operators of Nextflow's that processes are hardly ever called like
 _OPERATORS = frozenset(
     ("branch", "collectFile", "combine", "concat", "cross", "flatMap", "flatten", "groupTuple", "ifEmpty", "join", "map",
@@ -58,20 +61,31 @@ _OPERATORS = frozenset(
 
 
 def parse(text: str, trace: str | None = None) -> Workflow:
-    """The workflow that a flowchart describes; of Nextflow's, with the tasks in the file of a *trace*."""
-    chart = read(text)
+    """The workflow that a flowchart, or a page that holds one, describes; of Nextflow's, with the tasks in a *trace*."""
+    source = pages.flowchart(text) if is_page(text) else text
+    drawing = _cytoscape(text) if source is None else _drawing(read(source))
+    flow = drawing.workflow()
+    return flow if trace is None else by_tasks(flow, trace)
+
+
+def _drawing(chart: Chart) -> Drawing:
     ids = list(chart.nodes)
     labels = [_label(chart.labels.get(i)) for i in range(len(ids))]
     drawing = Drawing(NAME, ids, labels, chart.arcs, _title(chart.front), hidden=chart.hidden)
     if drawing.name == "DAG" and ids and all(map(_SNAKEMAKE.fullmatch, ids)):
         drawing.engine, drawing.done, drawing.ids = "snakemake", chart.dashed, [id.removeprefix("id") for id in ids]
         drawing.labels = [label and tuple(label[0].split(" - ")) for label in labels]
-    elif others := _others(chart, text):
+    elif others := _others(chart):
         drawing.engine, drawing.passed = "nextflow", others
         called = (label for i, label in enumerate(labels) if i not in others and label)
         drawing.operators = sum(label[0] in _OPERATORS for label in called)
-    flow = drawing.workflow()
-    return flow if trace is None else by_tasks(flow, trace)
+    return drawing
+
+
+def _cytoscape(page: str) -> Drawing:
+    chart, others = pages.cytoscape(page)
+    labels: list[Label] = [(text,) if (text := chart.labels.get(i)) else None for i in range(len(chart.nodes))]
+    return Drawing(NAME, list(chart.nodes), labels, chart.arcs, passed=others, engine="nextflow")
 
 
 def generate(flow: Workflow) -> str:
@@ -83,8 +97,8 @@ def generate(flow: Workflow) -> str:
 
 
 def sniff(text: str) -> bool:
-    """Whether the text begins as a flowchart does."""
-    return begins(text)
+    """Whether the text begins as a flowchart does, or is a page that holds a drawing."""
+    return begins(text) or (is_page(text) and pages.holds_drawing(text))
 
 
 def _coded(name: str) -> str:
@@ -119,15 +133,15 @@ def _title(front: str) -> str | None:
     return json_text.unquote(title, front.count("\n", 0, match.start()) + 1) if title.startswith('"') else title
 
 
-def _others(chart: Chart, text: str) -> set[int]:
+def _others(chart: Chart) -> set[int]:
     """The nodes of Nextflow's channels and operators; none where the chart is not Nextflow's."""
     shapes = [chart.shapes.get(i) for i in range(len(chart.nodes))]
     if not {*shapes} <= {"[", "([", "(("}:
         return set()
-    if _NEXTFLOW.match(text) and all(re.fullmatch(r"v\d+", id) for id in chart.nodes):
+    if chart.header in _NEXTFLOW and all(re.fullmatch(r"v\d+", id) for id in chart.nodes):
         others = {i for i, shape in enumerate(shapes) if shape != "(["}
-        plain = all(i in chart.untitled if shapes[i] == "[" else not chart.labels[i].strip() for i in others)
+        plain = all(i in chart.around if shapes[i] == "[" else not chart.labels[i].strip() for i in others)
         return others if plain and len(others) < len(shapes) else set()
-    if _OLD_NEXTFLOW.match(text) and list(chart.nodes) == [f"p{i}" for i in range(len(shapes))] and "((" in shapes:
+    if chart.header == _OLD_NEXTFLOW and list(chart.nodes) == [f"p{i}" for i in range(len(shapes))] and "((" in shapes:
         return {i for i, shape in enumerate(shapes) if shape != "["}
     return set()

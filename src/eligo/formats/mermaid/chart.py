@@ -63,6 +63,8 @@ _TEXTS = {
     "[/": (slanted := re.compile(r'(?:"([^"]*+)")?+((?:[^\[\](){}"/\\]++|[/\\](?!\]))*+)')),
     "[\\": slanted,
 }
+#: the subgraphs that Nextflow draws around inputs and outputs: without a title, or in an editor under these
+_AROUND = ("", "params", "take", "publish", "emit")
 #: how Snakemake draws a job: the label as it is, whatever signs are in it
 _JOB = re.compile(r"^(\tid\d++\[)(.*)(\]\r?)$", re.MULTILINE)
 _JOBS = re.compile(r"^title:[ \t]*+DAG[ \t\r]*+$", re.MULTILINE)
@@ -79,12 +81,14 @@ class Chart:
     shapes: dict[int, str] = field(default_factory=dict)
     #: the nodes whose outline is dashed
     dashed: set[int] = field(default_factory=set)
-    #: the nodes in subgraphs without a title
-    untitled: set[int] = field(default_factory=set)
+    #: the nodes in subgraphs of the names that Nextflow gives to inputs and outputs
+    around: set[int] = field(default_factory=set)
     #: how many arcs are not drawn, and so are none
     hidden: int = 0
     #: what stands before the chart between lines of dashes
     front: str = ""
+    #: the words that it begins with
+    header: str = ""
 
 
 def begins(text: str) -> bool:
@@ -133,8 +137,10 @@ class _ChartReader:
         self._run()
 
     def _run(self) -> None:
-        if not self._match(_HEADER):
+        header = self._match(_HEADER)
+        if not header:
             raise self._error('a flowchart begins with "flowchart" or "graph" and a direction such as TD')
+        self.header = header[0].strip()
         while self._match(_BLANK) and self.place < len(self.text):
             if found := self._match(_SUBGRAPH):
                 self._open((found["title"] or found["name"] or "").strip())
@@ -239,8 +245,10 @@ class _ChartReader:
         kept = [name for name in self.nodes if name not in self.groups]
         place = {self.nodes[name]: i for i, name in enumerate(kept)}
         stand = {self.nodes[name]: group for name, group in self.groups.items() if name in self.nodes}
-        chart = Chart({name: i for i, name in enumerate(kept)}, front=self.front, hidden=self.hidden)
-        untitled = self.groups.get("", Group()).members()
+        chart = Chart(
+            {name: i for i, name in enumerate(kept)}, front=self.front, hidden=self.hidden, header=self.header
+        )
+        around = [node for name in _AROUND if name in self.groups for node in self.groups[name].members()]
         steps = 0
         for sides in self.links:
             tails, heads = (
@@ -252,7 +260,7 @@ class _ChartReader:
             chart.arcs += [(tail, head) for tail in tails for head in heads]
         chart.labels = {place[i]: label for i, label in self.labels.items() if i in place}
         chart.shapes = {place[i]: shape for i, shape in self.shapes.items() if i in place}
-        chart.untitled = {place[i] for i in untitled if i in place}
+        chart.around = {place[i] for i in around if i in place}
         chart.dashed = {chart.nodes[name] for name in self.dashed if name in chart.nodes}
         return chart
 

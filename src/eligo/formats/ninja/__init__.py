@@ -34,6 +34,7 @@ import re
 from collections.abc import Iterator
 
 from eligo.errors import shorten
+from eligo.formats.ninja import text as ninja_text
 from eligo.formats.ninja.edges import PLAIN_RULE, TASK, VARIABLES, workflow_of
 from eligo.formats.ninja.manifest import PHONY, read
 from eligo.formats.ninja.text import PIPE, written
@@ -67,6 +68,8 @@ def parse(text: str, beside: Beside | None = None) -> Workflow:
 
 
 # Writing
+
+fitted_file = ninja_text.fitted_file
 
 
 def generate(flow: Workflow) -> str:

@@ -191,10 +191,22 @@ def written(text: str, what: str, path: bool = False) -> str:
     """
     wrong = re.search(r"[\0\r\n]", text)
     if wrong:
-        raise FormatError(f"{what} holds {wrong[0]!a}, for which ninja has no place")
+        named = f"{what}, {shorten(text)!a}," if path else what
+        error = FormatError(f"{named} holds {wrong[0]!a}, for which ninja has no place")
+        raise error.cured_by("file_names") if path else error
     if path and (not text or canonical(text) != text):
-        raise FormatError(f"{what} is called {shorten(text)!r}, which ninja would read as {shorten(canonical(text))!r}")
+        message = f"{what} is called {shorten(text)!r}, which ninja would read as {shorten(canonical(text))!r}"
+        raise FormatError(message).cured_by("file_names" if not text else "names")
     return re.sub(r"[$ :]", r"$\g<0>", text).replace("|", PIPE) if path else re.sub(r"\$|^ ", r"$\g<0>", text)
+
+
+def fitted_file(name: str) -> str | None:
+    """The name of a file as ninja reads it, which is that of the same file; None where it has no place for it.
+
+    >>> fitted_file("./a//b"), fitted_file("a\\nb")
+    ('a/b', None)
+    """
+    return None if not name or re.search(r"[\0\r\n]", name) else canonical(name)
 
 
 #: the variable that stands for the one sign that cannot be escaped in a path

@@ -56,6 +56,13 @@ class Renaming(Protocol):
         """The text that describes the workflow, with the *old* names of tasks that were renamed where there is room."""
 
 
+class FileRenaming(Protocol):
+    """A format that cannot hold every name of a file."""
+
+    def fitted_file(self, name: str) -> str | None:
+        """The name itself where it can be held, else another of the same file; None where there is none."""
+
+
 class Taking(Protocol):
     """A format whose texts need more than themselves."""
 

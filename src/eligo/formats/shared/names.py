@@ -37,3 +37,28 @@ def renamed(flow: Workflow, fit: Callable[[str], str]) -> tuple[Workflow, dict[s
     dag = replace(flow.dag, names=tuple(names.get(name, name) for name in flow.dag.tasks))
     details = {names.get(name, name): replace(task, name=names.get(name, name)) for name, task in flow.details.items()}
     return replace(flow, dag=dag, details=details), old
+
+
+def with_files(flow: Workflow, fit: Callable[[str], str | None]) -> Workflow:
+    """The workflow with another name of the same file where that fits, and without the files for which there is none.
+
+    >>> from eligo.dag import Dag
+    >>> from eligo.workflow import Task
+    >>> flow = Workflow(Dag.from_arcs([], "a"), {"a": Task(name="a", outputs=("./x", "y z"))})
+    >>> with_files(flow, lambda name: None if " " in name else name.removeprefix("./")).task("a").outputs
+    ('x',)
+    """
+    files = {file for task in flow.details.values() for file in (*task.inputs, *task.outputs)} | flow.file_sizes.keys()
+    other = {file: new for file in files if (new := fit(file)) != file}
+    if not other:
+        return flow
+
+    def fitting(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(new for name in names if (new := other.get(name, name)) is not None))
+
+    details = {
+        name: replace(task, inputs=fitting(task.inputs), outputs=fitting(task.outputs))
+        for name, task in flow.details.items()
+    }
+    sizes = {new: size for file, size in flow.file_sizes.items() if (new := other.get(file, file)) is not None}
+    return replace(flow, details=details, file_sizes=sizes)

@@ -53,11 +53,11 @@ from eligo.formats.shared.document import (
     size,
     string,
 )
-from eligo.formats.wfcommons.writing import fitted, generate, lost, prioritised
+from eligo.formats.wfcommons.writing import fitted, fitted_file, generate, lost, prioritised
 from eligo.rows import Ints
 from eligo.workflow import Origin, Workflow
 
-__all__ = ["CANNOT", "NAME", "PRIORITIES", "fitted", "generate", "lost", "parse", "prioritised", "sniff"]
+__all__ = ["CANNOT", "NAME", "PRIORITIES", "fitted", "fitted_file", "generate", "lost", "parse", "prioritised", "sniff"]
 
 NAME = "wfcommons"
 PRIORITIES = True

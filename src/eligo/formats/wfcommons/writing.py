@@ -32,6 +32,11 @@ def fitted(name: str) -> str:
     return names.fitted(name, _SIGNS)
 
 
+def fitted_file(name: str) -> str | None:
+    """The name of a file, where WfFormat allows it: another would not be that of the file."""
+    return name if _FILE_ID.fullmatch(name) else None
+
+
 def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
     """The WfFormat 1.5 text of a workflow, one task a line; *old* has the name that a task had before it was renamed."""
     if not len(flow):
@@ -101,7 +106,7 @@ def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
         return name
     signs = "-_.#" if what == "task" else "-_./:#"
     message = f"WfCommons allows letters, digits and {signs} in the name of a {what}, not {shorten(name)!r}"
-    raise FormatError(message) if what == "file" else FormatError(message).cured_by("names")
+    raise FormatError(message).cured_by("file_names" if what == "file" else "names")
 
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
