@@ -3,8 +3,8 @@
 *Direct* takes the beginning of the plan [1]_, equation (2) and Corollary 1; *staggered* takes whole blocks of a ▷-chain and
 may skip some (Lemma 2); *searched* takes whatever serves the goal. The first two leave a dag that has an IC-optimal schedule
 by proof, where there was one. What a searched one leaves is decided before it is chosen; a *donor*, a dag of which any fat
-task may be taken (Theorem 6, repaired, since the printed one is false), is a certificate that it need not be. Chains of M-dags
-(Theorem 7) are never certified: not every chain is a donor, even with two parents each.
+task may be taken (Theorem 6, repaired, since the printed one is false), is a certificate that it need not be. Chains of
+M-dags (Theorem 7) are never certified: not every one is a donor, even with two parents each.
 
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
