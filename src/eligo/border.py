@@ -110,14 +110,14 @@ def _from_mapping(source: Mapping[Any, Any]) -> Workflow:
     return Workflow(Dag.from_parents({task: list(needs) for task, needs in source.items()}))
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """A task of a table of functions: the function, and the tasks whose results are its arguments, in order."""
 
     function: Callable[..., Any]
     parents: tuple[Name, ...]
 
 
-def function_table(source: object) -> dict[Name, Call] | None:
+def function_table(source: object) -> dict[Name, FunctionCall] | None:
     """The functions of {task: (function, parents)}; None where the values are no functions.
 
     A dict of tuples is never taken for a Dask graph: what is a key there and what is data depends on the other keys.
@@ -137,13 +137,13 @@ def _is_call(value: Any, tasks: Mapping[Any, Any]) -> bool:
     return callable(value)
 
 
-def _call(task: Name, value: Any, tasks: Mapping[Any, Any]) -> Call:
+def _call(task: Name, value: Any, tasks: Mapping[Any, Any]) -> FunctionCall:
     if not (isinstance(value, tuple) and len(value) == 2 and _is_call(value, tasks) and _is_list(value[1])):
         raise InputError(_fault(shorten(task), value, tasks))
     function, parents = value
     if isinstance(parents, set | frozenset) and len(parents) > 1:
         raise InputError(f"the parents of {shorten(task)!r} are a set, which has no order: write a list")
-    return Call(function, tuple(parents))
+    return FunctionCall(function, tuple(parents))
 
 
 def _is_list(parents: object) -> bool:

@@ -1,9 +1,9 @@
 """Python functions as tasks: what is run of a graph, a table of functions, or a graph of Dask's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from eligo.border import Call, as_workflow, function_table
+from eligo.border import FunctionCall, as_workflow, function_table
 from eligo.engines import Function
 from eligo.errors import InputError, shorten
 from eligo.interop.dask import DaskWorkflow
@@ -19,6 +19,8 @@ class Callables(NamedTuple):
 
     flow: Workflow
     work: FunctionFor
+    #: the tasks whose results each task takes, where any does
+    takes: Mapping[Name, Collection[Name]]
 
 
 def callables_of(graph: object, function: Callable[..., Any] | None) -> Callables | None:
@@ -28,11 +30,13 @@ def callables_of(graph: object, function: Callable[..., Any] | None) -> Callable
     table = function_table(graph) if nodes is None else None
     if function is not None:
         _check_function(function, has_own=table is not None or nodes is not None)
-        return Callables(flow, lambda task, values: Function(function, (task,)))
+        return Callables(flow, lambda task, values: Function(function, (task,)), {})
     if nodes is not None:
-        return Callables(flow, lambda task, values: _of_dask(nodes[task], values))
+        takes = {key: node.dependencies for key, node in nodes.items()}
+        return Callables(flow, lambda task, values: _of_dask(nodes[task], values), takes)
     if table is not None:
-        return Callables(flow, lambda task, values: _given(table[task], values))
+        parents = {task: call.parents for task, call in table.items()}
+        return Callables(flow, lambda task, values: _given(table[task], values), parents)
     return None
 
 
@@ -43,7 +47,7 @@ def _check_function(function: object, *, has_own: bool) -> None:
         raise InputError("the tasks of this graph have functions of their own: leave out the function for every task")
 
 
-def _given(call: Call, values: Mapping[Name, Any]) -> Function:
+def _given(call: FunctionCall, values: Mapping[Name, Any]) -> Function:
     return Function(call.function, tuple(values[parent] for parent in call.parents))
 
 
