@@ -214,7 +214,7 @@ IS_PAIR, FOR_DASK = "and a task is (function, [parents])", "(for a Dask graph, g
     ("value", "said"),
     [
         (len, "the value of 'n' is a function without a list of parents: write (len, [])"),
-        (["x"], "'n' has parents but no function, unlike other tasks: write (function, ['x'])"),
+        (["x"], "'n' has parents but no function, unlike 'x': write (function, ['x'])"),
         ((len, "x"), f"the value of 'n' is ({len!r}, 'x'), {IS_PAIR}: write (len, ['x']) {FOR_DASK}"),
         ([len, ["x"]], f"the value of 'n' is [{len!r}, ['x']], {IS_PAIR}: write (len, ['x']) {FOR_DASK}"),
         ((len,), f"the value of 'n' is ({len!r},), {IS_PAIR}: write (len, []) {FOR_DASK}"),
@@ -231,6 +231,8 @@ def test_a_value_that_is_not_a_function_with_its_parents(value: object, said: st
 
 def test_functions_may_be_tasks() -> None:
     assert as_workflow({len: [], max: [], min: (len, max)}).dag.parents(min) == (len, max)
+    with pytest.raises(UnknownTaskError, match="no task named '<built-in function max>', which task"):
+        as_workflow({len: [], min: [max]})
 
 
 def test_no_library_is_imported_for_what_is_not_its_own() -> None:

@@ -131,8 +131,8 @@ def function_table(source: object) -> dict[Name, FunctionCall] | None:
 
 
 def _is_call(value: Any, tasks: Mapping[Any, Any]) -> bool:
-    """Whether a value is a function, or begins with one that is not itself a task."""
-    if isinstance(value, tuple | list):
+    """Whether a value is a function, or a tuple that begins with one that is not itself a task, or such a pair as a list."""
+    if isinstance(value, tuple) or (isinstance(value, list) and len(value) == 2 and _is_list(value[1])):
         return bool(value) and callable(value[0]) and not _is_key(value[0], tasks)
     return callable(value)
 
@@ -155,7 +155,8 @@ def _fault(task: str, value: Any, tasks: Mapping[Any, Any]) -> str:
     if callable(value):
         return f"the value of {task!r} is a function without a list of parents: write ({_name_of(value)}, [])"
     if _is_list(value) and not _is_call(value, tasks):
-        return f"{task!r} has parents but no function, unlike other tasks: write (function, {shorten(list(value))})"
+        other = next(shorten(name) for name, entry in tasks.items() if _is_call(entry, tasks))
+        return f"{task!r} has parents but no function, unlike {other!r}: write (function, {shorten(list(value))})"
     wrong = f"the value of {task!r} is {shorten(repr(value))}, and a task is (function, [parents])"
     cure = f": write ({_name_of(value[0])}, {_parents_in(value)})" if _is_call(value, tasks) else ""
     return f"{wrong}{cure} (for a Dask graph, give eligo.from_dask(graph))"
