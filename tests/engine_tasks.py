@@ -1,6 +1,9 @@
 """Functions that workers run in the tests of engines."""
 
+import asyncio
 import os
+import threading
+from functools import partial
 
 
 class UnsendableError(Exception):
@@ -13,6 +16,9 @@ class UnsendableError(Exception):
 class OwnError(Exception):
     """An exception of the user's own."""
 
+    def __str__(self) -> str:
+        return str(self.args[0])
+
 
 def raising(kind: str) -> None:
     if kind == "own":
@@ -21,7 +27,21 @@ def raising(kind: str) -> None:
         raise UnsendableError(1, 2)
     if kind == "exit":
         raise SystemExit(3)
+    if kind == "unpicklable":
+        raise OwnError("with a lock", threading.Lock())
     raise ValueError(kind)
+
+
+raises = {kind: partial(raising, kind) for kind in ("own", "unsendable", "unpicklable")}
+
+
+async def soon() -> int:
+    await asyncio.sleep(0.01)
+    return 7
+
+
+def minute() -> float:
+    return 60.0
 
 
 def large(size: int) -> bytes:

@@ -161,8 +161,78 @@ def test_dask_graphs_that_are_no_workflows() -> None:
 
     with pytest.raises(InputError, match=r"^Empty has no graph of Dask's$"):
         from_dask(Empty())
-    with pytest.raises(CycleError):
-        from_dask({"a": (abs, "b"), "b": (abs, "a")})
+    for wrong in (3, dask._task_spec.DataNode("a", 1)):
+        with pytest.raises(InputError, match="has no graph of Dask's"):
+            from_dask(wrong)
+    for circle in ({"a": (abs, "b"), "b": (abs, "a")}, {"a": "a"}):
+        with pytest.raises(CycleError):
+            from_dask(circle)
+
+
+def test_a_dask_graph_is_one_by_its_type_or_by_what_is_said() -> None:
+    """A dict of tuples is a table of functions, in which every parent must be a task."""
+    legacy = {"x": 1, "y": (abs, "x"), "z": (sum, ["x", "y"])}
+    with pytest.raises(
+        InputError, match=r"the value of 'x' is 1, .* \(for a Dask graph, give eligo.from_dask\(graph\)\)"
+    ):
+        as_workflow(legacy)
+    flow = eligo.from_dask(legacy)
+    assert list(flow.dag.arcs()) == [("x", "y"), ("x", "z"), ("y", "z")]
+    assert as_workflow(flow) is flow
+    assert as_workflow(dict(flow.nodes)).dag == flow.dag
+
+
+def test_a_dask_task_that_refers_to_nothing() -> None:
+    task = dask._task_spec.Task("total", abs, dask._task_spec.TaskRef("prat"))
+    with pytest.raises(
+        UnknownTaskError, match=r"no task named 'prat', which task 'total' needs; did you mean 'part'\?"
+    ):
+        as_workflow({"part": dask._task_spec.DataNode("part", 1), "total": task})
+
+
+# Tables of functions
+
+
+@pytest.mark.parametrize("name", ["plan", "priorities", "Execution", "batch"])
+def test_every_door_takes_a_table_of_functions_and_refuses_unknown_parents(name: str) -> None:
+    DOORS[name]({"typo": (list, []), "n": (len, ["typo"])})
+    with pytest.raises(UnknownTaskError) as caught:
+        DOORS[name]({"typo": (list, []), "n": (len, ["typo"]), "oops": (len, ["tpyo"])})
+    assert str(caught.value) == "there is no task named 'tpyo', which task 'oops' needs; did you mean 'typo'?"
+    assert (caught.value.name, caught.value.task) == ("tpyo", "oops")
+
+
+def test_an_unknown_parent_of_another_type() -> None:
+    with pytest.raises(UnknownTaskError, match=r"did you mean '1' \(type str, not int\)\?$"):
+        as_workflow({"1": [], "b": [1]})
+
+
+IS_PAIR, FOR_DASK = "and a task is (function, [parents])", "(for a Dask graph, give eligo.from_dask(graph))"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (len, "the value of 'n' is a function without a list of parents: write (len, [])"),
+        (["x"], "'n' has parents but no function, unlike 'x': write (function, ['x'])"),
+        ((len, "x"), f"the value of 'n' is ({len!r}, 'x'), {IS_PAIR}: write (len, ['x']) {FOR_DASK}"),
+        ([len, ["x"]], f"the value of 'n' is [{len!r}, ['x']], {IS_PAIR}: write (len, ['x']) {FOR_DASK}"),
+        ((len,), f"the value of 'n' is ({len!r},), {IS_PAIR}: write (len, []) {FOR_DASK}"),
+        (5, f"the value of 'n' is 5, {IS_PAIR} {FOR_DASK}"),
+        ((max, {"x", "y"}), "the parents of 'n' are a set, which has no order: write a list"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_not_a_function_with_its_parents(value: object, said: str) -> None:
+    for door in (eligo.plan, eligo.run):
+        with pytest.raises(InputError) as caught:
+            door({"x": (list, []), "y": (list, []), "n": value})
+        assert str(caught.value) == said
+
+
+def test_functions_may_be_tasks() -> None:
+    assert as_workflow({len: [], max: [], min: (len, max)}).dag.parents(min) == (len, max)
+    with pytest.raises(UnknownTaskError, match="no task named '<built-in function max>', which task"):
+        as_workflow({len: [], min: [max]})
 
 
 def test_no_library_is_imported_for_what_is_not_its_own() -> None:
@@ -210,8 +280,14 @@ def graphs() -> dict[str, Any]:
     other.add_nodes_from(nodes)
     other.add_edges_from_no_data([(0, 1), (0, 2), (1, 3), (2, 3)])
     parents = {node: [u for u, v in arcs if v == node] for node in nodes}
-    keys = {1: 0, (2, "b"): (abs, 1), "c": (abs, 1), 4.5: (max, (2, "b"), "c")}
-    return {"networkx": digraph, "rustworkx": other, "mapping": parents, "dask": keys, "dag": as_workflow(parents).dag}
+    keys = from_dask({1: 0, (2, "b"): (abs, 1), "c": (abs, 1), 4.5: (max, (2, "b"), "c")})
+    return {
+        "networkx": digraph,
+        "rustworkx": other,
+        "mapping": parents,
+        "dask": keys,
+        "dag": as_workflow(parents).dag,
+    }
 
 
 @pytest.mark.parametrize("form", graphs())

@@ -239,6 +239,60 @@ def test_the_certificate_of_a_donor_is_told() -> None:
     assert cluster(families.butterfly(3), 7, "communication", strategy="searched").certificate is None
 
 
+#: three M-dags with two parents each, of which one fat task leaves no best order
+THREE_M = Dag.from_arrays(13, [0, 1, 1, 2, 4, 5, 6, 6, 8, 8, 9, 10], [3, 3, 4, 4, 8, 7, 7, 8, 11, 12, 11, 12])
+
+
+def test_a_chain_of_m_dags_is_not_certified_as_a_donor() -> None:
+    assert plan(THREE_M).verdict == "optimal"
+    assert fat_task(THREE_M, ["1", "9", "10"]).residual_verdict == "impossible"
+    for size in range(1, len(THREE_M) + 1):
+        fat = cluster(THREE_M, size, "communication", strategy="searched")
+        assert fat.certificate is None
+        assert fat.residual_verdict == "optimal"
+
+
+BLOCKS = {
+    "W": [families.w_dag(s, d) for s in (1, 2, 3) for d in (2, 3)],
+    "C": [families.cycle_dag(s) for s in (2, 3)],
+    "N": [families.n_dag(s) for s in (2, 3)],
+    "M": [families.m_dag(s, 2) for s in (1, 2, 3)],
+}
+
+
+def composed(rng: np.random.Generator, blocks: list[Dag], most: int) -> Dag:
+    """Random blocks, the sources of each merged with random sinks of those before it, up to *most* tasks."""
+    arcs: list[tuple[int, int]] = []
+    tasks = 0
+    while True:
+        block = blocks[rng.integers(len(blocks))]
+        sinks = rng.permutation(sorted(set(range(tasks)) - {u for u, _ in arcs}))
+        sources = rng.permutation(np.flatnonzero(block.indegree == 0))
+        merged = int(rng.integers(1, min(len(sinks), len(sources)) + 1)) if len(sinks) else 0
+        if tasks + len(block) - merged > most:
+            return Dag.from_arrays(tasks, *np.array(arcs, np.int32).T)
+        place = dict(zip(sources[:merged].tolist(), sinks[:merged].tolist(), strict=True))
+        fresh = [v for v in range(len(block)) if v not in place]
+        place.update(zip(fresh, range(tasks, tasks + len(fresh)), strict=True))
+        arcs += [(place[u], place[v]) for u, v in index_arcs(block)]
+        tasks += len(fresh)
+
+
+def is_donor(dag: Dag) -> bool:
+    """Whether every fat task leaves a best order, by looking at each."""
+    masks = [mask for layer in exact.down_sets(dag) for mask in layer]
+    return all(admits(dag.induced(np.flatnonzero([not mask >> v & 1 for v in range(len(dag))]))) for mask in masks)
+
+
+@pytest.mark.parametrize("letter", BLOCKS)
+def test_no_certificate_of_a_donor_is_false(letter: str) -> None:
+    rng = np.random.default_rng(1)
+    dags = [composed(rng, BLOCKS[letter], 13) for _ in range(150)]
+    certified = [dag for dag in dags if cluster(dag, 1, "communication", strategy="searched").certificate]
+    assert bool(certified) == (letter != "M")
+    assert all(map(is_donor, certified))
+
+
 @pytest.mark.parametrize("dag", [families.out_mesh(12), families.butterfly(4)], ids=["mesh", "butterfly"])
 def test_larger_donors_too(dag: Dag) -> None:
     for size in range(1, len(dag), 7):

@@ -453,8 +453,9 @@ def calling(name: str, engine: Engine, tmp_path: Path) -> Iterator[Engine]:
     own.close()
 
 
-def test_functions_bring_values_and_exceptions(calling: Engine) -> None:
+def test_functions_bring_values_and_exceptions(name: str, calling: Engine) -> None:
     works = {
+        "async": Function(engine_tasks.soon),
         "product": Function(operator.mul, (6, 7)),
         "nothing": Function(len, ("",)),
         "large": Function(engine_tasks.large, (5_000_000,)),
@@ -467,7 +468,7 @@ def test_functions_bring_values_and_exceptions(calling: Engine) -> None:
     flow: dict[Name, list[Name]] = {**{task: [] for task in works}, "after": ["product"]}
     done = runner(calling, flow, lambda task, attempt: works[task], retries=ONCE)
     assert done.values.pop("large") == bytes(5_000_000)
-    assert done.values == {"product": 42, "nothing": 0, "after": [1, 2]}
+    assert done.values == {"async": 7, "product": 42, "nothing": 0, "after": [1, 2]}
     errors = {task: ending.value for task, ending in done.failures.items()}
     assert not any(ending.lost for ending in done.failures.values())
     assert type(errors["wrong"]) is ValueError
@@ -475,7 +476,20 @@ def test_functions_bring_values_and_exceptions(calling: Engine) -> None:
     assert type(errors["own"]) is engine_tasks.OwnError
     assert errors["own"].args == ("a reason", 7)
     assert done.failures["unsendable"].failure == "UnsendableError: 1 and 2"
+    assert str(errors["unsendable"]).startswith(
+        "1 and 2" if name in {"local", "threads"} else "UnsendableError: 1 and 2 ("
+    )
     assert done.failures["exit"].failure == "SystemExit: 3"
+
+
+def test_a_function_that_is_late_has_failed_and_its_worker_goes_on(calling: Engine) -> None:
+    """The worker does what comes next while the late function still runs."""
+    works = {"late": Function(time.sleep, (2 * MOST_SECONDS,)), "next": Function(len, ("",))}
+    flow: dict[Name, list[Name]] = {"late": [], "next": []}
+    done = runner(calling, flow, lambda task, attempt: works[task], retries=ONCE, timeout=5.0)
+    assert done.values == {"next": 0}
+    assert done.failures["late"].failure == "took longer than 5 s"
+    assert type(done.failures["late"].value) is TimeoutError
 
 
 def test_what_cannot_be_sent_is_the_tasks_own_failure(name: str, calling: Engine) -> None:

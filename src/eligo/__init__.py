@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from eligo.explaining import explain
     from eligo.finishing import FinishBound, earliest_finish
     from eligo.formats import History, read, read_history, write
+    from eligo.interop.dask import from_dask
     from eligo.planning import Judgement, Plan, judge, plan
     from eligo.pools import Pool
     from eligo.prioritising import priorities
@@ -74,6 +75,7 @@ _HOMES = {
     "eligo.explaining": ("explain",),
     "eligo.finishing": ("FinishBound", "earliest_finish"),
     "eligo.formats": ("History", "read", "read_history", "write"),
+    "eligo.interop.dask": ("from_dask",),
     "eligo.border": ("as_workflow", "with_history"),
     "eligo.planning": ("Judgement", "Plan", "judge", "plan"),
     "eligo.pools": ("Pool",),
@@ -143,6 +145,7 @@ __all__ = [
     "earliest_finish",
     "explain",
     "fat_task",
+    "from_dask",
     "is_schedule",
     "judge",
     "normalised_area",

@@ -9,8 +9,8 @@ The module of a library is imported only where an object of that library is give
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eligo import estimating
 from eligo.dag import Dag
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     Record = tuple[Name | None, str | None, float]  # such as a Timed
 
-DEEPEST = 20  # lists inside lists of a Dask graph that are looked through
-
 
 def as_workflow(source: object) -> Workflow:
     """The workflow that an object is, or describes.
 
-    It may be a Workflow, a Dag, the path of a file in any format, a graph of networkx, rustworkx or Dask, a collection of
-    Dask's, or a mapping from each task to those that it needs. Tasks are the objects that they are there.
+    It may be a Workflow, a Dag, the path of a file in any format, a graph of networkx or rustworkx, a mapping from each task
+    to those that it needs, or a table {task: (function, parents)}. Dask's collections, its HighLevelGraphs and dicts of its
+    own Task objects are known by their types; `eligo.from_dask` takes any other Dask graph. Tasks stay the objects that they
+    are.
     """
     if isinstance(source, Workflow):
         return source
@@ -87,37 +87,98 @@ def _reader(source: object) -> Callable[[Any], Workflow]:
         from eligo.interop.rustworkx import from_rustworkx
 
         return from_rustworkx
-    if "dask" in homes or hasattr(type(source), "__dask_graph__") or _is_dask_graph(source):
+    if "dask" in homes or hasattr(type(source), "__dask_graph__") or _has_dask_tasks(source):
         from eligo.interop.dask import from_dask
 
         return from_dask
     if isinstance(source, Mapping) and "networkx" not in homes:
-        return _from_parents
+        return _from_mapping
     raise InputError(
         f"{type(source).__name__} is no workflow: give a Workflow, a Dag, the path of a file, a graph of networkx,"
         " rustworkx or Dask, or a mapping from tasks to what they need"
     )
 
 
-def _from_parents(source: Mapping[Any, Any]) -> Workflow:
-    """The workflow of a mapping from tasks to those that they need."""
+def _from_mapping(source: Mapping[Any, Any]) -> Workflow:
+    """The workflow of a mapping from tasks to their parents, or to functions and their parents."""
+    table = function_table(source)
+    if table is not None:
+        return Workflow(Dag.from_parents({task: call.parents for task, call in table.items()}))
     for task, needs in source.items():
         if isinstance(needs, str | bytes) or not isinstance(needs, Iterable):
             raise InputError(f"what {shorten(task)!r} needs is no list of tasks, but {shorten(repr(needs))}")
     return Workflow(Dag.from_parents({task: list(needs) for task, needs in source.items()}))
 
 
-def _is_dask_graph(source: object) -> bool:
-    """Whether a mapping has calls as Dask writes them, a function and what it is given, or Dask's own tasks."""
-    return isinstance(source, Mapping) and any(_calls(value, source, DEEPEST) for value in source.values())
+class FunctionCall(NamedTuple):
+    """A task of a table of functions: the function, and the tasks whose results are its arguments, in order."""
+
+    function: Callable[..., Any]
+    parents: tuple[Name, ...]
 
 
-def _calls(value: Any, tasks: Mapping[Any, Any], depth: int) -> bool:
-    if type(value).__module__.partition(".")[0] == "dask":
-        return True
-    if isinstance(value, tuple) and value and callable(value[0]) and not _is_key(value[0], tasks):
-        return True
-    return depth > 0 and isinstance(value, list | tuple) and any(_calls(part, tasks, depth - 1) for part in value)
+def function_table(source: object) -> dict[Name, FunctionCall] | None:
+    """The functions of {task: (function, parents)}; None where the values are no functions.
+
+    A dict of tuples is never taken for a Dask graph: what is a key there and what is data depends on the other keys.
+
+    >>> function_table({"x": (list, []), "n": (len, ["x"])})["n"].parents
+    ('x',)
+    """
+    if not isinstance(source, Mapping) or not any(_is_call(value, source) for value in source.values()):
+        return None
+    return {task: _call(task, value, source) for task, value in source.items()}
+
+
+def _is_call(value: Any, tasks: Mapping[Any, Any]) -> bool:
+    """Whether a value is a function, or a tuple that begins with one that is not itself a task, or such a pair as a list."""
+    if isinstance(value, tuple) or (isinstance(value, list) and len(value) == 2 and _is_list(value[1])):
+        return bool(value) and callable(value[0]) and not _is_key(value[0], tasks)
+    return callable(value)
+
+
+def _call(task: Name, value: Any, tasks: Mapping[Any, Any]) -> FunctionCall:
+    if not (isinstance(value, tuple) and len(value) == 2 and _is_call(value, tasks) and _is_list(value[1])):
+        raise InputError(_fault(shorten(task), value, tasks))
+    function, parents = value
+    if isinstance(parents, set | frozenset) and len(parents) > 1:
+        raise InputError(f"the parents of {shorten(task)!r} are a set, which has no order: write a list")
+    return FunctionCall(function, tuple(parents))
+
+
+def _is_list(parents: object) -> bool:
+    return isinstance(parents, Collection) and not isinstance(parents, str | bytes | Mapping)
+
+
+def _fault(task: str, value: Any, tasks: Mapping[Any, Any]) -> str:
+    """What is wrong with a value of a table of functions, and what to write instead."""
+    if callable(value):
+        return f"the value of {task!r} is a function without a list of parents: write ({_name_of(value)}, [])"
+    if _is_list(value) and not _is_call(value, tasks):
+        other = next(shorten(name) for name, entry in tasks.items() if _is_call(entry, tasks))
+        return f"{task!r} has parents but no function, unlike {other!r}: write (function, {shorten(list(value))})"
+    wrong = f"the value of {task!r} is {shorten(repr(value))}, and a task is (function, [parents])"
+    cure = f": write ({_name_of(value[0])}, {_parents_in(value)})" if _is_call(value, tasks) else ""
+    return f"{wrong}{cure} (for a Dask graph, give eligo.from_dask(graph))"
+
+
+def _parents_in(value: Sequence[Any]) -> str:
+    """What follows a function, as a list of parents."""
+    alone = len(value) == 2 and isinstance(value[1], list)
+    return shorten(value[1] if alone else list(value[1:]))
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", "function"))
+
+
+def _has_dask_tasks(source: object) -> bool:
+    """Whether a mapping has tasks of Dask's own types."""
+    return isinstance(source, Mapping) and any(
+        base.__name__ == "GraphNode" and base.__module__.partition(".")[0] == "dask"
+        for kind in set(map(type, source.values()))
+        for base in kind.__mro__
+    )
 
 
 def _is_key(value: Any, tasks: Mapping[Any, Any]) -> bool:

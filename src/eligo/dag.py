@@ -6,7 +6,7 @@ is called what whoever made the dag calls it, which may be any hashable object, 
 files.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError
+from eligo.errors import NOBODY, CycleError, DuplicateTaskError, InputError, UnknownTaskError
 from eligo.kernels import graph
 from eligo.names import Name, checked_names, labels_of
 from eligo.rows import Ints, find_cycle, gathered, places, rows
@@ -79,7 +79,12 @@ class Dag:
         >>> Dag.from_parents({"boil": [], "peel": [], "mash": ["boil", "peel"]}).sinks
         ('mash',)
         """
-        return cls.from_arcs(((p, task) for task, needs in parents.items() for p in needs), tasks=parents)
+        try:
+            return cls.from_arcs(((p, task) for task, needs in parents.items() for p in needs), tasks=parents)
+        except UnknownTaskError as error:
+            lists = [(task, needs) for task, needs in parents.items() if isinstance(needs, Collection)]
+            needing = next((task for task, needs in lists if error.name in needs), NOBODY)
+            raise UnknownTaskError(error.name, needing, parents) from None
 
     @classmethod
     def from_arrays(cls, n: int, tails: ArrayLike, heads: ArrayLike, names: Sequence[Name] | None = None) -> "Dag":

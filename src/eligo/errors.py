@@ -15,11 +15,14 @@ EligoError
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from numbers import Real
 from typing import Any, Self
 
 #: where no task is meant: None may be one
 NOBODY: Any = object()
+#: names that a misspelt one is compared with
+MOST_COMPARED = 10_000
 
 
 class EligoError(Exception):
@@ -77,11 +80,12 @@ class CycleError(InputError):
 
 
 class UnknownTaskError(InputError):
-    """A name that no task has."""
+    """A name that no task has; `task` is the task that needs it, where one does, and *known* has the names to choose from."""
 
-    def __init__(self, name: object) -> None:
-        self.name = name
-        super().__init__(f"there is no task named {shorten(name)!r}")
+    def __init__(self, name: object, task: Any = NOBODY, known: Iterable[object] = ()) -> None:
+        self.name, self.task = name, None if task is NOBODY else task
+        needed = "" if task is NOBODY else f", which task {shorten(task)!r} needs"
+        super().__init__(f"there is no task named {shorten(name)!r}{needed}{_closest(name, known)}")
 
 
 class DuplicateTaskError(InputError):
@@ -165,6 +169,17 @@ def check_choice(what: str, name: object, choices: Iterable[str]) -> None:
     known = list(choices)
     if not isinstance(name, str) or name not in known:
         raise InputError(f"there is no {what} {shorten(name)!r}; there are {', '.join(known)}")
+
+
+def _closest(name: object, known: Iterable[object]) -> str:
+    """A question after the name that was meant, where one of the first names is close to it."""
+    from difflib import get_close_matches
+
+    names = {str(other): other for other in islice(known, MOST_COMPARED)}
+    for near in get_close_matches(str(name), names, n=1, cutoff=0.6):
+        kind = f" (type {type(names[near]).__name__}, not {type(name).__name__})" if near == str(name) else ""
+        return f"; did you mean {shorten(repr(names[near]))}{kind}?"
+    return ""
 
 
 def shorten(name: object, limit: int = 60) -> str:

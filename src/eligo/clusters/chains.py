@@ -72,13 +72,10 @@ class Chain:
 
     @cached_property
     def family(self) -> str | None:
-        """ "W", "C", "N" or "M" where all blocks are of that family, M only with two parents each; else None."""
-        kinds = {solution.kind for solution in self.solutions.types}
-        if None in kinds or len({kind.letter for kind in kinds if kind}) != 1:
-            return None
-        letter = next(kind.letter for kind in kinds if kind)
-        deep = any(kind.letter == "M" and kind.d > 2 for kind in kinds if kind)
-        return letter if letter in {"W", "C", "N", "M"} and not deep else None
+        """ "W", "C" or "N" where all blocks are of that family, which Theorem 6 speaks of; else None."""
+        letters = {None if solution.kind is None else solution.kind.letter for solution in self.solutions.types}
+        letter = letters.pop() if len(letters) == 1 else None
+        return letter if letter in {"W", "C", "N"} else None
 
 
 def chain_of(dag: Dag, tasks: Ints | None = None) -> Chain | None:

@@ -3,7 +3,8 @@
 *Direct* takes the beginning of the plan [1]_, equation (2) and Corollary 1; *staggered* takes whole blocks of a ▷-chain and
 may skip some (Lemma 2); *searched* takes whatever serves the goal. The first two leave a dag that has an IC-optimal schedule
 by proof, where there was one. What a searched one leaves is decided before it is chosen; a *donor*, a dag of which any fat
-task may be taken (Theorems 6 and 7, repaired, for the printed ones are false), is a certificate that it need not be.
+task may be taken (Theorem 6, repaired, since the printed one is false), is a certificate that it need not be. Chains of
+M-dags (Theorem 7) are never certified: not every one is a donor, even with two parents each.
 
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
@@ -77,7 +78,7 @@ class Chooser:
         if self.harmless is not None:
             return self.harmless
         chain = self.chain
-        return chain is not None and chain.family is not None and (chain.family == "M" or is_reticulated(chain))
+        return chain is not None and chain.family is not None and is_reticulated(chain)
 
     @property
     def _looks_at_condition(self) -> bool:
@@ -167,7 +168,7 @@ class Chooser:
         if self.ranking.verdict != OPTIMAL or not self._looks_at_condition or not self.certified:
             return None
         letter = self.chain.family if self.chain is not None else None
-        family = {"W": "W-dags", "C": "cycles", "N": "N-dags", "M": "M-dags", None: "such blocks"}[letter]
+        family = {"W": "W-dags", "C": "cycles", "N": "N-dags", None: "such blocks"}[letter]
         return f"a donor: a chain of {family} that meets the repaired condition"
 
     def _grown(self, budget: Budget) -> Iterator[Growth]:

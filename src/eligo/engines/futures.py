@@ -51,7 +51,7 @@ class FutureEngine:
         self._free = [f"{name} {number}" for number in range(slots + self.slack, 0, -1)]
         self._asks = {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._free}
         self._out: dict[int, Out] = {}
-        self._done: SimpleQueue[Out] = SimpleQueue()
+        self._done: SimpleQueue[int] = SimpleQueue()
         self._stopped: dict[int, float] = {}  # when those that were told to stop are made to
         self._doubtful: list[str] = []  # the marks of all that were stopped or lost: an engine may begin them even so
         run = secrets.token_hex(8)
@@ -73,8 +73,11 @@ class FutureEngine:
         except Exception as error:  # of whatever kind the engine raises: the task's arguments may be the reason
             future = Future()
             future.set_exception(error)
-        out = self._out[job.number] = Out(job, mark, future)
-        future.add_done_callback(lambda _: self._done.put(out))
+        number, done = job.number, self._done
+        self._out[number] = Out(job, mark, future)
+        future.add_done_callback(
+            lambda _: done.put(number)
+        )  # not the job: a future keeps its callbacks, and they its result
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
@@ -91,9 +94,9 @@ class FutureEngine:
 
     def _ended(self, seconds: float | None) -> Iterator[Out]:
         with suppress(Empty):
-            yield self._done.get(timeout=seconds)
+            yield self._out[self._done.get(timeout=seconds)]
             while True:
-                yield self._done.get_nowait()
+                yield self._out[self._done.get_nowait()]
 
     def _told(self, out: Out) -> list[Ending]:
         """What came of a job; what was stopped is lost, if it did not end well before."""

@@ -1,8 +1,14 @@
 """What a worker does with a job: task after task, on whatever machine it is."""
 
 import pickle
+import sys
 import time
-from dataclasses import replace
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from threading import TIMEOUT_MAX, Thread
 from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
@@ -15,13 +21,15 @@ MARK = "ELIGO_JOB"  # in the environment of what a job starts
 
 
 def perform(works: tuple[Work, ...], timeout: float | None, mark: str = "") -> list[Performed]:
-    """Run the tasks of a job one after another, up to the first that fails; only commands are stopped when they are late.
+    """Run the tasks of a job one after another, up to the first that fails; the processes have the mark in their environment.
 
-    The processes have the mark in their environment.
+    A command that is late is stopped. A function that is late has failed, but its thread goes on: Python can stop no thread.
     """
     found = []
     for work in works:
-        found.append(_called(work) if isinstance(work, Function) else run_command(_marked(work, mark), timeout))
+        found.append(
+            _called(work, timeout) if isinstance(work, Function) else run_command(_marked(work, mark), timeout)
+        )
         if found[-1].failure is not None:
             break
     return found
@@ -59,7 +67,11 @@ def _marked(work: Command, mark: str) -> Command:
 
 def endings(job: Job, performed: list[Performed]) -> list[Ending]:
     """What a worker told, as the loop hears it."""
-    return [Ending(job, place, *told) for place, told in enumerate(performed)]
+    return [Ending(job, place, *_opened(told)) for place, told in enumerate(performed)]
+
+
+def _opened(told: Performed) -> Performed:
+    return told._replace(value=told.value.error) if isinstance(told.value, Raised) else told
 
 
 def lost(job: Job, why: str) -> Ending:
@@ -74,20 +86,66 @@ def withdrawn() -> Performed:
     return Performed(now, now, "stopped", lost=True)
 
 
-def _called(work: Function) -> Performed:
+def _called(work: Function, timeout: float | None) -> Performed:
+    """What became of a function; where it has a timeout, it runs in a thread that nobody waits for any longer than that."""
+    if timeout is None:
+        return _call(work)
+    began, answer = time.time(), Future[Performed]()
+    Thread(target=copy_context().run, args=(_settle, answer, work), name="eligo function", daemon=True).start()
+    try:
+        return answer.result(min(timeout, TIMEOUT_MAX))
+    except TimeoutError:
+        late = f"took longer than {timeout:g} s"
+        return Performed(began, time.time(), late, Raised(TimeoutError(late)))
+
+
+def _settle(answer: "Future[Performed]", work: Function) -> None:
+    try:
+        answer.set_result(_call(work))
+    except BaseException as error:  # which whoever waits for the answer raises again
+        answer.set_exception(error)
+
+
+def _call(work: Function) -> Performed:
     began = time.time()
     try:
         value = work.function(*work.arguments)
+        value = _awaited(value) if isinstance(value, Coroutine) else value
     except (Exception, SystemExit) as error:  # whatever a user's function raises is told to the user
-        return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], _sendable(error))
+        return Performed(began, time.time(), f"{type(error).__name__}: {error}"[:1000], Raised(error))
     return Performed(began, time.time(), value=value)
 
 
-def _sendable(error: BaseException) -> BaseException:
-    """The same exception, if it can be made again elsewhere; some cannot, and would take down whoever receives them."""
+def _awaited(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What an `async def` function returns, run to its end in an event loop of its own."""
+    import asyncio  # not at the top: most workers never need it
+
+    return asyncio.run(coroutine)
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """What a function raised: the exception itself in this process, a copy in another, its words where none can be made."""
+
+    error: BaseException
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (_packed(self.error), f"{type(self.error).__name__}: {self.error}"[:1000])
+
+
+def _packed(error: BaseException) -> bytes:
+    """The exception as bytes, by cloudpickle where the engine brought it and pickle is not able to; else none."""
+    for pickler in filter(None, map(sys.modules.get, ("pickle", "cloudpickle"))):
+        with suppress(Exception):  # a pickler may raise anything
+            packed: bytes = pickler.dumps(error)
+            return packed
+    return b""
+
+
+def _rebuilt(packed: bytes, words: str) -> Raised:
+    """Some exceptions cannot be made again, such as those whose arguments are not the ones that they keep."""
     try:
-        parts: Any = error.__reduce__()
-        parts[0](*parts[1])
+        return Raised(pickle.loads(packed))  # noqa: S301 - ours
     except Exception as why:
-        return RuntimeError(f"{type(error).__name__}: {error} (cannot be sent: {why})"[:1000])
-    return error
+        known = f"{type(why).__name__}: {why}" if packed else "it cannot be pickled"
+        return Raised(RuntimeError(f"{words} (in a worker; the exception itself could not be sent: {known})"[:1000]))

@@ -8,26 +8,53 @@ A collection's graph is taken as it is, before any optimisation; what Dask then 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import InputError
+from eligo.errors import InputError, UnknownTaskError
 from eligo.rows import Ints
 from eligo.workflow import Task, Workflow
 
 
-def from_dask(source: object) -> Workflow:
-    """The workflow of a Dask graph (a dict or HighLevelGraph) or collection."""
+@dataclass(frozen=True, slots=True)
+class DaskWorkflow(Workflow):
+    """A Dask graph as a workflow: `nodes` has what each key runs, a function of a mapping with the results it depends on."""
+
+    nodes: Mapping[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+def from_dask(source: object) -> DaskWorkflow:
+    """The workflow of a Dask collection or graph: a HighLevelGraph, or a dict of tasks of any kind, tuples included.
+
+    `eligo.plan` and `eligo.run` take it. As in Dask, a word in a tuple that is no key is data.
+    """
     dask, graph = _dask("a graph of Dask's"), _graph(source)
-    index = {key: i for i, key in enumerate(graph)}
-    needs = [[index[key] for key in dask.core.get_dependencies(graph, task=task)] for task in graph.values()]
-    tails = np.array([parent for parents in needs for parent in sorted(parents)], np.int32)
+    nodes, index = _nodes(graph), {key: i for i, key in enumerate(graph)}
+    needs = [_numbers(key, nodes, index) for key in graph]
+    tails = np.array([parent for parents in needs for parent in parents], np.int32)
     heads = np.repeat(np.arange(len(needs), dtype=np.int32), list(map(len, needs)))
     details = {key: Task(name=key, category=dask.utils.key_split(key)) for key in graph}
-    return Workflow(Dag.from_arrays(len(graph), tails, heads, list(graph)), details)
+    return DaskWorkflow(Dag.from_arrays(len(graph), tails, heads, list(graph)), details, nodes=nodes)
+
+
+def _nodes(graph: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The tasks of a graph as Dask's own Task objects."""
+    from dask._task_spec import convert_legacy_graph
+
+    return dict(convert_legacy_graph(graph))
+
+
+def _numbers(key: Any, nodes: Mapping[Any, Any], index: Mapping[Any, int]) -> list[int]:
+    """The numbers of the keys that a key depends on; Dask leaves out a key that stands for itself."""
+    needs = nodes[key].dependencies if key in nodes else [key]
+    try:
+        return sorted(index[parent] for parent in needs)
+    except KeyError as error:
+        raise UnknownTaskError(error.args[0], key, index) from None
 
 
 def dask_rank(dag: Dag) -> Ints:
@@ -51,18 +78,7 @@ def _dask(what: str) -> ModuleType:
 
 
 def _graph(source: object) -> Mapping[Any, Any]:
-    graph = source if isinstance(source, Mapping) else cast(Any, source).__dask_graph__()
+    graph = source if isinstance(source, Mapping) else getattr(source, "__dask_graph__", lambda: None)()
     if not isinstance(graph, Mapping):
         raise InputError(f"{type(source).__name__} has no graph of Dask's")
     return dict(graph)  # which a HighLevelGraph makes from its layers once, not for every key
-
-
-def dask_nodes(source: object) -> dict[Any, Any]:
-    """What each key of a graph runs: a function of a mapping that has what it depends on."""
-    _dask("a graph of Dask's")
-    from dask._task_spec import convert_legacy_graph
-
-    graph = convert_legacy_graph(_graph(source))
-    if not any(callable(getattr(node, "func", None)) for node in graph.values()):
-        raise InputError("nothing in this graph can be run")
-    return dict(graph)

@@ -5,6 +5,9 @@ scheduler needs eligo.
 `prioritise(collection)` is a collection that brings its ranks along, for a cluster that does not have eligo.
 """
 
+import pickle
+import time
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
+from eligo.deciding.orders import list_order
 from eligo.engines.naming import absent
 from eligo.errors import InputError
 from eligo.interop.dask import from_dask
 from eligo.plugins.numbering import quick_order
 from eligo.prioritising import check_order
+from eligo.theory.footprint import peak_results
 from eligo.workflow import Task, Workflow, priority_numbers
 
 try:
@@ -31,12 +36,19 @@ except ModuleNotFoundError:
 
 #: a task as Dask's scheduler knows it
 State = Any
+#: times as many results in memory as with Dask's own order, from which on a warning is given
+MANY_TIMES = 1.5
+
+
+class ResultsInMemoryWarning(UserWarning):
+    """An order keeps many more results in memory than Dask's own order would."""
 
 
 class EligoPriorities(SchedulerPlugin):
     """A plug-in of Dask's scheduler that ranks the tasks of every graph it is given.
 
     What users say by priority=, and that older graphs go first, counts more than the order, as it does more than Dask's own.
+    A client whose graph needs many more results in memory than with Dask's own order gets a warning.
     """
 
     #: by which a cluster knows it: one that is registered later takes the place of this one
@@ -46,7 +58,7 @@ class EligoPriorities(SchedulerPlugin):
         check_order(order)
         self.order = order
 
-    def update_graph(self, scheduler: Any, *, keys: Collection[Any], stimulus_id: str, **_: Any) -> None:
+    def update_graph(self, scheduler: Any, *, client: str, keys: Collection[Any], stimulus_id: str, **_: Any) -> None:
         """Rank what is to be computed for these keys, and make known what is ready in that order.
 
         Dask would begin with whatever it comes across first, before it has seen the other tasks.
@@ -54,12 +66,36 @@ class EligoPriorities(SchedulerPlugin):
         states = needed(scheduler.tasks[key] for key in keys if key in scheduler.tasks)
         if len(states) < 2:
             return
-        for place, key in enumerate(quick_order(workflow_of(states), self.order)):
+        flow = workflow_of(states)
+        order = quick_order(flow, self.order)
+        for place, key in enumerate(order):
             state = scheduler.tasks[key]
             state.priority = (*state.priority[:2], place)
         ready = [state for state in states if all(parent.state == "memory" for parent in state.dependencies)]
         ready.sort(key=attrgetter("priority"), reverse=True)  # the last is taken first
         scheduler.transitions({state.key: "waiting" for state in ready}, stimulus_id)
+        remark = memory_remark(flow.dag, order)
+        if remark is not None:
+            _warn_client(scheduler, client, f"{remark} (client.unregister_scheduler_plugin('eligo'))")
+
+
+def memory_remark(dag: Dag, order: Sequence[Any]) -> str | None:
+    """What an order costs in results that wait in memory, where that is much more than with Dask's own; else None.
+
+    The tasks of the dag are numbered by Dask's order.
+    """
+    own = list_order(dag, -np.arange(len(dag), dtype=np.float64))
+    ours, theirs = peak_results(dag, order), peak_results(dag, own)
+    if ours < MANY_TIMES * theirs:
+        return None
+    figures = f"eligo's order keeps up to {ours:,} results of these {len(dag):,} tasks in memory, dask.order {theirs:,}"
+    return f"{figures} (one task at a time): if they do not fit into memory, leave Dask's order in place"
+
+
+def _warn_client(scheduler: Any, client: str, message: str) -> None:
+    """Have a client warn its user, in the way in which Dask's workers do; it may not have eligo, nor its warnings."""
+    event = {"message": pickle.dumps(message), "category": pickle.dumps(UserWarning)}
+    scheduler.report({"op": "event", "topic": "warn", "event": (time.time(), event)}, client=client)
 
 
 def needed(wanted: Iterator[State]) -> list[State]:
@@ -98,6 +134,8 @@ def prioritise(source: Any, order: str = "finish") -> Any:
     >>> total = prioritise(dask.delayed(sum)([one + 1, one + 2]))
     >>> total.compute(scheduler="sync")
     5
+
+    Where that takes many more results in memory than Dask's own order, it warns (`ResultsInMemoryWarning`).
     """
     if isinstance(source, Mapping):
         return _annotated(source, "eligo", order)
@@ -118,5 +156,10 @@ def _annotated(graph: Mapping[Any, Any], layer: str, order: str) -> HighLevelGra
     """The graph in one layer; a priority is found by what every Python has, for schedulers that do not have eligo."""
     place = dask.order.order(dict(graph))  # by which the first of equals stays the first
     tasks = {key: graph[key] for key in sorted(graph, key=place.__getitem__)}
-    ranks = defaultdict(int, priority_numbers(quick_order(from_dask(tasks), order)))
+    flow = from_dask(tasks)
+    found = quick_order(flow, order)
+    remark = memory_remark(flow.dag, found)
+    if remark is not None:
+        warnings.warn(f"{remark} (without prioritise)", ResultsInMemoryWarning, stacklevel=3)
+    ranks = defaultdict(int, priority_numbers(found))
     return HighLevelGraph({layer: MaterializedLayer(tasks, {"priority": ranks.__getitem__})}, {layer: set()})

@@ -1,12 +1,12 @@
 """Python functions as tasks: what is run of a graph, a table of functions, or a graph of Dask's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from eligo.border import as_workflow
-from eligo.dag import Dag
+from eligo.border import FunctionCall, as_workflow, function_table
 from eligo.engines import Function
 from eligo.errors import InputError, shorten
+from eligo.interop.dask import DaskWorkflow
 from eligo.names import Name
 from eligo.workflow import Workflow
 
@@ -19,53 +19,37 @@ class Callables(NamedTuple):
 
     flow: Workflow
     work: FunctionFor
+    #: the tasks whose results each task takes, where any does
+    takes: Mapping[Name, Collection[Name]]
 
 
 def callables_of(graph: object, function: Callable[..., Any] | None) -> Callables | None:
     """The functions of a graph: *function* of each task, or the graph's own; None where it has commands instead."""
-    if function is not None:
-        if not callable(function):
-            raise InputError(f"what is run for every task is a function, and {shorten(repr(function))} is none")
-        return Callables(as_workflow(graph), lambda task, values: Function(function, (task,)))
-    if _has_functions(graph):
-        return _table(graph)  # type: ignore[arg-type]
     flow = as_workflow(graph)
-    if any(task.command for task in flow.details.values()):
-        return None
-    return _of_dask(graph, flow)
+    nodes = flow.nodes if isinstance(flow, DaskWorkflow) else None
+    table = function_table(graph) if nodes is None else None
+    if function is not None:
+        _check_function(function, has_own=table is not None or nodes is not None)
+        return Callables(flow, lambda task, values: Function(function, (task,)), {})
+    if nodes is not None:
+        takes = {key: node.dependencies for key, node in nodes.items()}
+        return Callables(flow, lambda task, values: _of_dask(nodes[task], values), takes)
+    if table is not None:
+        parents = {task: call.parents for task, call in table.items()}
+        return Callables(flow, lambda task, values: _given(table[task], values), parents)
+    return None
 
 
-def _has_functions(graph: object) -> bool:
-    if not isinstance(graph, Mapping) or not graph:
-        return False
-    return all(isinstance(pair, tuple) and len(pair) == 2 and callable(pair[0]) for pair in graph.values()) and all(
-        isinstance(pair[1], list | tuple | set | frozenset) and all(parent in graph for parent in pair[1])
-        for pair in graph.values()
-    )
+def _check_function(function: object, *, has_own: bool) -> None:
+    if not callable(function):
+        raise InputError(f"what is run for every task is a function, and {shorten(repr(function))} is none")
+    if has_own:
+        raise InputError("the tasks of this graph have functions of their own: leave out the function for every task")
 
 
-def _table(graph: Mapping[Name, tuple[Callable[..., Any], list[Name]]]) -> Callables:
-    """{task: (function, parents)}: each function gets what its parents returned, in their order."""
-    flow = Workflow(Dag.from_parents({task: list(parents) for task, (_, parents) in graph.items()}))
-    needs = {task: tuple(parents) for task, (_, parents) in graph.items()}
-
-    def work(task: Name, values: Mapping[Name, Any]) -> Function:
-        return Function(graph[task][0], tuple(values[parent] for parent in needs[task]))
-
-    return Callables(flow, work)
+def _given(call: FunctionCall, values: Mapping[Name, Any]) -> Function:
+    return Function(call.function, tuple(values[parent] for parent in call.parents))
 
 
-def _of_dask(graph: object, flow: Workflow) -> Callables | None:
-    if not (isinstance(graph, Mapping) or hasattr(type(graph), "__dask_graph__")):
-        return None
-    try:
-        from eligo.interop.dask import dask_nodes
-
-        nodes = dask_nodes(graph)
-    except InputError:
-        return None
-
-    def work(task: Name, values: Mapping[Name, Any]) -> Function:
-        return Function(nodes[task], ({key: values[key] for key in nodes[task].dependencies},))
-
-    return Callables(flow, work)
+def _of_dask(node: Any, values: Mapping[Name, Any]) -> Function:
+    return Function(node, ({key: values[key] for key in node.dependencies},))

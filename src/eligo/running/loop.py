@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
-from typing import Any
 
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asking import all_or_none
@@ -17,6 +16,7 @@ from eligo.errors import EligoError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.running.retrying import Retries
+from eligo.running.values import Values
 from eligo.stores import Attempt, Store
 
 #: at most so long is waited at a time, so that whoever watches sees the clock go on
@@ -51,7 +51,7 @@ class Runner:
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
     #: what functions returned, why tasks that failed for good did, and how often each was tried that was not done at once
-    values: dict[Name, Any] = field(default_factory=dict)
+    values: Values = field(default_factory=Values)
     failures: dict[Name, Ending] = field(default_factory=dict)
     tries: Counter[Name] = field(default_factory=Counter)
     #: how many seconds tasks took, of those that are done since somebody looked; the latest, where nobody does
@@ -187,7 +187,7 @@ class Runner:
         if task in game.executed:
             return
         if ending.code is None:  # commands have a code and no value, and there may be a million
-            self.values[task] = ending.value
+            self.values.add(task, ending.value)
         if self.tries[task] == 1:
             del self.tries[task]
         if self._losses or self._own:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ from eligo.running.functions import Callables, callables_of
 from eligo.running.loop import Runner
 from eligo.running.retrying import Retries
 from eligo.running.skipping import up_to_date
+from eligo.running.values import Values, tasks_to_keep
 from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow
 
@@ -75,7 +76,7 @@ class Result:
     """What came of a run."""
 
     execution: Execution
-    #: what functions returned
+    #: what functions returned, without what other tasks took and nobody asked to keep
     values: Mapping[Name, Any]
     #: why tasks failed for good: what they raised, or what is told of their commands
     failed: Mapping[Name, Exception | str]
@@ -103,24 +104,34 @@ def run(  # noqa: PLR0913
     retries: int | Retries = 0,
     timeout: float | None = None,
     folder: str | Path | None = None,
+    keep: str | Collection[Name] = (),
     check: bool = True,
 ) -> Result:
     """Run a workflow: its commands, *function* of every task, or the functions that it has; what they return comes back.
 
     A graph is whatever `eligo.plan` takes; or {task: (function, parents)}, where each function gets what the parents
-    returned. Functions run in threads, or *on* an executor of yours. Where a *folder* is given, commands go on from what
-    an earlier run in it did. Where tasks failed for good, the first one's error is raised once the rest is done, or with
-    *check* off told in the result.
+    returned. Functions run in threads, or *on* an executor of yours; `async def` functions are awaited. Where a *folder* is
+    given, commands go on from what an earlier run in it did. Where tasks failed for good, the first one's error is raised
+    once the rest is done, or with *check* off told in the result.
+
+    A result that other tasks take is dropped once all of them are done. *keep* names the tasks whose results stay all the
+    same; keep="all" keeps every result.
+
+    A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be: its thread
+    goes on, its result is ignored, and its worker takes the next task.
 
     >>> import eligo
-    >>> result = eligo.run({"a": (lambda: 2, []), "b": (lambda a: a + 1, ["a"]), "c": (lambda a, b: a * b, ["a", "b"])})
-    >>> result.values["c"], eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
-    (6, {1: 1, 2: 4, 3: 9})
+    >>> table = {"a": (lambda: 2, []), "b": (lambda a: a + 1, ["a"]), "c": (lambda a, b: a * b, ["a", "b"])}
+    >>> eligo.run(table).values, eligo.run(table, keep=["a"]).values
+    ({'c': 6}, {'a': 2, 'c': 6})
+    >>> eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
+    {1: 1, 2: 4, 3: 9}
     """
     tried = retries if isinstance(retries, Retries) else Retries(most=retries)
     settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
     found = callables_of(graph, function)
-    result = _functions(found, on, settings) if found else _commands(graph, on, settings, folder)
+    _check_fits(found, folder, keep)
+    result = _functions(found, on, settings, keep) if found else _commands(graph, on, settings, folder)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -128,12 +139,22 @@ def run(  # noqa: PLR0913
     return result
 
 
-def _functions(found: Callables, on: "str | Executor | Engine", settings: Settings) -> Result:
+def _check_fits(found: Callables | None, folder: object, keep: str | Collection[Name]) -> None:
+    """Refuse what is for commands where there are functions, and the other way round."""
+    if found is not None and folder is not None:
+        raise InputError("folder keeps runs of commands, and results of functions are not kept yet: leave it out")
+    if found is None and keep != ():
+        raise InputError("keep is for results of functions, and this workflow has none: leave it out")
+
+
+def _functions(
+    found: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
+) -> Result:
+    values = Values(found.takes, tasks_to_keep(keep, found.flow.dag))
     engine = engine_of(on, settings, needs_of(found.flow), functions=True)
     with ended_where_wrong(engine):
-        runner = made(
-            found.flow, Execution(found.flow), engine, settings, lambda task, attempt: found.work(task, runner.values)
-        )
+        runner = made(found.flow, Execution(found.flow), engine, settings, lambda task, _: found.work(task, values))
+        runner.values = values
     return carried_out(runner)
 
 

@@ -1,8 +1,10 @@
 """Dask's scheduler, with one worker of one thread: what begins when is what the tasks themselves say."""
 
+import pickle
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
@@ -17,7 +19,7 @@ import distributed
 from dask.delayed import delayed
 
 from eligo.errors import InputError
-from eligo.plugins.dask import EligoPriorities, prioritise
+from eligo.plugins.dask import EligoPriorities, ResultsInMemoryWarning, prioritise
 
 NAP = 0.03  # more than a message takes from worker to scheduler and back
 BEGUN: list[str] = []
@@ -177,6 +179,7 @@ def sums() -> Any:
     return delayed(sum)([delayed(abs)(i) for i in range(-5, 5)])
 
 
+@pytest.mark.filterwarnings("ignore:eligo's order keeps")
 @pytest.mark.parametrize("make", [array, bag, sums])
 @pytest.mark.parametrize("how", ["plug-in", "prioritise"])
 def test_collections_have_the_same_values(client: Any, make: Callable[[], Any], how: str) -> None:
@@ -188,6 +191,55 @@ def test_collections_have_the_same_values(client: Any, make: Callable[[], Any], 
     assert client.compute(collection).result() == expected
     assert collection.compute() == expected
     assert how == "plug-in" or min(RANKS.values())[0] < 0  # the ranks have come through
+
+
+def tree(leaves: int) -> Any:
+    """A sum by pairs, of which Dask finishes one branch before it begins the next."""
+    sums = [delayed(abs)(i) for i in range(leaves)]
+    while len(sums) > 1:
+        sums = [delayed(max)(a, b) for a, b in zip(sums[::2], sums[1::2], strict=True)]
+    return sums[0]
+
+
+#: eligo begins all leaves, Dask has one result for every level
+PEAKS = "keeps up to 65 results of these 127 tasks in memory, dask.order 8 "
+
+
+def test_a_collection_whose_results_need_much_more_memory_is_warned_of() -> None:
+    with pytest.warns(ResultsInMemoryWarning, match=PEAKS) as caught:
+        prioritise(tree(64))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prioritise(sums())
+
+
+def test_a_client_whose_results_need_much_more_memory_is_warned(client: Any) -> None:
+    client.register_plugin(EligoPriorities())
+    heard: list[str] = []
+    client.subscribe_topic("warn", lambda event: heard.append(pickle.loads(event[1]["message"])))
+    with distributed.Client(client.cluster.scheduler_address) as other:  # type: ignore[no-untyped-call]
+        other.subscribe_topic("warn", lambda event: heard.append("by another client"))
+        client.compute(sums()).result()
+        client.compute(tree(64)).result()
+        deadline = time.monotonic() + 60
+        while not heard and time.monotonic() < deadline:
+            time.sleep(0.05)
+    (said,) = heard
+    assert PEAKS in said
+    assert "client.unregister_scheduler_plugin('eligo')" in said
+
+
+def test_the_clients_own_handler_turns_it_into_a_python_warning(client: Any) -> None:
+    client.register_plugin(EligoPriorities())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        client.compute(tree(64)).result()
+        deadline = time.monotonic() + 60
+        while not any(PEAKS in str(each.message) for each in caught) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert [each.category for each in caught if PEAKS in str(each.message)] == [UserWarning]
 
 
 def test_a_collection_that_brings_nothing_along_is_refused() -> None:

@@ -1,0 +1,63 @@
+"""Results of functions, each kept for as long as somebody needs it.
+
+>>> values = Values({"b": ["a"]})
+>>> values.add("a", 2)
+>>> values.add("b", 3)
+>>> values
+{'b': 3}
+>>> values["a"]
+Traceback (most recent call last):
+KeyError: "the result of 'a' was dropped once every task that takes it was done: run it with keep=['a'], or with keep='all'"
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
+
+from eligo.dag import Dag
+from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.names import Name
+
+
+class Values(dict[Name, Any]):
+    """The results so far. One that other tasks take is dropped once all of these are done, unless it is to be kept.
+
+    *takes* has the tasks whose results each task takes.
+    """
+
+    def __init__(self, takes: Mapping[Name, Collection[Name]] | None = None, keep: Collection[Name] = ()) -> None:
+        super().__init__()
+        self._takes = {} if takes is None else takes
+        self._takers = Counter(parent for parents in self._takes.values() for parent in set(parents))
+        self._keep = keep
+
+    def add(self, task: Name, result: Any) -> None:
+        """A task is done: keep its result, and drop those that nobody takes any more."""
+        self[task] = result
+        for parent in set(self._takes.get(task, ())):
+            self._takers[parent] -= 1
+            if not self._takers[parent] and parent not in self._keep:
+                del self[parent]
+
+    def __missing__(self, task: Name) -> NoReturn:
+        if task not in self._takers or self._takers[task]:
+            raise KeyError(task)
+        dropped = f"the result of {shorten(task)!r} was dropped once every task that takes it was done"
+        raise KeyError(f"{dropped}: run it with keep=[{shorten(repr(task))}], or with keep='all'")
+
+
+def tasks_to_keep(keep: "str | Collection[Name]", dag: Dag) -> Collection[Name]:
+    """The tasks whose results are kept even where other tasks take them.
+
+    >>> tasks_to_keep(["b"], Dag.from_arcs([("a", "c")]))
+    Traceback (most recent call last):
+    eligo.errors.UnknownTaskError: there is no task named 'b'
+    """
+    if isinstance(keep, str) and keep == "all":
+        return frozenset(dag.tasks)
+    if isinstance(keep, str | bytes) or not isinstance(keep, Collection):
+        raise InputError(f"keep must be 'all' or a list of tasks, got {shorten(repr(keep))}")
+    for task in keep:
+        if task not in dag:
+            raise UnknownTaskError(task, known=dag.tasks)
+    return frozenset(keep)
