@@ -113,9 +113,7 @@ def _verbs() -> list[str]:
 
 
 @pytest.mark.parametrize("verb", _verbs())
-def test_every_verb_has_help_in_which_brackets_stay(
-    verb: str, eligo: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_verb_has_help_in_which_brackets_stay(verb: str, eligo: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     result = eligo(verb, "--help")
     assert (result.code, result.err) == (0, "")

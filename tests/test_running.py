@@ -560,6 +560,7 @@ def test_commands_keep_nothing_once_they_are_done(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_arcs([], tasks=list("abc")), {n: Task(name=n, command=("true",)) for n in "abc"})
     folder = RunFolder(tmp_path / "run")
     resumed = folder.resume(flow)
+    folder.begin(flow, resumed)
     commands = Commands(flow, str(tmp_path), folder.logs)
     plain = allocator("fifo", flow, resumed.execution, rules=None)  # with copies a task may be begun twice
     runner = Runner(resumed.execution, plain, LocalEngine(2), commands, folder.store)

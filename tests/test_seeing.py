@@ -177,8 +177,8 @@ def test_breaks_between_sessions_are_left_out_of_all_times(tmp_path: Path, monke
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command="true") for name in "ab"})
     for begin, end, task in ((100.0, 110.0, 0), (500.0, 507.0, 1)):
         with closing(RunFolder(tmp_path / "run")) as kept:
-            kept.describe(flow)
-            game = kept.resume(flow).execution
+            kept.begin(flow, resumed := kept.resume(flow))
+            game = resumed.execution
             monkeypatch.setattr(time, "time", lambda begin=begin: begin)
             kept.store.open_session("fifo", 1, "local")
             before = len(game.journal)
@@ -197,15 +197,16 @@ def test_breaks_between_sessions_are_left_out_of_all_times(tmp_path: Path, monke
 def test_the_plan_is_kept_and_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command="true") for name in "ab"})
     with closing(RunFolder(tmp_path)) as kept:
-        kept.resume(flow)
-        first = kept.planned(flow)
+        resumed = kept.resume(flow)
+        first = kept.planned(flow, resumed)
+        kept.begin(flow, resumed, first)
     monkeypatch.setattr(folders, "plan", lambda flow: pytest.fail("planned again"))
     with closing(RunFolder(tmp_path)) as kept:
-        kept.resume(flow)
-        assert kept.planned(flow).tolist() == first.tolist() == [0, 1]
+        planned = kept.planned(flow, kept.resume(flow))
+        assert list(planned["order"]) == list(first["order"]) == [0, 1]
     other = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="true")})
     with closing(RunFolder(tmp_path)) as kept:
-        kept.resume(other)
+        kept.begin(other, kept.resume(other))
         assert kept.store.curves() == {}
 
 
@@ -624,8 +625,8 @@ def _synthetic(place: Path, n: int, workers: int) -> Seen:
     dag = Dag.from_parents({f"t{i}": [f"t{i - 7}"] if i > 6 else [] for i in range(n)})
     flow = Workflow(dag, {name: Task(name=name, command="true") for name in dag.tasks})
     with closing(RunFolder(place)) as kept:
-        kept.describe(flow)
-        game = kept.resume(flow).execution
+        kept.begin(flow, resumed := kept.resume(flow))
+        game = resumed.execution
         kept.store.open_session("fifo", workers, "local")
         begin, attempts = time.time(), []
         for v in range(n):

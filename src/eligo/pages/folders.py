@@ -28,7 +28,7 @@ class WatchedRun(Watched):
         self.folder, self.at = seen.folder, seen.at
         self._path = self.folder / STATE
         self.under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
-        self._last = 0
+        self._position = seen.position
         self.execution = Execution(seen.execution.begun)
         self.execution.follow(seen.moves, seen.execution.additions)
         self._take(seen.attempts)
@@ -36,11 +36,11 @@ class WatchedRun(Watched):
 
     def renew(self) -> "WatchedRun":
         """The run as it is now: this one, or another where it was begun anew with another workflow."""
-        news = read_news(self._path, len(self.execution.journal), self._last)
+        news = read_news(self._path, self._position)
         if news is None or len(news.sessions) != len(self._sessions):
             return WatchedRun(self.folder)
         self.at, self.under_way = time.time(), under_way(self._path)
-        self._facts, self._sessions = news.facts, news.sessions
+        self._facts, self._sessions, self._position = news.facts, news.sessions, news.position
         try:
             self.execution.follow(news.moves)
         except InputError:
@@ -54,7 +54,6 @@ class WatchedRun(Watched):
         known: list[Attempted] = []
         counts: dict[int, int] = {}
         for one in attempts:
-            self._last = max(self._last, one.number)
             if one.task >= len(self.flow):
                 continue
             counts[one.task] = counts.get(one.task, len(self.attempts.of(one.task))) + 1

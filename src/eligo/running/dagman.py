@@ -75,6 +75,8 @@ class DagmanJob:
     work: WorkFor
     retries: int = 2
     timeout: float | None = None
+    #: where the tasks should run, if somebody said so
+    directory: str | None = None
     python: str = sys.executable
 
     @property
@@ -108,10 +110,13 @@ def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | No
     if running and not same:
         raise InputError(f"DAGMan still runs an earlier form of this workflow: remove its job {running} first")
     if running:
-        game = whole.folder.recall(whole.flow).execution
+        resumed = whole.folder.recall(whole.flow)
     else:
         CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
-        game = whole.folder.resume(whole.flow).execution
+        resumed = whole.folder.resume(whole.flow)
+    game = resumed.execution
+    whole.folder.begin(whole.flow, resumed, directory=whole.directory)
+    if not running:
         if not same:
             _write(whole, text)
         running = _submitted(whole, {whole.flow.dag.number(task) for task in game.executed})
