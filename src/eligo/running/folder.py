@@ -15,7 +15,7 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.planning import plan
 from eligo.running.location import STATE, Location
-from eligo.stores import Store, read_facts, read_tasks
+from eligo.stores import Store, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
 LOGS, JOBS, KEPT = "logs", "jobs", "workflow.json"
@@ -126,7 +126,8 @@ class RunFolder:
         end_marked(MARK, self.mark)
         if isinstance(engine, Lingering):
             engine.end_strays(self.mark)
-        return self.recall(flow)
+        with readable(self.path / STATE):
+            return self.recall(flow)
 
     def recall(self, flow: Workflow) -> Resumed:
         """The same, where nothing needs to be ended: what an earlier process left running goes on."""

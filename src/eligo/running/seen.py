@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.errors import EligoError, InputError
+from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD, Execution
 from eligo.running.commands import Commands
 from eligo.running.curves import ReadyCurve
 from eligo.running.folder import LOGS, STATE, read_kept
 from eligo.running.looked import Curve, Looked, Trying
-from eligo.stores import Attempt, Position, Session, damage, read_run, under_way
+from eligo.stores import Attempt, Position, Session, read_run, readable, under_way
 from eligo.workflow import Workflow
 
 TAIL = 64 * 1024  # bytes of a log that are looked at for its last lines
@@ -38,10 +38,11 @@ class Seen(Looked):
         self.under_way = under_way(self.folder / STATE)
         self._kept = read_run(self.folder / STATE)
         self.flow = self._workflow()
-        self.execution = self._replayed()
+        with readable(self.folder / STATE):
+            self.execution = Execution.replay(self.flow, self._kept.moves, self._kept.additions)
+            self.trying, self.again = present(self.facts, self.execution) if self.under_way else ({}, {})
         self.flow = self.flow.grown(self.execution.dag)
         self.policy = policy_of(self.sessions)
-        self.trying, self.again = present(self.facts, self.execution) if self.under_way else ({}, {})
 
     def _workflow(self) -> Workflow:
         try:
@@ -50,12 +51,6 @@ class Seen(Looked):
             if under_way(self.folder / STATE):  # whoever begins it has not written all of it yet
                 raise InputError(f"{self.folder}: this run is only beginning: look again in a moment") from None
             raise
-
-    def _replayed(self) -> Execution:
-        try:
-            return Execution.replay(self.flow, self._kept.moves, self._kept.additions)
-        except (EligoError, LookupError) as error:
-            raise damage(self.folder / STATE, error) from None
 
     @property
     def facts(self) -> dict[str, str]:
@@ -66,6 +61,11 @@ class Seen(Looked):
     def moves(self) -> "array[int]":
         """Every move that was made."""
         return self._kept.moves
+
+    @property
+    def tasks(self) -> dict[str, bytes]:
+        """The digest of each task that the run began with."""
+        return self._kept.tasks
 
     @property
     def position(self) -> Position:

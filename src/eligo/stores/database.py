@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from eligo.errors import InputError
-from eligo.formats.shared.seals import CURE, ROWS, all_rows, kept_seals, seal
+from eligo.errors import EligoError, InputError
+from eligo.formats.shared.seals import CURE, ROWS, all_rows, check_structure, kept_seals, seal
 
 VERSION = 3
 MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
@@ -38,9 +38,7 @@ def stock_of(path: str) -> Stock:
         if _is_empty(database):  # whoever made it was stopped before anything was in it
             return Stock({})
         rows, _ = all_rows(database)
-        (checked,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    if checked != "ok":
-        raise sqlite3.DatabaseError(checked)
+        check_structure(database)
     moves = sum(len(packed) for _, packed in rows["journal"]) // 8
     return Stock(dict(rows["fact"]), moves, len(rows["addition"]), rows["attempt"][-1][0] if rows["attempt"] else 0)
 
@@ -99,7 +97,7 @@ def readable(path: str | Path) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NO_ACCESS:
             raise InputError(f"{path}: no run can be opened here: {error}") from None
         raise damage(path, error) from None
-    except (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError) as error:
+    except (EligoError, sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise damage(path, error) from None
 
 

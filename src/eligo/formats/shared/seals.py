@@ -56,6 +56,13 @@ def read_rows(database: sqlite3.Connection, table: str, seals: dict[str, int] | 
     return rows
 
 
+def check_structure(database: sqlite3.Connection) -> None:
+    """`sqlite3.DatabaseError` where SQLite itself finds something wrong."""
+    (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+
+
 def all_rows(database: sqlite3.Connection) -> tuple[dict[str, list[Row]], dict[str, int] | None]:
     """The rows of every table, as of one moment, and the check sums; an older run has neither these nor every table."""
     if not database.in_transaction:
@@ -65,4 +72,5 @@ def all_rows(database: sqlite3.Connection) -> tuple[dict[str, list[Row]], dict[s
         tables &= {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         if "fact" not in tables:
             raise sqlite3.DatabaseError("no such table: fact")
+        check_structure(database)
     return {table: read_rows(database, table, seals) if table in tables else [] for table in ROWS}, seals
