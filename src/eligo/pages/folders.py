@@ -8,8 +8,8 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted
 from eligo.pages.watched import Watched, Worker
-from eligo.running.folder import STATE
-from eligo.running.looked import Curve
+from eligo.running.location import STATE
+from eligo.running.looked import Curve, left_behind
 from eligo.running.seen import Seen, policy_of, present, spans_of
 from eligo.stores import Attempt, read_news, under_way
 
@@ -87,6 +87,11 @@ class WatchedRun(Watched):
         return self._seen.curve(name)
 
     @property
+    def interrupted(self) -> list[int]:
+        """See `Looked`."""
+        return left_behind(self)
+
+    @property
     def status(self) -> str:
         """See `Watched`."""
         if self.under_way:
@@ -117,6 +122,17 @@ class WatchedRun(Watched):
             )
             for client in sorted(known, key=lambda client: (len(client), client))
         ]
+
+    @property
+    def present(self) -> int:
+        """See `Watched`: as many as tasks can run at a time, whether all of them were needed yet or not."""
+        return self._sessions[-1].workers if self.under_way and self._sessions else 0
+
+    @property
+    def worker_seconds(self) -> float:
+        """See `Watched`: of every session, its workers for as long as it went on."""
+        spans = zip(self._sessions, self.spans, strict=True)
+        return sum(session.workers * (end - begin) for session, (begin, end) in spans)
 
     def tail(self, v: int, attempt: int) -> list[str]:
         """See `Watched`."""

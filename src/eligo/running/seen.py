@@ -18,8 +18,9 @@ from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD, Execution
 from eligo.running.commands import Commands
 from eligo.running.curves import ReadyCurve
-from eligo.running.folder import LOGS, STATE, read_kept
-from eligo.running.looked import Curve, Looked, Trying
+from eligo.running.folder import LOGS, read_kept
+from eligo.running.location import STATE
+from eligo.running.looked import Curve, Looked, Trying, left_behind
 from eligo.stores import Attempt, Position, Session, read_run, readable, under_way
 from eligo.workflow import Workflow
 
@@ -40,7 +41,10 @@ class Seen(Looked):
         self.flow = self._workflow()
         with readable(self.folder / STATE):
             self.execution = Execution.replay(self.flow, self._kept.moves, self._kept.additions)
-            self.trying, self.again = present(self.facts, self.execution) if self.under_way else ({}, {})
+            running, again = present(self.facts, self.execution)
+        #: what ran when the run was killed, as far as is known, by task
+        self.cut_off = {} if self.under_way else running
+        self.trying, self.again = (running, again) if self.under_way else ({}, {})
         self.flow = self.flow.grown(self.execution.dag)
         self.policy = policy_of(self.sessions)
 
@@ -100,6 +104,11 @@ class Seen(Looked):
         tried = self.tried.get(v, [])
         return (tried[-1].failure if tried else None) or "it failed"
 
+    @property
+    def interrupted(self) -> list[int]:
+        """See `Looked`."""
+        return left_behind(self)
+
     # When
 
     @cached_property
@@ -143,18 +152,22 @@ class Seen(Looked):
         """Where what an attempt printed is, or would be: also while it runs."""
         commands = Commands(self.flow, "", str(self.folder / LOGS))
         kept = commands.log(self.flow.dag.tasks[v], attempt)[err]
-        now = self.trying.get(v)
+        now = self.trying.get(v) or self.cut_off.get(v)
         if now is None or now.attempt != attempt or os.path.exists(kept):
             return kept
         return str(self.folder / LOGS / "running" / f"{now.client.replace(' ', '-')}.{'err' if err else 'out'}")
 
     def last_lines(self, v: int, attempt: int, most: int = 10) -> list[str]:
         """The last lines that an attempt printed: on standard error, or where that is empty on standard output."""
+        return self.printed(v, attempt, most)[0]
+
+    def printed(self, v: int, attempt: int, most: int = 10) -> tuple[list[str], str]:
+        """The same, and the file that has them; no lines and no file where nothing was printed."""
         for err in (True, False):
-            lines = tail(self.log(v, attempt, err), most)
-            if lines:
-                return lines
-        return []
+            path = self.log(v, attempt, err)
+            if lines := tail(path, most):
+                return lines, path
+        return [], ""
 
 
 def policy_of(sessions: Sequence[Session]) -> str:

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from eligo.formats.shared.seals import all_rows, kept_seals, read_rows, seal
+from eligo.formats.shared.seals import Row, all_rows, kept_seals, read_rows, seal
 from eligo.stores.database import connected, readable
 from eligo.stores.sqlite import Added, Attempt, unpacked_addition, unpacked_numbers
 
@@ -94,14 +94,20 @@ def _news(database: sqlite3.Connection, before: Position) -> News | None:
         return None
     moves = unpacked_numbers(b"".join(packed for _, packed in moved))
     position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
-    return News(facts, sessions, moves, [Attempt._make(row) for row in tried], position)
+    return News(facts, sessions, moves, [_attempt(row) for row in tried], position)
+
+
+def _attempt(row: Row) -> Attempt:
+    """An attempt; of an older run it may have ended before it began, where the clock was set back."""
+    attempt = Attempt._make(row)
+    return attempt if attempt.ended >= attempt.began else attempt._replace(ended=attempt.began)
 
 
 def _all(database: sqlite3.Connection) -> Kept:
     database.execute("BEGIN")
     rows, seals = all_rows(database)
     moves = unpacked_numbers(b"".join(packed for _, packed in rows["journal"]))
-    attempts = [Attempt._make(row) for row in rows["attempt"]]
+    attempts = [_attempt(row) for row in rows["attempt"]]
     read = {table: seal(rows[table]) for table in ("journal", "attempt")} if seals is None else seals
     return Kept(
         dict(rows["fact"]),
