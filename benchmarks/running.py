@@ -74,7 +74,8 @@ def local(shape: str, n: int) -> dict[str, float]:
     flow = Workflow(dag, {name: Task(name=name, command=TRUE) for name in dag.tasks})
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(Path(place) / "run")
-        game = folder.resume(flow).execution
+        folder.begin(flow, resumed := folder.resume(flow))
+        game = resumed.execution
         commands = Commands(flow, os.getcwd(), folder.logs)
         commands.make_folders()
         engine = engine_on("local", SLOTS, scratch=f"{folder.logs}/{LOGS}")

@@ -98,6 +98,7 @@ def prepare(bench: Bench, place: Path, flow: Workflow, workers: int = 2, timeout
     folder = RunFolder(place / "run")
     engine = bench.make(workers, folder.jobs, folder.mark)
     resumed = folder.resume(flow, engine)
+    folder.begin(flow, resumed)
     work = Commands(flow, str(place), folder.logs, (("ELIGO_RUN", folder.mark),))
     work.make_folders()
     rules = eligo.allocator("plan", flow, resumed.execution, rules=None)

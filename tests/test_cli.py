@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
 
 from eligo.cli import run
 from eligo.cli.charts import chart
 from eligo.cli.printing import sparkline
+from eligo.cli.serve_verbs import app
 from eligo.estimating import kind_of
 from eligo.workflow import Task
 
@@ -103,6 +105,24 @@ def test_help_names_every_verb(eligo: Command) -> None:
     for verb in ("plan", "explain", "verify", "show", "convert", "generate"):
         assert verb in out
     assert "--install-completion" in out
+
+
+def _verbs() -> list[str]:
+    """Every verb, hidden ones included."""
+    return sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("verb", _verbs())
+def test_every_verb_has_help_in_which_brackets_stay(verb: str, eligo: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = eligo(verb, "--help")
+    assert (result.code, result.err) == (0, "")
+    shown = " ".join(result.out.split())
+    command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
+    texts = [command.help, *(param.help for param in command.params if not getattr(param, "hidden", False))]
+    for bracketed in {word for text in texts for word in (text or "").split() if "[" in word}:
+        assert bracketed in shown
+    assert ("URL[/WORKFLOW]" in shown) == (verb in {"status", "why", "log", "top", "report"})
 
 
 def test_plan_begins_with_a_plain_sentence(eligo: Command, mesh: str) -> None:

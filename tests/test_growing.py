@@ -479,7 +479,7 @@ def test_an_older_store_is_brought_up_to_date_and_can_be_looked_at_before(tmp_pa
     with closing(Store(path)) as store:
         store.begin({"a": b""})
     with closing(sqlite3.connect(path)) as older:
-        older.executescript("DROP TABLE addition; PRAGMA user_version = 1;")
+        older.executescript("DROP TABLE addition; DROP TABLE seal; PRAGMA user_version = 1;")
     assert read_run(path).additions == []
     with closing(Store(path)) as store:
         assert (store.additions(), list(store.tasks())) == ([], ["a"])
@@ -509,8 +509,8 @@ def test_a_run_that_grows_goes_on_after_it_was_stopped(tmp_path: Path) -> None:
     results = []
     for turn in range(2):
         with closing(RunFolder(tmp_path / "run")) as folder:
-            folder.describe(flow)
-            game = folder.resume(flow).execution
+            folder.begin(flow, resumed := folder.resume(flow))
+            game = resumed.execution
             assert len(game.additions) == 2 * turn
             follower = allocator("finish", flow, game, rules=Rules(slow=0.5))
             engine = engine_on("local", 2, functions=True)
@@ -530,8 +530,8 @@ def test_a_run_that_grows_goes_on_after_it_was_stopped(tmp_path: Path) -> None:
 def test_a_run_that_grew_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command=":") for name in "ab"})
     with closing(RunFolder(tmp_path / "run")) as folder:
-        folder.describe(flow)
-        game = folder.resume(flow).execution
+        folder.begin(flow, resumed := folder.resume(flow))
+        game = resumed.execution
         watched = looked_at(tmp_path / "run")
         assert len(watched.flow) == 2
         for grow, task in (({"c": ["a"]}, "a"), ({"d": []}, "c")):
@@ -547,7 +547,8 @@ def test_a_run_that_grew_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> No
 def test_a_command_line_does_not_know_what_was_added_to_a_run(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="true")})
     with closing(RunFolder(tmp_path / "run")) as folder:
-        game = folder.resume(flow).execution
+        folder.begin(flow, resumed := folder.resume(flow))
+        game = resumed.execution
         game.grow({"b": ["a"]})
         folder.store.add(game.since(folder.store.kept), (), game.additions)
     with pytest.raises(

@@ -76,7 +76,7 @@ def test_values_that_jx_has_no_use_for_are_told(text: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ["--format", "dot"],
+        ["--from", "dot"],
         ["--args", "N=1"],
         ["--env"],
         ["--columns", "a,b"],
@@ -90,5 +90,5 @@ def test_options_that_say_how_to_read_are_refused_where_nothing_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert run(["run", "--resume", str(tmp_path), *options]) == 2
-    said = f"eligo: {options[0]} says how a file is read, and no file is given: leave it out\n"
+    said = f"eligo: {options[0]} has no effect without FILE (a run is resumed as it was read): leave it out\n"
     assert capsys.readouterr().err == said

@@ -323,6 +323,33 @@ def test_wrong_options_are_told_in_a_line(options: Sequence[str], words: str, tm
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    ("engine", "there", "program"),
+    [
+        ("slurm", (), "sbatch"),
+        ("slurm", ("sbatch", "squeue"), "scancel"),
+        ("slurm-steps", (), "srun"),
+        ("htcondor", (), "condor_submit"),
+        ("htcondor-dagman", (), "condor_submit_dag"),
+    ],
+)
+def test_an_engine_without_its_programs_is_refused_first(  # noqa: PLR0913, PLR0917
+    engine: str, there: Sequence[str], program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in there:
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    path = written(tmp_path, [{"name": "a", "run": ["/bin/sh", "-c", "echo >> ran"]}])
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert ran(path, "--on", engine) == 2
+    said = capsys.readouterr().err
+    assert f"the engine {engine} needs the program {program}, which is not on this machine's PATH" in said
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / "flow.yaml.run" / "workflow.json").exists()
+
+
 def test_no_tasks_are_done_at_once(tmp_path: Path) -> None:
     assert ran(written(tmp_path, [])) == 0
 
@@ -560,6 +587,7 @@ def test_commands_keep_nothing_once_they_are_done(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_arcs([], tasks=list("abc")), {n: Task(name=n, command=("true",)) for n in "abc"})
     folder = RunFolder(tmp_path / "run")
     resumed = folder.resume(flow)
+    folder.begin(flow, resumed)
     commands = Commands(flow, str(tmp_path), folder.logs)
     plain = allocator("fifo", flow, resumed.execution, rules=None)  # with copies a task may be begun twice
     runner = Runner(resumed.execution, plain, LocalEngine(2), commands, folder.store)

@@ -31,6 +31,8 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.estimating import lasting
 from eligo.execution import COMPLETE, Execution, unpacked
+from eligo.pages.folders import looked_at
+from eligo.pages.views import view as run_view
 from eligo.plotting import vectors
 from eligo.plotting.runs import run_page
 from eligo.plotting.timelines import _cells, _count, times_of
@@ -177,8 +179,8 @@ def test_breaks_between_sessions_are_left_out_of_all_times(tmp_path: Path, monke
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command="true") for name in "ab"})
     for begin, end, task in ((100.0, 110.0, 0), (500.0, 507.0, 1)):
         with closing(RunFolder(tmp_path / "run")) as kept:
-            kept.describe(flow)
-            game = kept.resume(flow).execution
+            kept.begin(flow, resumed := kept.resume(flow))
+            game = resumed.execution
             monkeypatch.setattr(time, "time", lambda begin=begin: begin)
             kept.store.open_session("fifo", 1, "local")
             before = len(game.journal)
@@ -197,15 +199,16 @@ def test_breaks_between_sessions_are_left_out_of_all_times(tmp_path: Path, monke
 def test_the_plan_is_kept_and_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command="true") for name in "ab"})
     with closing(RunFolder(tmp_path)) as kept:
-        kept.resume(flow)
-        first = kept.planned(flow)
+        resumed = kept.resume(flow)
+        first = kept.planned(flow, resumed)
+        kept.begin(flow, resumed, first)
     monkeypatch.setattr(folders, "plan", lambda flow: pytest.fail("planned again"))
     with closing(RunFolder(tmp_path)) as kept:
-        kept.resume(flow)
-        assert kept.planned(flow).tolist() == first.tolist() == [0, 1]
+        planned = kept.planned(flow, kept.resume(flow))
+        assert list(planned["order"]) == list(first["order"]) == [0, 1]
     other = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="true")})
     with closing(RunFolder(tmp_path)) as kept:
-        kept.resume(other)
+        kept.begin(other, kept.resume(other))
         assert kept.store.curves() == {}
 
 
@@ -295,6 +298,72 @@ def test_what_was_out_when_a_run_was_killed_is_ready_again(say: Words) -> None:
     assert "nobody is at it" in out
     assert "eligo run --resume gated.yaml.run" in out
     assert "nobody is at this run" in say("why", "gated.yaml", "third")[1]
+
+
+def test_what_ran_when_a_run_was_killed_is_told_as_interrupted(say: Words) -> None:
+    Path("gated.yaml").write_text(GATED)
+    child = subprocess.Popen([sys.executable, "-m", "eligo", "run", "gated.yaml", "--workers", "2"])
+    _once(lambda: Seen("gated.yaml.run"), lambda seen: len(seen.trying) == 2)
+    assert json.loads(say("status", "gated.yaml", "--json")[1])["interrupted"] == []
+    child.kill()
+    child.wait()
+    seen = Seen("gated.yaml.run")
+    names = [seen.labels[v] for v in seen.interrupted]
+    said = " ".join(say("status", "gated.yaml")[1].split())
+    assert len(names) == 2
+    assert f"interrupted {names[0]}, {names[1]}: running when the run was killed; they start again" in said
+    assert json.loads(say("status", "gated.yaml", "--json")[1])["interrupted"] == names
+    assert "It was running when the run was killed" in " ".join(
+        say("why", "gated.yaml", names[0])[1].replace("it was", "It was").split()
+    )
+    if "long_1" in names:
+        assert say("log", "gated.yaml", "long_1")[1] == "so far\n"
+    Path("go").touch()
+    assert say("run", "gated.yaml")[0] == 0
+    assert Seen("gated.yaml.run").interrupted == []
+
+
+def test_the_log_that_status_names_is_there(say: Words) -> None:
+    tasks = [("out", "echo told; exit 3"), ("err", "echo told >&2; exit 4"), ("mute", "exit 5")]
+    Path("flow.yaml").write_text("tasks:\n" + "".join(f"  - {{name: {n}, run: {json.dumps(c)}}}\n" for n, c in tasks))
+    assert say("run", "flow.yaml", "--retries", "1")[0] == 1
+    causes_told = json.loads(say("status", "flow.yaml", "--json")[1])["causes"]
+    logs = {cause["tasks"][0]: cause["log"] for cause in causes_told}
+    assert logs["mute"] is None
+    assert Path(logs["out"]).read_text() == Path(logs["err"]).read_text() == "told\n"
+    assert logs["out"].endswith("out~2.out")
+    out = say("status", "flow.yaml")[1]
+    for path in re.findall(r"\((flow\.yaml\.run/[^)]*)\)", "".join(out.split("\n  "))):
+        assert Path(path).exists()
+
+
+def test_a_clock_that_is_set_back_makes_no_time_negative(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    true, begin = time.time, time.time()
+    Path("flow.yaml").write_text("tasks:\n  - {name: a, run: touch back}\n  - {name: b, run: 'false', after: [a]}\n")
+    monkeypatch.setattr(time, "time", lambda: true() - (3600 if os.path.exists("back") else 0))
+    code, out, err = say("run", "flow.yaml", "--retries", "0")
+    assert (code, true() >= begin) == (1, True)
+    texts = [out, err, *(say(*words)[1] for words in (["status", "flow.yaml"], ["why", "flow.yaml", "a"]))]
+    texts += [say("top", "flow.yaml", "--once")[1], Path("flow.yaml.run/report.html").read_text()]
+    for text in texts:
+        assert not re.search(r"(?<![\w.-])-\d+(\.\d+)?(e\+?\d+)? (s|min|h)\b", text), text
+    document = json.loads(say("status", "flow.yaml", "--json")[1])
+    assert document["seconds"] >= 0
+    assert all(attempt.ended >= attempt.began for attempt in Seen("flow.yaml.run").attempts)
+
+
+def test_workers_are_counted_whether_they_were_needed_yet_or_not(say: Words) -> None:
+    Path("flow.yaml").write_text(
+        "tasks:\n  - {name: a, run: 'true'}\n  - {name: b, run: 'while [ ! -e go ]; do sleep 0.05; done', after: [a]}\n"
+    )
+    with subprocess.Popen([sys.executable, "-m", "eligo", "run", "flow.yaml", "--workers", "4", "-q"]) as child:
+        _once(lambda: Seen("flow.yaml.run"), lambda seen: any(seen.labels[v] == "b" for v in seen.trying))
+        view = run_view(looked_at("flow.yaml.run"))
+        Path("go").touch()
+        child.wait()
+    assert view["workers"] == 4
+    assert 0.0 < view["busy"] <= 0.3  # one of four at the most
+    assert view["counts"]["running"] == 1
 
 
 def test_of_several_tasks_that_a_worker_got_at_once_only_one_runs(say: Words) -> None:
@@ -624,8 +693,8 @@ def _synthetic(place: Path, n: int, workers: int) -> Seen:
     dag = Dag.from_parents({f"t{i}": [f"t{i - 7}"] if i > 6 else [] for i in range(n)})
     flow = Workflow(dag, {name: Task(name=name, command="true") for name in dag.tasks})
     with closing(RunFolder(place)) as kept:
-        kept.describe(flow)
-        game = kept.resume(flow).execution
+        kept.begin(flow, resumed := kept.resume(flow))
+        game = resumed.execution
         kept.store.open_session("fifo", workers, "local")
         begin, attempts = time.time(), []
         for v in range(n):

@@ -40,6 +40,7 @@ REMEDIES = {
     "insecure": "--tokens --cert FILE --key FILE, or --insecure where anybody may come",
     "files": "--no-files lets no file travel, --dir says where they are",
     "folder": "--folder DIR names another",
+    "directory": "--dir DIR names another",
     "ca": "--ca FILE names the certificates to trust",
     "family": "`eligo generate list` shows them all",
 }

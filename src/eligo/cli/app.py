@@ -35,6 +35,7 @@ from eligo.cli.versions import version_line
 
 app = typer.Typer(
     help="Which ready task of a workflow to hand out next, and how good that choice is.",
+    rich_markup_mode=None,  # brackets in help texts are meant literally: URL[/WORKFLOW]
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

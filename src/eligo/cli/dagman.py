@@ -45,7 +45,9 @@ def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
     """Hand a workflow to DAGMan, follow it to its end, and say what came of it; the exit code."""
     settings, order = request.settings(), order_to_follow(flow, request.policy)
     commands = commands_in(folder, flow, request.directory)
-    whole = DagmanJob(flow, folder, settings.slots, order, commands, request.retries, request.timeout)
+    whole = DagmanJob(
+        flow, folder, settings.slots, order, commands, request.retries, request.timeout, request.directory
+    )
     watch, began = Watch(), time.monotonic()
     with heeding(watch.stop, signal.SIGINT, signal.SIGTERM):
         fates = run_dagman(whole, watch)

@@ -51,7 +51,7 @@ def check_run(context: typer.Context) -> None:
     """Refuse options of `eligo run` that have no effect beside the others."""
     given, on = context.params, str(context.params["on"])
     if given["file"] is None:
-        refuse_useless(context, "without FILE: a run is resumed as it was read", *READING)
+        refuse_useless(context, "without FILE (a run is resumed as it was read)", *READING)
     elif on.startswith(SERVER):
         refuse_useless(context, "with FILE", "resume")
     if given["folder"] is not None:

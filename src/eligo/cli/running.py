@@ -32,9 +32,7 @@ def flow_of_run(folder: str | None) -> Workflow:
 
     if folder is None:
         raise InputError("name a workflow to run, or with --resume the folder of a run")
-    facts, path = kept_workflow(folder)
-    file = facts.get("file", "")
-    return read(file if os.path.isfile(file) else path)
+    return read(kept_workflow(folder)[1])
 
 
 def answer(flow: Workflow, request: RunRequest) -> int:
@@ -47,7 +45,6 @@ def answer(flow: Workflow, request: RunRequest) -> int:
         flow = runnable(flow)
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
-        folder.describe(flow)
         if request.on == "htcondor-dagman":
             return by_dagman(flow, request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):

@@ -17,8 +17,8 @@ from eligo.pages.runs import run_document
 from eligo.pages.writing import save_page
 from eligo.plotting.runs import headline, run_page
 from eligo.running.findings import Cause, causes
-from eligo.running.folder import STATE
 from eligo.running.forecasting import Forecast, Left
+from eligo.running.location import STATE
 from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, WAITING
 from eligo.running.reasons import Place, nearest, order_of, place_of, since, to_blame, waits_for, why_told
 from eligo.running.seen import Seen
@@ -87,6 +87,7 @@ def _status_facts(seen: Seen) -> list[tuple[str, object]]:
         facts.append(("now", f"under way, {time_left(left_of(seen))}"))
     else:
         facts.append(("now", "nobody is at it" if counts[DONE] < len(seen.flow) else "all is done"))
+    facts += _interrupted_told(seen)
     for place, trying in enumerate(sorted(seen.trying.values(), key=lambda trying: trying.since)[:MOST_RUNNING]):
         again = f", attempt {trying.attempt}" if trying.attempt > 1 else ""
         said = f"{_name(seen, trying.task)}, {trying.client}, for {since(seen, trying)}{again}"
@@ -100,6 +101,18 @@ def _status_facts(seen: Seen) -> list[tuple[str, object]]:
     if (seen.folder / REPORT).exists():
         facts.append(("report", str(seen.folder / REPORT)))
     return facts
+
+
+def _interrupted_told(seen: Seen) -> list[tuple[str, object]]:
+    """The tasks that a killed run left behind, which are counted as ready."""
+    tasks = seen.interrupted
+    if not tasks:
+        return []
+    names = ", ".join(_name(seen, v) for v in tasks[:MOST_NAMES])
+    more = f" and {len(tasks) - MOST_NAMES:,} more" if len(tasks) > MOST_NAMES else ""
+    again = "it starts again" if len(tasks) == 1 else "they start again"
+    killed = f"running when the run was killed; {again} when the run is resumed"
+    return [("interrupted", harmless(f"{names}{more}: {killed}"))]
 
 
 def _causes_told(seen: Seen, found: list[Cause]) -> list[str]:
@@ -135,13 +148,14 @@ def _status_document(seen: Seen, found: list[Cause]) -> dict[str, Any]:
             }
             for v, trying in seen.trying.items()
         ],
+        "interrupted": [seen.labels[v] for v in seen.interrupted],
         "seconds": seen.seconds,
         "left": None if left is None else list(left),
         "policy": last and last.policy,
         "workers": last and last.workers,
         "engine": last and last.engine,
         "causes": [
-            {"failure": c.failure, "tasks": [seen.labels[v] for v in c.tasks], "lines": c.lines, "log": c.log}
+            {"failure": c.failure, "tasks": [seen.labels[v] for v in c.tasks], "lines": c.lines, "log": c.log or None}
             for c in found
         ],
     }
@@ -234,7 +248,7 @@ def show_log(name: str, task: str, err: bool, attempt: int | None) -> int:
     """Print what a task printed: in its last attempt, or another; also of one that runs."""
     seen = Seen(run_folder(name))
     v = _number(seen, task)
-    ended, trying = len(seen.tried.get(v, [])), seen.trying.get(v)
+    ended, trying = len(seen.tried.get(v, [])), seen.trying.get(v) or seen.cut_off.get(v)
     last = trying.attempt if trying is not None else ended
     number = last if attempt is None else attempt
     if not 1 <= number <= max(last, ended):

@@ -93,7 +93,7 @@ class Overview(Screen[None]):
         self._view: Document | None = None
         self._query = Query(most=10)
         self._total = 0
-        self._good, self._heard_at = 0.0, time.time()
+        self._good, self._heard_at = 0.0, time.monotonic()
         self._with_curve = True
         self.look = Look()
 
@@ -130,7 +130,7 @@ class Overview(Screen[None]):
     def told(self, tidings: Tidings) -> None:
         """Something was learned."""
         before = self._last
-        self._last, self._heard_at = tidings, time.time()
+        self._last, self._heard_at = tidings, time.monotonic()
         if not tidings.trouble:
             self._good = tidings.at
         if tidings.view is not None:
@@ -198,12 +198,16 @@ class Overview(Screen[None]):
     def _paint_trouble(self) -> None:
         """That nothing is heard, since when, and why."""
         line, trouble = self.query_one("#trouble", Static), self._last.trouble if self._last else ""
-        silent = time.time() - self._heard_at
+        silent = time.monotonic() - self._heard_at
         if not trouble and silent > SILENT and self._last is not None:
             trouble = "no answer yet"
         line.display = bool(trouble)
         if trouble:
-            since = f"no word since {clock(self._good)} ({took(time.time() - self._good)})" if self._good else "no word"
+            since = (
+                f"no word since {clock(self._good)} ({took(max(0.0, time.time() - self._good))})"
+                if self._good
+                else "no word"
+            )
             line.update(Text(f"{since}, tried again: {said(trouble)}"))
 
     def _paint_tail(self) -> None:

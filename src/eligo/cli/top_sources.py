@@ -140,7 +140,7 @@ def folder_source(name: str | None) -> FolderSource:
 
 def only_run() -> Path:
     """The folder of the only run in this folder."""
-    from eligo.running.folder import STATE
+    from eligo.running.location import STATE
 
     found = sorted(path for path in Path().glob("*.run") if (path / STATE).is_file())
     if not found:

@@ -149,7 +149,7 @@ def worker_rows(view: dict[str, Any], look: Look) -> list[Row]:
         style = look.style("bad") if one["bad"] else "" if one["alive"] else look.style("faint")
         numbers = ("" if one["speed"] is None else f"{one['speed']:.2f}", *(f"{one[what]:,}" for what in _COUNTS))
         remark = one["remark"] or ("" if one["alive"] else "not there now")
-        cells = ["!" if one["bad"] else " ", one["name"], ago(view["now"] - one["seen"]), *numbers, remark]
+        cells = ["!" if one["bad"] else " ", one["name"], ago(max(0.0, view["now"] - one["seen"])), *numbers, remark]
         rows.append(Row(one["client"], [said(cell, style) for cell in cells]))
     return rows
 

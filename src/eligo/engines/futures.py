@@ -87,7 +87,9 @@ class FutureEngine:
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
             ended = self._told(out)
-            self._usual = min(self._usual, 1.0) * OLD + sum(each.ended - each.began for each in ended) * (1.0 - OLD)
+            self._usual = min(self._usual, 1.0) * OLD + sum(max(0.0, each.ended - each.began) for each in ended) * (
+                1.0 - OLD
+            )
             found += ended
         self._insist()
         return found

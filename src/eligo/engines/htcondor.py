@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.naming import Wanted
-from eligo.engines.queued import QueueEngine, Sighting, asked, wait_until_gone
+from eligo.engines.queued import QueueEngine, Sighting, asked, require, wait_until_gone
 from eligo.errors import FormatError, InputError
 from eligo.formats.histories.htcondor import END, Event, events
 
@@ -163,4 +163,6 @@ def make(
 
 def engine(wanted: Wanted) -> Engine:
     """One that serves a run."""
-    return make(*wanted.queued())
+    parts = wanted.queued()
+    require("htcondor", "condor_submit", "condor_q", "condor_rm")
+    return make(*parts)

@@ -99,6 +99,13 @@ def asked(words: Sequence[str], unanswered: Sequence[str], folder: Path | None =
     raise InputError(f"{words[0]}: {shorten(complaint, 300)}")
 
 
+def require(engine: str, *programs: str) -> None:
+    """Refuse an engine whose programs are not on this machine, before any task is begun."""
+    for program in programs:
+        if shutil.which(program) is None:
+            raise InputError(f"the engine {engine} needs the program {program}, which is not on this machine's PATH")
+
+
 @dataclass(slots=True, eq=False)
 class _Out:
     """A job under way."""

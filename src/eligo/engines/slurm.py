@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eligo.engines.jobs import Engine, Job
 from eligo.engines.naming import Wanted
-from eligo.engines.queued import QueueEngine, Sighting, asked, wait_until_gone
+from eligo.engines.queued import QueueEngine, Sighting, asked, require, wait_until_gone
 from eligo.engines.worker import GRACE
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
@@ -168,4 +168,6 @@ def make(
 
 def engine(wanted: Wanted) -> Engine:
     """One that serves a run."""
-    return make(*wanted.queued())
+    parts = wanted.queued()
+    require("slurm", "sbatch", "squeue", "scancel")
+    return make(*parts)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from eligo.engines.jobs import Command, Ending, Engine, Job, Work
 from eligo.engines.local import LocalEngine
 from eligo.engines.naming import Wanted
-from eligo.engines.queued import asked, wait_until_gone
+from eligo.engines.queued import asked, require, wait_until_gone
 from eligo.engines.slurm import UNANSWERED
 from eligo.errors import InputError
 from eligo.workflow import MEGABYTE
@@ -25,6 +25,7 @@ class StepsEngine(LocalEngine):
         self._allocation = os.environ.get(ALLOCATION, "")
         if not self._allocation:
             raise InputError("steps are run inside a job of Slurm's, and this process is in none")
+        require("slurm-steps", "srun", "squeue", "scancel")
         self._mark = mark
         super().__init__(workers, scratch=scratch)
 

@@ -70,7 +70,7 @@ class Attempts:
             self._note(client, one)
             self._rows[place] = (
                 one.task, one.attempt, client, one.outcome, NOTHING if one.code is None else one.code,
-                NOTHING if one.memory is None else one.memory, one.began, one.ended,
+                NOTHING if one.memory is None else one.memory, one.began, max(one.began, one.ended),
             )  # fmt: skip
             if one.failure is not None:
                 self.failures[place] = one.failure

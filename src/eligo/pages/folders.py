@@ -8,8 +8,8 @@ from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted
 from eligo.pages.watched import Watched, Worker
-from eligo.running.folder import STATE
-from eligo.running.looked import Curve
+from eligo.running.location import STATE
+from eligo.running.looked import Curve, left_behind
 from eligo.running.seen import Seen, policy_of, present, spans_of
 from eligo.stores import Attempt, read_news, under_way
 
@@ -28,7 +28,7 @@ class WatchedRun(Watched):
         self.folder, self.at = seen.folder, seen.at
         self._path = self.folder / STATE
         self.under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
-        self._last = 0
+        self._position = seen.position
         self.execution = Execution(seen.execution.begun)
         self.execution.follow(seen.moves, seen.execution.additions)
         self._take(seen.attempts)
@@ -36,11 +36,11 @@ class WatchedRun(Watched):
 
     def renew(self) -> "WatchedRun":
         """The run as it is now: this one, or another where it was begun anew with another workflow."""
-        news = read_news(self._path, len(self.execution.journal), self._last)
+        news = read_news(self._path, self._position)
         if news is None or len(news.sessions) != len(self._sessions):
             return WatchedRun(self.folder)
         self.at, self.under_way = time.time(), under_way(self._path)
-        self._facts, self._sessions = news.facts, news.sessions
+        self._facts, self._sessions, self._position = news.facts, news.sessions, news.position
         try:
             self.execution.follow(news.moves)
         except InputError:
@@ -54,7 +54,6 @@ class WatchedRun(Watched):
         known: list[Attempted] = []
         counts: dict[int, int] = {}
         for one in attempts:
-            self._last = max(self._last, one.number)
             if one.task >= len(self.flow):
                 continue
             counts[one.task] = counts.get(one.task, len(self.attempts.of(one.task))) + 1
@@ -88,6 +87,11 @@ class WatchedRun(Watched):
         return self._seen.curve(name)
 
     @property
+    def interrupted(self) -> list[int]:
+        """See `Looked`."""
+        return left_behind(self)
+
+    @property
     def status(self) -> str:
         """See `Watched`."""
         if self.under_way:
@@ -118,6 +122,17 @@ class WatchedRun(Watched):
             )
             for client in sorted(known, key=lambda client: (len(client), client))
         ]
+
+    @property
+    def present(self) -> int:
+        """See `Watched`: as many as tasks can run at a time, whether all of them were needed yet or not."""
+        return self._sessions[-1].workers if self.under_way and self._sessions else 0
+
+    @property
+    def worker_seconds(self) -> float:
+        """See `Watched`: of every session, its workers for as long as it went on."""
+        spans = zip(self._sessions, self.spans, strict=True)
+        return sum(session.workers * (end - begin) for session, (begin, end) in spans)
 
     def tail(self, v: int, attempt: int) -> list[str]:
         """See `Watched`."""

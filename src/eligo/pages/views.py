@@ -26,8 +26,7 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset()) 
     """Where a workflow stands, for somebody of that name with these rights."""
     watched.ready.follow()
     counts, left, spans = watched.counts, watched.left, watched.spans
-    workers = watched.workers
-    alive = sum(worker.alive for worker in workers)
+    alive = watched.present
     curve = curve_of(watched)
     return {
         "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
@@ -128,16 +127,10 @@ def order_words(curve: dict[str, Any], done: int, alive: int, futile: int) -> li
 
 
 def busy(watched: Watched) -> float | None:
-    """Which share of their time workers were at work, from their first attempt on."""
-    attempts = watched.attempts
-    if not len(attempts):
+    """Which share of their time workers were at work."""
+    if not len(watched.attempts):
         return None
-    alive = {worker.client for worker in watched.workers if worker.alive}
-    there = sum(
-        (watched.at if name in alive and watched.under_way else end) - begin
-        for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
-    )
-    rows = attempts.rows
+    there, rows = watched.worker_seconds, watched.attempts.rows
     worked = float((rows["ended"] - rows["began"]).sum())
     worked += sum(max(0.0, watched.at - trying.since) for trying in watched.trying.values())
     return round(min(1.0, worked / there), 4) if there > 0 else None

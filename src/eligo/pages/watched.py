@@ -77,6 +77,21 @@ class Watched(Looked):
     def workers(self) -> Sequence[Worker]:
         """Who carries it out."""
 
+    @property
+    def present(self) -> int:
+        """How many workers there are now."""
+        return sum(worker.alive for worker in self.workers)
+
+    @property
+    def worker_seconds(self) -> float:
+        """For how long workers were there, all together: each from its first attempt on."""
+        alive = {worker.client for worker in self.workers if worker.alive and self.under_way}
+        attempts = self.attempts
+        return sum(
+            (self.at if name in alive else end) - begin
+            for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
+        )
+
     def name_of(self, client: str) -> str:
         """What a worker is called."""
         return client
@@ -154,7 +169,7 @@ class Watched(Looked):
     def left(self) -> Left | None:
         """How much longer it takes, as was last foreseen."""
         at, left = self._left
-        gone = self.at - at
+        gone = max(0.0, self.at - at)
         return None if left is None or not self.under_way else Left(*(max(0.0, seconds - gone) for seconds in left))
 
     @property
@@ -171,7 +186,7 @@ class Watched(Looked):
         took = list(zip(rows["task"][good].tolist(), (rows["ended"] - rows["began"])[good].tolist(), strict=True))
         codes, futile, at = np.frombuffer(bytes(self.execution.codes), np.uint8), self.futile, self.at
         running = {v: max(0.0, at - trying.since) for v, trying in self.trying.items()}
-        alive = max(1, sum(worker.alive for worker in self.workers))
+        alive = max(1, self.present)
 
         def foresee() -> None:
             begin = time.monotonic()

@@ -74,10 +74,10 @@ def _facts(seen: Seen, times: Times, lasting: Lasting) -> Iterable[tuple[str, st
     began = seen.spans[0][0] if seen.spans else seen.at
     yield "begun", datetime.fromtimestamp(began).strftime("%Y-%m-%d %H:%M:%S")
     if len(seen.spans) > 1:
-        whole = seen.spans[-1][1] - began
+        breaks = max(0.0, seen.spans[-1][1] - began - seen.seconds)
         yield (
             "gone on with",
-            f"{counted(len(seen.spans) - 1, 'time')}; breaks, {lasting(whole - seen.seconds)} in all, are left out below",
+            f"{counted(len(seen.spans) - 1, 'time')}; breaks, {lasting(breaks)} in all, are left out below",
         )
     if last is not None:
         yield "order", f"by the policy {last.policy}"
@@ -212,7 +212,7 @@ def _cause(seen: Seen, cause: Cause) -> str:
         f"<p>{listed}</p>" if len(names) <= 5 else f"<details><summary>which ones</summary><p>{listed}</p></details>"
     )
     lines = f"<pre>{text_of(chr(10).join(cause.lines))}</pre>" if cause.lines else "<p>It printed nothing.</p>"
-    where = f'<p class="soft">last lines of {text_of(names[0])}: {text_of(cause.log)}</p>'
+    where = f'<p class="soft">last lines of {text_of(names[0])}: {text_of(cause.log)}</p>' if cause.log else ""
     said = f"<p><strong>{text_of(cause.failure)}</strong>: {counted(len(names), 'task')}</p>"
     return f'<div class="cause">{said}{tasks}{where}{lines}</div>'
 

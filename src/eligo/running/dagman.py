@@ -33,7 +33,7 @@ from eligo.engines.htcondor import (
     description,
     take_out,
 )
-from eligo.engines.queued import UnansweredError, as_told, asked, performed_in
+from eligo.engines.queued import UnansweredError, as_told, asked, performed_in, require
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.names import Name
@@ -75,6 +75,8 @@ class DagmanJob:
     work: WorkFor
     retries: int = 2
     timeout: float | None = None
+    #: where the tasks should run, if somebody said so
+    directory: str | None = None
     python: str = sys.executable
 
     @property
@@ -102,16 +104,20 @@ def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | No
 
     *watch* is told now and then how many events of each kind there were, such as `executing`, and says whether to stop.
     """
+    require("htcondor-dagman", "condor_submit_dag", "condor_q", "condor_rm")
     running, text = _running(whole.folder.mark), whole.text()
     known = whole.place / DAG
     same = known.exists() and known.read_text("ascii") == text
     if running and not same:
         raise InputError(f"DAGMan still runs an earlier form of this workflow: remove its job {running} first")
     if running:
-        game = whole.folder.recall(whole.flow).execution
+        resumed = whole.folder.recall(whole.flow)
     else:
         CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
-        game = whole.folder.resume(whole.flow).execution
+        resumed = whole.folder.resume(whole.flow)
+    game = resumed.execution
+    whole.folder.begin(whole.flow, resumed, directory=whole.directory)
+    if not running:
         if not same:
             _write(whole, text)
         running = _submitted(whole, {whole.flow.dag.number(task) for task in game.executed})
@@ -243,8 +249,8 @@ def _fates(flow: Workflow, game: Execution, told: Mapping[int, worker.Performed]
     for v, task in enumerate(flow.dag.tasks):
         found = told.get(v)
         if task in game.executed:
-            yield task, Fate("done", found.ended - found.began if found else 0.0)
+            yield task, Fate("done", max(0.0, found.ended - found.began) if found else 0.0)
         elif found is not None and task in game.failed:
-            yield task, Fate("failed", found.ended - found.began, found.failure, found.code)
+            yield task, Fate("failed", max(0.0, found.ended - found.began), found.failure, found.code)
         else:
             yield task, Fate("futile" if task in futile else "waiting")

@@ -15,7 +15,7 @@ class Cause:
     """Tasks that failed in the same way: with the same words, and the same last line but for its numbers."""
 
     failure: str
-    #: the last lines that the first of them printed, and where
+    #: the last lines that the first of them printed, and the file that has them; "" where it printed nothing
     lines: list[str]
     log: str
     tasks: list[int] = field(default_factory=list)
@@ -28,11 +28,10 @@ def causes(seen: Seen, tasks: list[int] | None = None, most: int = 10) -> list[C
         number, attempt = _last_failure(seen, v)
         if attempt is None:
             continue
-        lines = seen.last_lines(v, number, most)
+        lines, log = seen.printed(v, number, most)
         key = (attempt.failure or "", seen.kinds[v] if not lines else "", without_numbers(lines[-1]) if lines else "")
         if key not in found:
-            err, out = (seen.log(v, number, err) for err in (True, False))
-            found[key] = Cause(attempt.failure or "", lines, err if lines or not out else out)
+            found[key] = Cause(attempt.failure or "", lines, log)
         found[key].tasks.append(v)
     return sorted(found.values(), key=lambda cause: -len(cause.tasks))
 

@@ -3,22 +3,22 @@
 import os
 import secrets
 from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-
-import numpy as np
+from zlib import crc32
 
 from eligo.engines import Engine, Lingering
 from eligo.engines.strays import end_marked
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.planning import plan
-from eligo.rows import Ints
-from eligo.stores import Store
+from eligo.running.location import STATE, Location
+from eligo.stores import Store, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
-STATE, LOGS, JOBS, KEPT = "run.db", "logs", "jobs", "workflow.json"
+LOGS, JOBS, KEPT = "logs", "jobs", "workflow.json"
 LOCK = f"{STATE}.lock"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 
@@ -34,6 +34,8 @@ class Resumed:
     changed: int = 0
     new: int = 0
     gone: int = 0
+    #: the tasks, with their digests, of which a journal is to be begun; None where the one that is kept goes on
+    tasks: Mapping[str, bytes] | None = None
 
 
 class RunFolder:
@@ -51,8 +53,9 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
-        self.mark = facts.get("mark") or secrets.token_hex(8)
-        self.store.remember(mark=self.mark)
+        self.location = Location(self.path, facts)
+        known = "" if self.location.is_copy else facts.get("mark")
+        self.mark = known or secrets.token_hex(8)
 
     @property
     def logs(self) -> str:
@@ -64,24 +67,56 @@ class RunFolder:
         """Where engines keep what they need for jobs that are under way."""
         return str((self.path / JOBS).resolve())
 
-    def describe(self, flow: Workflow) -> None:
-        """Keep the workflow itself, so that the run can be looked at, and go on, without its file."""
-        from eligo.formats import write
-
-        write(flow.labelled(), str(self.path / KEPT), "json")
-        path = flow.origin.path if flow.origin else None
-        if path is not None and os.path.realpath(path) != os.path.realpath(self.path / KEPT):
-            self.store.remember(file=os.path.realpath(path), folder=os.path.realpath(os.path.dirname(path)))
-
     def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
         """Where tasks run: where it is *wanted*, as it was before, in the folder of the workflow's file, or here."""
-        known = self.store.facts()
-        path = flow.origin.path if flow.origin else None
-        beside = known.get("folder") or (os.path.dirname(path) if path else "")
-        place = os.path.realpath(wanted or known.get("directory") or beside or os.curdir)
+        facts, path = self.store.facts(), self._path_of(flow)
         if wanted is not None:
-            self.store.remember(directory=place)
-        return place
+            place: str | None = wanted
+        elif "directory" in facts:
+            place = self.location.find("directory")
+        elif path is not None:
+            place = os.path.dirname(path)
+        else:
+            place = self.location.beside() if "folder" in facts else os.curdir
+        if place is None:
+            before = facts.get("directory") or facts["folder"]
+            raise InputError(f"{before}: tasks ran in this folder, which is gone or was moved").cured_by("directory")
+        if not os.path.isdir(place):
+            raise InputError(f"{place}: tasks should run here, and there is no such folder").cured_by("directory")
+        return os.path.realpath(place)
+
+    def _path_of(self, flow: Workflow) -> str | None:
+        """The file of a workflow, if it is not the one that is kept here."""
+        path = flow.origin.path if flow.origin else None
+        if path is None or os.path.realpath(path) == os.path.realpath(self.path / KEPT):
+            return None
+        return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+    def begin(
+        self,
+        flow: Workflow,
+        resumed: Resumed,
+        curves: "Mapping[str, Sequence[int]] | None" = None,
+        directory: str | None = None,
+    ) -> None:
+        """Write down what is run now, and nothing before this: a run that is refused leaves the folder as it was."""
+        from eligo.formats import write
+
+        kept, path, facts = str(self.path / KEPT), self._path_of(flow), self.location.facts()
+        write(flow.labelled(), kept, "json")
+        if path is not None:
+            facts |= {"file": path, "folder": os.path.dirname(path)}
+        if directory is not None:
+            facts["directory"] = os.path.realpath(directory)
+        curves = {**(self.store.curves() if self._is_same(resumed) else {}), **(curves or {})}
+        if resumed.tasks is not None:
+            self.store.begin(resumed.tasks, list(resumed.execution.journal))
+        self.store.keep_curves(**curves)
+        self.store.remember(mark=self.mark, workflow=check_sum(kept), **facts)
+
+    def _is_same(self, resumed: Resumed) -> bool:
+        """Whether the tasks are those that are kept."""
+        return resumed.tasks is None or list(resumed.tasks.items()) == list(self.store.tasks().items())
 
     def resume(self, flow: Workflow, engine: Engine | None = None) -> Resumed:
         """Begin, or go on where it was stopped: what was done and did not change stays done; what was out comes back.
@@ -91,7 +126,8 @@ class RunFolder:
         end_marked(MARK, self.mark)
         if isinstance(engine, Lingering):
             engine.end_strays(self.mark)
-        return self.recall(flow)
+        with readable(self.path / STATE):
+            return self.recall(flow)
 
     def recall(self, flow: Workflow) -> Resumed:
         """The same, where nothing needs to be ended: what an earlier process left running goes on."""
@@ -107,14 +143,13 @@ class RunFolder:
             game.release(task)
         return resumed
 
-    def planned(self, flow: Workflow, effort: str = "normal") -> Ints:
-        """The order of the workflow's plan: as it was kept, else made now and kept with its curves for whoever looks."""
-        kept = self.store.curves().get("order")
-        if kept is None:
-            made = plan(flow, effort)
-            kept = array("q", made.sequence.tolist())
-            self.store.keep_curves(order=kept, plan=made.profile, bound=made.upper_bound)
-        return np.array(kept, np.int32)
+    def planned(self, flow: Workflow, resumed: Resumed, effort: str = "normal") -> Mapping[str, Sequence[int]]:
+        """The order of the workflow's plan, with its curves for whoever looks: as kept, or made now."""
+        kept = self.store.curves() if self._is_same(resumed) else {}
+        if "order" in kept:
+            return kept
+        made = plan(flow, effort)
+        return {"order": array("q", made.sequence.tolist()), "plan": made.profile, "bound": made.upper_bound}
 
     def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
         """What is left of an earlier run of another form of the workflow: the file changed."""
@@ -126,9 +161,9 @@ class RunFolder:
             if same and all(u in kept for u in flow.dag.parents_of(v).tolist()):
                 kept.add(v)
         game = Execution(flow, executed=flow.dag.named(sorted(kept)))
-        self.store.begin(now, list(game.journal))
         changed = len([name for name in done if name in now]) - len(kept)
-        return Resumed(game, len(kept), changed, len(now.keys() - before.keys()), len(before.keys() - now.keys()))
+        new, gone = len(now.keys() - before.keys()), len(before.keys() - now.keys())
+        return Resumed(game, len(kept), changed, new, gone, now)
 
     def close(self) -> None:
         """Let go of it."""
@@ -136,12 +171,43 @@ class RunFolder:
 
 
 def kept_workflow(folder: str | Path) -> tuple[dict[str, str], str]:
-    """What is known of the run in a folder, and the path of the workflow that it was begun with."""
-    from eligo.stores import read_facts
-
-    if not (Path(folder) / STATE).is_file():
+    """What is known of the run in a folder, and the path of its workflow: its file, or what was kept of it."""
+    path = Path(folder) / STATE
+    if not path.is_file():
         raise InputError(f"{folder}: there is no run in this folder")
-    return read_facts(Path(folder) / STATE), str(Path(folder) / KEPT)
+    facts = read_facts(path)
+    file = Location(folder, facts).find("file")
+    if file is not None and os.path.isfile(file):
+        return facts, file
+    read_kept(folder, facts, read_tasks(path))
+    return facts, str(Path(folder) / KEPT)
+
+
+def read_kept(folder: str | Path, facts: Mapping[str, str], tasks: Mapping[str, bytes]) -> Workflow:
+    """The workflow that is kept in the folder of a run; refused where it is not the one of which the store tells."""
+    from eligo.formats import read
+
+    path = str(Path(folder) / KEPT)
+    if not tasks and not os.path.exists(path):
+        raise InputError(f"{folder}: no run was begun in this folder")
+    if "workflow" in facts and os.path.isfile(path) and check_sum(path) != facts["workflow"]:
+        raise strange(path)
+    flow = read(path, "json")
+    if flow.dag.labels != tuple(tasks) or ("workflow" not in facts and digests(flow) != tasks):
+        raise strange(path)
+    return flow
+
+
+def strange(path: str) -> InputError:
+    """A workflow that is kept for a run and was not written by it."""
+    words = "this is not what the run wrote: it is damaged, or the run was stopped while it began"
+    return InputError(f"{path}: {words}: run the workflow's file again, or restore a copy")
+
+
+def check_sum(path: str) -> str:
+    """What tells whether a file is still the same."""
+    with open(path, "rb") as file:
+        return f"{crc32(file.read()):08x}"
 
 
 def _done(store: Store, names: list[str]) -> set[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.estimating import all_kinds
-from eligo.execution import FAILED, Execution
+from eligo.execution import ALLOCATED, FAILED, Execution
 from eligo.rows import Ints, gathered
 from eligo.workflow import Workflow
 
@@ -82,6 +82,11 @@ class Looked(ABC):
             self._below = (stands, below(self.execution, self.failed))
         return self._below[1]
 
+    @property
+    def interrupted(self) -> list[int]:
+        """The tasks of a run that were running when it was killed, and run again when it is resumed."""
+        return []
+
     def state(self, v: int) -> str:
         """Where a task stands, in one of `STATES`; what was with somebody when all was stopped is ready again."""
         if v in self.futile:
@@ -102,6 +107,11 @@ class Looked(ABC):
         found |= {FUTILE: len(self.futile), AGAIN: failed - bad, BAD: bad}
         found[WAITING] = len(self.flow) - sum(found.values())
         return {state: found[state] for state in STATES}
+
+
+def left_behind(looked: Looked) -> list[int]:
+    """The tasks that somebody had when whoever gave them out was killed."""
+    return [] if looked.under_way else sorted(looked.execution.numbers(ALLOCATED))
 
 
 def below(game: Execution, tasks: Iterable[int]) -> frozenset[int]:

@@ -125,7 +125,7 @@ class Progress:
         took = [self.runner.took.popleft() for _ in range(len(self.runner.took))]
         self._forecast.learn([(number(task), seconds) for task, seconds in took])
         running = {
-            number(task): now - job.since
+            number(task): max(0.0, now - job.since)
             for job in self.runner.running.values()
             for task in job.tasks[job.ended : job.ended + 1]
         }

@@ -116,6 +116,8 @@ def state_told(looked: Looked, v: int) -> str:
     if state == AGAIN:
         return f"It failed, and is tried again in {lasting(max(0.0, round(looked.again[v] - looked.at)))}."
     ready = "It is ready, and waits for a worker." if looked.under_way else "It is ready, but nobody is at this run."
+    if v in looked.interrupted:
+        ready = "It was running when the run was killed, and starts again when the run is resumed."
     told = {
         DONE: "It is done.",
         READY: ready,

@@ -18,9 +18,10 @@ from eligo.errors import InputError
 from eligo.execution import ALLOCATED, HELD, Execution
 from eligo.running.commands import Commands
 from eligo.running.curves import ReadyCurve
-from eligo.running.folder import KEPT, LOGS, STATE
-from eligo.running.looked import Curve, Looked, Trying
-from eligo.stores import Attempt, Session, read_run, under_way
+from eligo.running.folder import LOGS, read_kept
+from eligo.running.location import STATE
+from eligo.running.looked import Curve, Looked, Trying, left_behind
+from eligo.stores import Attempt, Position, Session, read_run, readable, under_way
 from eligo.workflow import Workflow
 
 TAIL = 64 * 1024  # bytes of a log that are looked at for its last lines
@@ -37,13 +38,23 @@ class Seen(Looked):
         self.at = time.time()
         self.under_way = under_way(self.folder / STATE)
         self._kept = read_run(self.folder / STATE)
-        self.flow = _workflow(self.folder)
-        if self.flow.dag.labels != self._kept.tasks:
-            raise InputError(f"{self.folder}: this run is only beginning: look again in a moment")
-        self.execution = Execution.replay(self.flow, self._kept.moves, self._kept.additions)
+        self.flow = self._workflow()
+        with readable(self.folder / STATE):
+            self.execution = Execution.replay(self.flow, self._kept.moves, self._kept.additions)
+            running, again = present(self.facts, self.execution)
+        #: what ran when the run was killed, as far as is known, by task
+        self.cut_off = {} if self.under_way else running
+        self.trying, self.again = (running, again) if self.under_way else ({}, {})
         self.flow = self.flow.grown(self.execution.dag)
         self.policy = policy_of(self.sessions)
-        self.trying, self.again = present(self.facts, self.execution) if self.under_way else ({}, {})
+
+    def _workflow(self) -> Workflow:
+        try:
+            return read_kept(self.folder, self._kept.facts, self._kept.tasks)
+        except InputError:
+            if under_way(self.folder / STATE):  # whoever begins it has not written all of it yet
+                raise InputError(f"{self.folder}: this run is only beginning: look again in a moment") from None
+            raise
 
     @property
     def facts(self) -> dict[str, str]:
@@ -54,6 +65,16 @@ class Seen(Looked):
     def moves(self) -> "array[int]":
         """Every move that was made."""
         return self._kept.moves
+
+    @property
+    def tasks(self) -> dict[str, bytes]:
+        """The digest of each task that the run began with."""
+        return self._kept.tasks
+
+    @property
+    def position(self) -> Position:
+        """How far the store was read."""
+        return self._kept.position
 
     @property
     def sessions(self) -> list[Session]:
@@ -82,6 +103,11 @@ class Seen(Looked):
         """See `Looked`."""
         tried = self.tried.get(v, [])
         return (tried[-1].failure if tried else None) or "it failed"
+
+    @property
+    def interrupted(self) -> list[int]:
+        """See `Looked`."""
+        return left_behind(self)
 
     # When
 
@@ -126,18 +152,22 @@ class Seen(Looked):
         """Where what an attempt printed is, or would be: also while it runs."""
         commands = Commands(self.flow, "", str(self.folder / LOGS))
         kept = commands.log(self.flow.dag.tasks[v], attempt)[err]
-        now = self.trying.get(v)
+        now = self.trying.get(v) or self.cut_off.get(v)
         if now is None or now.attempt != attempt or os.path.exists(kept):
             return kept
         return str(self.folder / LOGS / "running" / f"{now.client.replace(' ', '-')}.{'err' if err else 'out'}")
 
     def last_lines(self, v: int, attempt: int, most: int = 10) -> list[str]:
         """The last lines that an attempt printed: on standard error, or where that is empty on standard output."""
+        return self.printed(v, attempt, most)[0]
+
+    def printed(self, v: int, attempt: int, most: int = 10) -> tuple[list[str], str]:
+        """The same, and the file that has them; no lines and no file where nothing was printed."""
         for err in (True, False):
-            lines = tail(self.log(v, attempt, err), most)
-            if lines:
-                return lines
-        return []
+            path = self.log(v, attempt, err)
+            if lines := tail(path, most):
+                return lines, path
+        return [], ""
 
 
 def policy_of(sessions: Sequence[Session]) -> str:
@@ -177,9 +207,3 @@ def tail(path: str, most: int) -> list[str]:
     except OSError:
         return []
     return [line for line in text.replace("\r", "\n").split("\n") if line.strip()][-most:]
-
-
-def _workflow(folder: Path) -> Workflow:
-    from eligo.formats import read
-
-    return read(str(folder / KEPT), "json")

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eligo.allocating import Rules, allocator, informed
+import numpy as np
+
+from eligo.allocating import Allocator, Rules, allocator, informed
 from eligo.allocating.prudent import SLOW
 from eligo.engines import Engine
 from eligo.engines.futures import on_executor
@@ -153,7 +155,9 @@ def _functions(
     values = Values(found.takes, tasks_to_keep(keep, found.flow.dag))
     engine = engine_of(on, settings, needs_of(found.flow), functions=True)
     with ended_where_wrong(engine):
-        runner = made(found.flow, Execution(found.flow), engine, settings, lambda task, _: found.work(task, values))
+        game = Execution(found.flow)
+        chosen = allocator_of(found.flow, game, settings)
+        runner = made(game, chosen, engine, settings, lambda task, _: found.work(task, values))
         runner.values = values
     return carried_out(runner)
 
@@ -166,7 +170,6 @@ def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, 
     flow = as_workflow(graph)
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
-            kept.describe(flow)
             return carried_out(begun(flow, on, settings, kept)[0])
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as kept:
         return carried_out(begun(flow, on, settings, kept)[0])
@@ -187,9 +190,12 @@ def begun(
         if settings.skip_done:
             up_to_date(flow, resumed.execution, commands.folder)
         effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
-        order = folder.planned(flow, effort) if settings.policy in PLANNED else None
+        curves = folder.planned(flow, resumed, effort) if settings.policy in PLANNED else {}
+        order = np.array(curves["order"], np.int32) if curves else None
+        chosen = allocator_of(flow, resumed.execution, settings, order)
+        folder.begin(flow, resumed, curves, settings.directory)  # nothing is refused from here on
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = made(flow, resumed.execution, engine, settings, commands, folder, needs, order)
+        runner = made(resumed.execution, chosen, engine, settings, commands, folder, needs)
         runner.empty = commands.empty
         return runner, resumed
 
@@ -261,21 +267,24 @@ def quick_plan(flow: Workflow) -> Plan:
     return plan(flow, "quick")
 
 
+def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
+    """The allocator that the settings name; refused where there is none."""
+    if order is None and settings.policy in TIES_BY_PLAN:
+        order = quick_plan(flow).sequence
+    rules = informed(settings.rules, flow.grown(game.dag))
+    return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
+
+
 def made(  # noqa: PLR0913, PLR0917
-    flow: Workflow,
     game: Execution,
+    chosen: Allocator,
     engine: Engine,
     settings: Settings,
     work: Callable[[Name, int], Any],
     folder: RunFolder | None = None,
     needs: Needs | None = None,
-    order: Order | None = None,
 ) -> Runner:
-    """A runner with the settings' allocator."""
-    if order is None and settings.policy in TIES_BY_PLAN:
-        order = quick_plan(flow).sequence
-    rules = informed(settings.rules, flow.grown(game.dag))
-    chosen = allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
+    """A runner with the settings."""
     return Runner(
         game,
         chosen,
@@ -293,10 +302,10 @@ def made(  # noqa: PLR0913, PLR0917
 
 def carried_out(runner: Runner) -> Result:
     """Run it to its end."""
-    began = time.time()
+    began = time.monotonic()
     with ended_where_wrong(runner.engine):
         runner.run()
-    took = time.time() - began  # without what it takes to let go of an engine
+    took = time.monotonic() - began  # without what it takes to let go of an engine
     runner.engine.close()
     failed = {
         task: str(ending.failure) if ending.value is None else ending.value for task, ending in runner.failures.items()

@@ -7,19 +7,10 @@ from array import array
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
-from eligo.errors import InputError
-from eligo.stores.sqlite import (
-    ADDITIONS_KEPT,
-    ATTEMPTS_KEPT,
-    MOST_BUSY,
-    MOVES_KEPT,
-    Added,
-    Attempt,
-    unpacked_addition,
-    unpacked_numbers,
-)
+from eligo.formats.shared.seals import Row, all_rows, kept_seals, read_rows, seal
+from eligo.stores.database import connected, readable
+from eligo.stores.sqlite import Added, Attempt, unpacked_addition, unpacked_numbers
 
 
 class Session(NamedTuple):
@@ -33,31 +24,26 @@ class Session(NamedTuple):
     engine: str
 
 
+class Position(NamedTuple):
+    """How far a run was read: how many moves, the number of the last attempt, and the check sums up to there."""
+
+    moves: int
+    attempt: int
+    seals: dict[str, int]
+
+
 class Kept(NamedTuple):
     """Everything that is kept of a run, as of one moment; tasks are places in *tasks*."""
 
     facts: dict[str, str]
-    tasks: tuple[str, ...]
+    #: the digest of each task
+    tasks: dict[str, bytes]
     moves: "array[int]"
     attempts: list[Attempt]
     sessions: list[Session]
     curves: "dict[str, array[int]]"
     additions: list[Added]
-
-
-def read_facts(path: str | Path) -> dict[str, str]:
-    """What is known of a run, whoever writes it now."""
-    with closing(_reading(path)) as database:
-        return dict(database.execute("SELECT name, value FROM fact"))
-
-
-def read_run(path: str | Path) -> Kept:
-    """All that is kept, as of one moment."""
-    with closing(_reading(path)) as database:
-        try:
-            return _all(database)
-        except sqlite3.Error as error:
-            raise InputError(f"{path}: this run cannot be read, or another eligo made it: {error}") from None
+    position: Position
 
 
 class News(NamedTuple):
@@ -67,41 +53,72 @@ class News(NamedTuple):
     sessions: list[Session]
     moves: "array[int]"
     attempts: list[Attempt]
+    position: Position
 
 
-def read_news(path: str | Path, moves: int, attempt: int) -> News | None:
-    """What is new behind so many moves and the attempt of that number; None where what was known is no longer true."""
-    with closing(_reading(path)) as database:
-        try:
-            return _news(database, moves, attempt)
-        except sqlite3.Error as error:
-            raise InputError(f"{path}: this run cannot be read: {error}") from None
+def read_facts(path: str | Path) -> dict[str, str]:
+    """What is known of a run, whoever writes it now."""
+    with readable(path), closing(_reading(path)) as database:
+        return dict(read_rows(database, "fact", kept_seals(database)))
 
 
-def _news(database: sqlite3.Connection, moves: int, attempt: int) -> News | None:
+def read_tasks(path: str | Path) -> dict[str, bytes]:
+    """The tasks of a run, each with its digest."""
+    with readable(path), closing(_reading(path)) as database:
+        return {name: digest for _, name, digest in read_rows(database, "task", kept_seals(database))}
+
+
+def read_run(path: str | Path) -> Kept:
+    """All that is kept, as of one moment."""
+    with readable(path), closing(_reading(path)) as database:
+        return _all(database)
+
+
+def read_news(path: str | Path, position: Position) -> News | None:
+    """What is new behind what was read before; None where that is no longer true."""
+    with readable(path), closing(_reading(path)) as database:
+        return _news(database, position)
+
+
+def _news(database: sqlite3.Connection, before: Position) -> News | None:
     database.execute("BEGIN")
-    facts = dict(database.execute("SELECT name, value FROM fact"))
-    sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
-    last = database.execute("SELECT max(first) FROM journal WHERE first <= ?", (moves,)).fetchone()[0] or 0
-    rows = [row for (row,) in database.execute("SELECT moves FROM journal WHERE first >= ? ORDER BY first", (last,))]
-    found = unpacked_numbers(b"".join(rows))
-    if last + len(found) < moves:
+    seals = kept_seals(database)
+    facts: dict[str, str] = dict(read_rows(database, "fact", seals))
+    sessions = [Session._make(row) for row in read_rows(database, "session", seals)]
+    moved = database.execute(
+        "SELECT first, moves FROM journal WHERE first >= ? ORDER BY first", (before.moves,)
+    ).fetchall()
+    tried = database.execute("SELECT * FROM attempt WHERE number > ? ORDER BY number", (before.attempt,)).fetchall()
+    now = {"journal": seal(moved, before.seals["journal"]), "attempt": seal(tried, before.seals["attempt"])}
+    if seals is None or not now.items() <= seals.items():  # begun anew, or damaged: whoever reads all of it finds out
         return None
-    tried = database.execute("SELECT * FROM attempt WHERE number > ? ORDER BY number", (attempt,))
-    return News(facts, sessions, found[moves - last :], [Attempt._make(row) for row in tried])
+    moves = unpacked_numbers(b"".join(packed for _, packed in moved))
+    position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
+    return News(facts, sessions, moves, [_attempt(row) for row in tried], position)
+
+
+def _attempt(row: Row) -> Attempt:
+    """An attempt; of an older run it may have ended before it began, where the clock was set back."""
+    attempt = Attempt._make(row)
+    return attempt if attempt.ended >= attempt.began else attempt._replace(ended=attempt.began)
 
 
 def _all(database: sqlite3.Connection) -> Kept:
     database.execute("BEGIN")
-    facts = dict(database.execute("SELECT name, value FROM fact"))
-    tasks = tuple(name for (name,) in database.execute("SELECT name FROM task ORDER BY number"))
-    moves = unpacked_numbers(b"".join(row for (row,) in database.execute(MOVES_KEPT)))
-    attempts = [Attempt._make(row) for row in database.execute(ATTEMPTS_KEPT)]
-    sessions = [Session._make(row) for row in database.execute("SELECT * FROM session ORDER BY number")]
-    curves = {name: unpacked_numbers(points) for name, points in database.execute("SELECT * FROM curve")}
-    grows = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'addition'").fetchone()  # older runs do not
-    additions = [unpacked_addition(*row) for row in database.execute(ADDITIONS_KEPT)] if grows else []
-    return Kept(facts, tasks, moves, attempts, sessions, curves, additions)
+    rows, seals = all_rows(database)
+    moves = unpacked_numbers(b"".join(packed for _, packed in rows["journal"]))
+    attempts = [_attempt(row) for row in rows["attempt"]]
+    read = {table: seal(rows[table]) for table in ("journal", "attempt")} if seals is None else seals
+    return Kept(
+        dict(rows["fact"]),
+        {name: digest for _, name, digest in rows["task"]},
+        moves,
+        attempts,
+        [Session._make(row) for row in rows["session"]],
+        {name: unpacked_numbers(points) for name, points in rows["curve"]},
+        [unpacked_addition(*row) for _, *row in rows["addition"]],
+        Position(len(moves), attempts[-1].number if attempts else 0, read),
+    )
 
 
 def under_way(path: str | Path) -> bool:
@@ -122,21 +139,8 @@ def under_way(path: str | Path) -> bool:
 def _reading(path: str | Path) -> sqlite3.Connection:
     """A connection that cannot write; where the folder cannot be written and nobody is at it, the file as it is."""
     try:
-        return _connected(path, "mode=ro")
-    except sqlite3.Error as error:
-        if Path(f"{path}-wal").exists():
-            raise InputError(f"{path}: this is no run: {error}") from None
-    try:
-        return _connected(path, "mode=ro&immutable=1")
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: this is no run: {error}") from None
-
-
-def _connected(path: str | Path, how: str) -> sqlite3.Connection:
-    database = sqlite3.connect(f"file:{quote(str(path))}?{how}", timeout=MOST_BUSY, uri=True)
-    try:
-        database.execute("SELECT count(*) FROM fact")
+        return connected(path)
     except sqlite3.Error:
-        database.close()
-        raise
-    return database
+        if Path(f"{path}-wal").exists():
+            raise
+    return connected(path, "mode=ro&immutable=1")

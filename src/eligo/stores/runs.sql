@@ -26,3 +26,5 @@ CREATE TABLE IF NOT EXISTS session (
 );
 -- of the plan: its order, and after each step the tasks ready in it and the most there can be; 8 bytes a number
 CREATE TABLE IF NOT EXISTS curve (name TEXT PRIMARY KEY, points BLOB NOT NULL) WITHOUT ROWID;
+-- a check sum of every table above, over its rows in order (see eligo.formats.shared.seals)
+CREATE TABLE IF NOT EXISTS seal (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

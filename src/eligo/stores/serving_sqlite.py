@@ -10,9 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from eligo.errors import InputError
+from eligo.stores.database import MOST_BUSY
 from eligo.stores.serving import Changes
 from eligo.stores.serving_sql import KEEPING, SqlStore, newest, steps_after, to_keep
-from eligo.stores.sqlite import MOST_BUSY, locked
+from eligo.stores.sqlite import locked
 
 STEPS = "sqlite_steps"
 SHORTLY = 200  # milliseconds that somebody else's lock is waited for

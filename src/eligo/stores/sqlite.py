@@ -1,7 +1,7 @@
 """A run in one SQLite file: one writer, in a thread of its own, that commits whatever has come together meanwhile.
 
 What was committed survives the death of the process and of the machine (WAL, synchronous=FULL). A second writer is refused;
-readers may come at any time.
+readers may come at any time. Every table has a check sum, and a file in which one is wrong is refused.
 """
 
 import fcntl
@@ -12,19 +12,15 @@ import threading
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from importlib.resources import files
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eligo.errors import InputError, shorten
+from eligo.formats.shared.seals import ROWS, Row, kept_seals, seal
+from eligo.stores.database import opened, readable, stock_of, writable
 
-VERSION = 2
-MOVES_KEPT = "SELECT moves FROM journal ORDER BY first"
-ADDITIONS_KEPT = "SELECT tasks, arcs FROM addition ORDER BY number"
-ATTEMPTS_KEPT = "SELECT * FROM attempt ORDER BY number"
-MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
 LOOKED_AT = (0.01, 0.05, 0.1)  # seconds after which a lock is tried again: whoever looks whether it is held has it too
 LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
 
@@ -53,15 +49,22 @@ class Store:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._lock = locked(f"{self.path}.lock", f"{self.path}: this run is under way already, in another process")
-        self._database = _opened(self.path)
-        self._moves, self._first = array("q"), self._count()
+        try:
+            with readable(self.path):
+                stock = stock_of(self.path)
+                self._database = opened(self.path)
+                self._seals = kept_seals(self._database) or {}
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._facts, self._first, self._grown, self._last = stock
+        self._writing = threading.Lock()
+        self._moves = array("q")
         self._additions: list[Added] = []
-        (self._grown,) = self._database.execute("SELECT count(*) FROM addition").fetchone()
         self._attempts: list[Attempt] = []
         self._notes: dict[str, str] = {}
         self._noted: dict[str, str] = {}
-        self._session = 0
-        (self._last,) = self._database.execute("SELECT coalesce(max(number), 0) FROM attempt").fetchone()
+        self._session, self._opened_at = 0, (0.0, 0.0)
         self._wanted = threading.Condition()
         self._hurry = threading.Event()  # somebody waits for what is not kept yet
         self._closing, self._busy = False, False
@@ -69,16 +72,32 @@ class Store:
         self._thread = threading.Thread(target=self._write, name="eligo store", daemon=True)
         self._thread.start()
 
+    @contextmanager
+    def _transaction(self) -> Iterator[dict[str, int]]:
+        """One transaction, whole or not at all, with the check sums of the tables that it changes."""
+        with self._writing:
+            seals = dict(self._seals)
+            with self._database as database:
+                yield seals
+                changed = seals.items() - self._seals.items()
+                database.executemany("INSERT OR REPLACE INTO seal VALUES (?, ?)", changed)
+            self._seals = seals
+
+    def _sealed_anew(self, *tables: str) -> dict[str, int]:
+        return {table: seal(self._database.execute(ROWS[table])) for table in tables}
+
     # What the run is of
 
     def facts(self) -> dict[str, str]:
         """What is known of the run, by name."""
-        return dict(self._database.execute("SELECT name, value FROM fact"))
+        return dict(self._facts)
 
     def remember(self, **facts: str) -> None:
         """Keep what is known of the run."""
-        with self._database:
+        with writable(self.path), self._transaction() as seals:
             self._database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts.items())
+            seals.update(self._sealed_anew("fact"))
+        self._facts |= facts
 
     def note(self, name: str, value: str) -> None:
         """Keep what is known of the run just now, soon, where it is not what was noted before."""
@@ -89,12 +108,15 @@ class Store:
 
     def open_session(self, policy: str, workers: int, engine: str) -> None:
         """Keep that it is begun, or gone on with, now; `close` keeps when that ended."""
-        with self._database as database:
-            found = database.execute(
+        self._opened_at = (time.time(), time.monotonic())
+        with writable(self.path), self._transaction() as seals:
+            found = self._database.execute(
                 "INSERT INTO session (began, policy, workers, engine) VALUES (?, ?, ?, ?)",
-                (time.time(), policy, workers, engine),
+                (self._opened_at[0], policy, workers, engine),
             )
-            database.execute("DELETE FROM fact WHERE name = 'present'")
+            self._database.execute("DELETE FROM fact WHERE name = 'present'")
+            seals.update(self._sealed_anew("session", "fact"))
+        self._facts.pop("present", None)
         self._session = found.lastrowid or 0
 
     def curves(self) -> "dict[str, array[int]]":
@@ -103,9 +125,10 @@ class Store:
 
     def keep_curves(self, **curves: Sequence[int]) -> None:
         """Keep the plan's order and curves, as long as the tasks are these."""
-        with self._database as database:
+        with writable(self.path), self._transaction() as seals:
             packed = ((name, array("q", points).tobytes()) for name, points in curves.items())
-            database.executemany("INSERT OR REPLACE INTO curve VALUES (?, ?)", packed)
+            self._database.executemany("INSERT OR REPLACE INTO curve VALUES (?, ?)", packed)
+            seals.update(self._sealed_anew("curve"))
 
     def tasks(self) -> dict[str, bytes]:
         """The tasks that the journal speaks of, in the order of their numbers, each with its digest."""
@@ -113,7 +136,8 @@ class Store:
 
     def begin(self, tasks: Mapping[str, bytes], moves: Sequence[int] = ()) -> None:
         """Begin a journal of these tasks anew, with moves that were made already; attempts are kept."""
-        with self._database as database:
+        with writable(self.path), self._transaction() as seals:
+            database = self._database
             old = {name: number for number, name in database.execute("SELECT number, name FROM task")}
             moved = ((old[name], number) for number, name in enumerate(tasks) if name in old)
             database.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
@@ -130,6 +154,7 @@ class Store:
             packed = array("q", moves)
             if packed:
                 database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
+            seals.update(self._sealed_anew("task", "curve", "journal", "addition", "attempt"))
         self._first, self._grown = len(moves), 0
 
     # What comes of it
@@ -141,7 +166,7 @@ class Store:
 
     def moves(self) -> "array[int]":
         """Every move that was kept."""
-        return unpacked_numbers(b"".join(row for (row,) in self._database.execute(MOVES_KEPT)))
+        return unpacked_numbers(b"".join(moves for _, moves in self._database.execute(ROWS["journal"])))
 
     @property
     def grown(self) -> int:
@@ -150,11 +175,11 @@ class Store:
 
     def additions(self) -> list[Added]:
         """Everything that was added to the workflow, of which the moves speak, in order."""
-        return [unpacked_addition(*row) for row in self._database.execute(ADDITIONS_KEPT)]
+        return [unpacked_addition(*row) for _, *row in self._database.execute(ROWS["addition"])]
 
     def attempts(self) -> Iterator[Attempt]:
         """Every attempt that was kept, in order."""
-        for row in self._database.execute(ATTEMPTS_KEPT):
+        for row in self._database.execute(ROWS["attempt"]):
             yield Attempt._make(row)
 
     def attempted(self) -> Iterator[int]:
@@ -203,16 +228,14 @@ class Store:
         os.close(self._lock)
 
     def _end_session(self) -> None:
-        with self._database as database:
-            database.execute("UPDATE session SET ended = ? WHERE number = ?", (time.time(), self._session))
+        began, ticks = self._opened_at
+        ended = max(time.time(), began + time.monotonic() - ticks)  # clocks on walls are set back at times
+        with self._transaction() as seals:
+            self._database.execute("UPDATE session SET ended = ? WHERE number = ?", (ended, self._session))
+            seals.update(self._sealed_anew("session"))
 
     def _waiting(self) -> bool:
         return bool(self._moves or self._attempts or self._notes)
-
-    def _count(self) -> int:
-        found = self._database.execute("SELECT first, length(moves) / 8 FROM journal ORDER BY first DESC LIMIT 1")
-        first, count = found.fetchone() or (0, 0)
-        return int(first + count)
 
     def _write(self) -> None:
         """The writer: whatever has come together goes into one transaction."""
@@ -238,15 +261,29 @@ class Store:
     def _keep(
         self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str], additions: list[Added]
     ) -> None:
-        rows = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
-        with self._database as database:
-            if moves:
-                database.execute("INSERT INTO journal VALUES (?, ?)", (self._first, moves.tobytes()))
-            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", rows)
-            database.executemany("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts)
+        grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
+        moved, tried = [(self._first, moves.tobytes())] if moves else [], [_row(attempt) for attempt in attempts]
+        with self._transaction() as seals:
+            database = self._database
+            database.executemany("INSERT INTO journal VALUES (?, ?)", moved)
+            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", grown)
+            database.executemany("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", tried)
             database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", notes.items())
+            for table, rows in (("journal", moved), ("addition", grown), ("attempt", tried)):
+                seals[table] = seal(rows, seals[table])
+            seals.update(self._sealed_anew("fact") if notes else {})
         self._first += len(moves)
-        self._grown += len(rows)
+        self._grown += len(grown)
+        self._facts |= notes
+
+
+def _row(attempt: Attempt) -> Row:
+    """An attempt as it is kept and read back; a clock that was set back meanwhile makes it end when it began."""
+    number, task, client, began, ended, failure, code, memory, lost = attempt
+    return (
+        int(number), int(task), client, float(began), float(max(began, ended)), failure,
+        None if code is None else int(code), None if memory is None else int(memory), int(lost),
+    )  # fmt: skip
 
 
 def packed_addition(tasks: tuple[str, ...], arcs: tuple[tuple[int, int], ...]) -> tuple[str, bytes]:
@@ -269,26 +306,6 @@ def unpacked_numbers(points: bytes) -> "array[int]":
     found = array("q")
     found.frombytes(points)
     return found
-
-
-def _opened(path: str) -> sqlite3.Connection:
-    """The database, made where it is not there yet."""
-    try:
-        database = sqlite3.connect(path, timeout=MOST_BUSY, check_same_thread=False)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version < VERSION:
-            database.executescript(f"BEGIN; {_schema()} PRAGMA user_version = {VERSION}; COMMIT;")
-    except sqlite3.DatabaseError as error:
-        raise InputError(f"{path}: this is no run, or cannot be written: {error}") from None
-    if version > VERSION:
-        raise InputError(f"{path}: this run was made by a newer eligo")
-    return database
-
-
-def _schema() -> str:
-    return files("eligo.stores").joinpath("runs.sql").read_text("utf-8")
 
 
 def locked(path: str, refusal: str) -> int:

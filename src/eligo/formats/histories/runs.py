@@ -5,6 +5,7 @@ in the same folder. The run may still be under way.
 """
 
 import os
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -18,14 +19,11 @@ from eligo.workflow import Timed
 if TYPE_CHECKING:
     import sqlite3
 
+    from eligo.formats.shared.seals import Row
+
 NAME = "eligo"
 
 STATE, LOCK, WORKFLOW = "run.db", "run.db.lock", "workflow.json"
-_MEANS = """
-SELECT task.name, avg(max(0, attempt.ended - attempt.began)) FROM attempt JOIN task ON task.number = attempt.task
-WHERE attempt.failure IS NULL GROUP BY attempt.task ORDER BY attempt.task
-"""
-_FAILED = "SELECT count(*) FROM attempt WHERE failure IS NOT NULL"
 
 
 def is_run(folder: str) -> bool:
@@ -37,16 +35,37 @@ def parse_run(folder: str) -> Parsed:
     """How long the tasks took that ended well."""
     import sqlite3
 
+    from eligo.formats.shared.seals import CURE
+
     path = os.path.join(folder, STATE)
     try:
         with closing(_opened(path)) as database:
-            means: list[tuple[str, float]] = database.execute(_MEANS).fetchall()
-            ((failed,),) = database.execute(_FAILED)
-    except sqlite3.Error as error:
-        raise FormatError(f"cannot be read: {error}", path) from None
+            names, attempts = _read(database)
+        failed = sum(failure is not None for _, _, _, failure in attempts)
+        means = _means((task, ended - began) for task, began, ended, failure in attempts if failure is None)
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        raise FormatError(f"cannot be read: {error}: {CURE}", path) from None
     kinds = _kinds(os.path.join(folder, WORKFLOW))
-    records = [Timed(name, kinds.get(name), seconds) for name, seconds in means]
+    records = [Timed(names[task], kinds.get(names[task]), seconds) for task, seconds in means if task in names]
     return Parsed(records, left_out(failed, "attempt that failed is", "attempts that failed are"))
+
+
+def _read(database: "sqlite3.Connection") -> "tuple[dict[int, str], list[Row]]":
+    """The tasks by number, and of every attempt its task, beginning, end and failure."""
+    from eligo.formats.shared.seals import kept_seals, read_rows
+
+    database.execute("BEGIN")
+    seals = kept_seals(database)
+    names = {number: name for number, name, _ in read_rows(database, "task", seals)}
+    return names, [(row[1], *row[3:6]) for row in read_rows(database, "attempt", seals)]
+
+
+def _means(took: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The mean seconds of each task, by number; a clock that was set back counts as none."""
+    found: dict[int, list[float]] = {}
+    for task, seconds in took:
+        found.setdefault(task, []).append(max(0.0, seconds))
+    return [(task, sum(seconds) / len(seconds)) for task, seconds in sorted(found.items())]
 
 
 def _opened(path: str) -> "sqlite3.Connection":

@@ -1,0 +1,71 @@
+"""Where the folder of a run is and was, and where the paths that it remembers lead now: folders are copied and moved."""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from eligo.errors import InputError
+from eligo.stores import read_facts
+
+STATE = "run.db"
+#: the facts that are paths
+PATHS = ("file", "folder", "directory")
+
+
+class Location:
+    """The place of a run's folder, compared with the one that its facts were written for."""
+
+    def __init__(self, folder: str | Path, facts: Mapping[str, str]) -> None:
+        self.now = os.path.realpath(folder)
+        self._facts = facts
+        self._before = _place(facts) or _guess(self.now, facts)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the folder was copied: it is elsewhere, and the run is also where it was."""
+        before = self._before
+        if not before or not os.path.exists(os.path.join(before, STATE)) or os.path.samefile(before, self.now):
+            return False
+        with suppress(InputError):
+            return read_facts(os.path.join(before, STATE)).get("mark") == self._facts.get("mark")
+        return True
+
+    def find(self, name: str) -> str | None:
+        """Where a remembered path leads: as seen from this folder, or else as it was; None where neither exists."""
+        return next((path for path in self._candidates(name) if os.path.exists(path)), None)
+
+    def beside(self) -> str | None:
+        """The folder of the workflow's file; None where it is gone, or where two could be meant."""
+        file = self.find("file")
+        if file is not None and self._facts.get("folder") == os.path.dirname(self._facts["file"]):
+            return os.path.dirname(file)
+        folders = [path for path in self._candidates("folder") if os.path.isdir(path)]
+        return folders[0] if len(folders) == 1 or (folders and file is not None) else None
+
+    def facts(self) -> dict[str, str]:
+        """What is to be remembered of the place, and of the paths as they lead now."""
+        status = os.stat(self.now)
+        moved = {name: path for name in PATHS if (path := self.find(name)) is not None}
+        return {**moved, "place": json.dumps([status.st_dev, status.st_ino, self.now])}
+
+    def _candidates(self, name: str) -> list[str]:
+        path = self._facts.get(name)
+        if not path:
+            return []
+        seen = os.path.normpath(os.path.join(self.now, os.path.relpath(path, self._before))) if self._before else path
+        return list(dict.fromkeys((seen, path)))
+
+
+def _place(facts: Mapping[str, str]) -> str:
+    with suppress(ValueError, TypeError):
+        _, _, path = json.loads(facts.get("place", ""))
+        return str(path)
+    return ""
+
+
+def _guess(now: str, facts: Mapping[str, str]) -> str:
+    """Where the folder of an older run was, which remembers only its workflow's file: beside that."""
+    folder = facts.get("folder")
+    return os.path.join(folder, os.path.basename(now)) if folder else ""
