@@ -36,6 +36,8 @@ class RunRequest:
     json: bool
     quiet: bool = False
     page: bool = False
+    #: what the file asks for and the run may go on without
+    ignore: tuple[str, ...] = ()
 
     def settings(self, policy: str | None = None) -> Settings:
         """The same in the library's words, or with another policy."""

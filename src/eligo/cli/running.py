@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, nullcontext
 from types import FrameType
 
 from eligo.cli.dagman import by_dagman
+from eligo.cli.fidelity import accepted
 from eligo.cli.paging import shown
 from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
@@ -37,17 +38,22 @@ def flow_of_run(folder: str | None) -> Workflow:
     return read(file if os.path.isfile(file) else path)
 
 
+def ignored_before(folder: str | None) -> list[str]:
+    """What a run that goes on was told to ignore when it was begun."""
+    from eligo.running.folder import kept_workflow
+
+    return [] if folder is None else [kept_workflow(folder)[0].get("ignored", "")]
+
+
 def answer(flow: Workflow, request: RunRequest) -> int:
     """Run it, and say what came of it; the exit code."""
-    from eligo.formats.dagman.running import runnable
-
+    flow = accepted(flow, request.ignore, elsewhere=request.on != "local")
     if request.on.startswith(("http://", "https://")):
         return by_server(flow, request)
-    if flow.origin and flow.origin.format == "dagman":
-        flow = runnable(flow)
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
         folder.describe(flow)
+        folder.store.remember(ignored=",".join(request.ignore))
         if request.on == "htcondor-dagman":
             return by_dagman(flow, request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
@@ -68,7 +74,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
 
 def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
     """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
-    from eligo.formats.dagman.rescuing import next_rescue, rescue_text
+    from eligo.formats.dagman.rescuing import doubtful, next_rescue, rescue_text
     from eligo.formats.shared.files import save
 
     path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
@@ -82,8 +88,14 @@ def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
         or not result.execution.executed
     ):
         return []
-    save(rescue_text(flow, map(str, result.execution.executed)), path)
-    return [f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"]
+    executed = list(map(str, result.execution.executed))
+    left_out = doubtful(flow, executed)
+    why = f"{counted(len(left_out), 'finished node')} left out: what the run ignored may decide whether they are done"
+    if len(left_out) == len(executed):
+        return [f"no rescue file for DAGMan: {why}"]
+    save(rescue_text(flow, (name for name in executed if name not in left_out)), path)
+    told = f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"
+    return [f"{told}; {why}" if left_out else told]
 
 
 def default_folder(flow: Workflow) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -104,13 +104,15 @@ def run(  # noqa: PLR0913
     timeout: float | None = None,
     folder: str | Path | None = None,
     check: bool = True,
+    ignore: str | Collection[str] = (),
 ) -> Result:
     """Run a workflow: its commands, *function* of every task, or the functions that it has; what they return comes back.
 
     A graph is whatever `eligo.plan` takes; or {task: (function, parents)}, where each function gets what the parents
     returned. Functions run in threads, or *on* an executor of yours. Where a *folder* is given, commands go on from what
     an earlier run in it did. Where tasks failed for good, the first one's error is raised once the rest is done, or with
-    *check* off told in the result.
+    *check* off told in the result. What a file asks for and a run does not do, such as POST scripts of DAGMan, is refused
+    unless *ignore* names it.
 
     >>> import eligo
     >>> result = eligo.run({"a": (lambda: 2, []), "b": (lambda a: a + 1, ["a"]), "c": (lambda a, b: a * b, ["a", "b"])})
@@ -120,7 +122,7 @@ def run(  # noqa: PLR0913
     tried = retries if isinstance(retries, Retries) else Retries(most=retries)
     settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
     found = callables_of(graph, function)
-    result = _functions(found, on, settings) if found else _commands(graph, on, settings, folder)
+    result = _functions(found, on, settings) if found else _commands(graph, on, settings, folder, ignore)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -137,12 +139,19 @@ def _functions(found: Callables, on: "str | Executor | Engine", settings: Settin
     return carried_out(runner)
 
 
-def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, folder: str | Path | None) -> Result:
+def _commands(
+    graph: object,
+    on: "str | Executor | Engine",
+    settings: Settings,
+    folder: str | Path | None,
+    ignore: str | Collection[str],
+) -> Result:
     from tempfile import TemporaryDirectory
 
     from eligo.border import as_workflow
+    from eligo.formats.fidelity import as_runnable
 
-    flow = as_workflow(graph)
+    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local")
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
             kept.describe(flow)
