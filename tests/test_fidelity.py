@@ -8,7 +8,7 @@ import eligo
 from eligo.cli import run as cli
 from eligo.errors import FormatError, InputError, UnhonouredError
 from eligo.formats import parse, read
-from eligo.formats.fidelity import as_runnable, listed
+from eligo.formats.fidelity import KEYS, as_runnable, listed
 from running_cases import completed, ran
 
 Captured = pytest.CaptureFixture[str]
@@ -234,3 +234,81 @@ def test_there_is_no_rescue_file_where_nothing_can_be_in_it(tmp_path: Path, caps
     assert ran(path, "--retries", "0", "--ignore", "PRE") == 1
     assert "no rescue file for DAGMan: 1 finished node left out" in capsys.readouterr().err
     assert not (tmp_path / "x.dag.run" / "rescue.dag").exists()
+
+
+# Other formats
+
+RULE = "a:\n\ttouch a\n"
+JX_RULE = '{{"command": "touch a", "outputs": ["a"]{more}}}'
+PEGASUS = 'pegasus: "5.0"\njobs:\n- {{id: a, name: touch, arguments: [a]{more}}}\n'
+DAX = '<adag>{top}<job id="a" name="touch"><argument>a</argument>{inside}</job></adag>'
+NINJA = "rule cc\n  command = touch $out\n{rule}pool one\n  depth = 1\nbuild a: cc\n{edge}build b: cc\n{edge}"
+
+ASKS = [
+    ("makeflow", f"export PATH\n{RULE}", "export (line 1)"),
+    ("makeflow", f"export A=1\n{RULE}", "export (line 1)"),
+    ("makeflow", f"WALL_TIME=10\n{RULE}", "WALL_TIME (line 1)"),
+    ("makeflow", f".MAKEFLOW GPUS 1\n{RULE}", "GPUS (line 1)"),
+    ("makeflow", f".UMBRELLA SPEC x\n{RULE}", "UMBRELLA (line 1)"),
+    ("makeflow", 'a:\nBATCH_OPTIONS="-x"\n\ttouch a\n', "BATCH_OPTIONS (task 'a', line 1)"),
+    ("makeflow", "a: far/b->b\n\tcp b a\n", "rename (task 'a', line 1)"),
+    ("jx", f'{{"environment": {{"A": "1"}}, "rules": [{JX_RULE.format(more="")}]}}', "environment (at the top)"),
+    ("jx", '{"rules": [' + JX_RULE.format(more=', "environment": {"A": "1"}') + "]}", "environment (task 'a', rule 1)"),
+    ("jx", '{"rules": [' + JX_RULE.format(more=', "resources": {"gpus": 1}') + "]}", "gpus (task 'a', rule 1)"),
+    (
+        "jx",
+        '{"rules": [' + JX_RULE.format(more=', "inputs": [{"dag_name": "b", "task_name": "c"}]') + "]}",
+        "rename (task 'a', rule 1)",
+    ),
+    ("ninja", NINJA.format(rule="  pool = one\n", edge=""), "pool (2 tasks, first 'a', line 6)"),
+    ("ninja", NINJA.format(rule="", edge="  dyndep = a.dd\n"), "dyndep (2 tasks, first 'a', line 5)"),
+    ("pegasus", PEGASUS.format(more=", profiles: {env: {A: b, C: d}}"), "env (task 'a', its profiles)"),
+    ("pegasus", PEGASUS.format(more=", profiles: {dagman: {retry: 3}}"), "dagman.retry (task 'a', its profiles)"),
+    ("pegasus", PEGASUS.format(more=", hooks: {shell: []}"), "hooks (task 'a', its job)"),
+    ("pegasus", "transformationCatalog: {x: []}\n" + PEGASUS.format(more=""), "transformationCatalog (at the top)"),
+    ("dax", DAX.format(top='<executable name="x"/>', inside=""), "transformationCatalog (line 1)"),
+    ("dax", DAX.format(top="", inside='<profile namespace="env" key="A">1</profile>'), "env (task 'a', line 1)"),
+]
+
+
+@pytest.mark.parametrize(("format", "text", "told"), ASKS)
+def test_every_format_lists_what_a_run_does_not_honour(
+    tmp_path: Path, capsys: Captured, format: str, text: str, told: str
+) -> None:
+    assert listed(parse(text, format)) == [told]
+    path = tmp_path / "flow"
+    path.write_text(text)
+    assert ran(path, "--from", format) == 2
+    assert f"{path}: a run does not honour {told}; add --ignore " in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
+    with pytest.raises(UnhonouredError):
+        eligo.run(read(path, format))
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("makeflow", f"CORES=1\nMEMORY=10\nDISK=5\n.MAKEFLOW MODE MAX\nX=1\n{RULE}"),
+        ("makeflow", "a: b->b\n\tLOCAL cp b a\n"),
+        ("jx", '{"rules": [' + JX_RULE.format(more=', "local_job": true, "resources": {"cores": 1, "disk": 5}') + "]}"),
+        ("ninja", NINJA.format(rule="  depfile = x.d\n  restat = 1\n", edge="")),
+        ("pegasus", PEGASUS.format(more=", profiles: {pegasus: {runtime: 3, label: x}, dagman: {PRIORITY: 2}}")),
+        ("dax", DAX.format(top="", inside='<profile namespace="pegasus" key="runtime">60</profile>')),
+        ("yaml", "tasks:\n- {name: a, run: touch a, priority: 3}\n"),
+    ],
+)
+def test_what_is_honoured_or_changes_nothing_is_not_listed(format: str, text: str) -> None:
+    assert listed(as_runnable(parse(text, format))) == []
+
+
+def test_a_rule_that_runs_here_is_refused_where_tasks_run_elsewhere() -> None:
+    flow = parse("a:\n\tLOCAL touch a\n", "makeflow")
+    assert listed(as_runnable(flow)) == []
+    with pytest.raises(UnhonouredError, match=r"LOCAL \(task 'a', line 1\)"):
+        as_runnable(flow, elsewhere=True)
+
+
+def test_every_key_that_formats_list_is_known() -> None:
+    known = {key for keys in KEYS.values() for key in keys}
+    named = {told.partition(" ")[0] for _, _, told in ASKS if "." not in told.partition(" ")[0]}
+    assert named | STATEMENTS.keys() <= known

@@ -29,12 +29,12 @@ KEYS: dict[str, tuple[str, ...]] = {
         "SERVICE", "SUBDAG", "TOLERANCE", "VARS", "WEAK", *SUBMIT_COMMANDS,
     ),
     "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
-    "jx": ("environment", "gpus", "local_job", "mpi-processes", "rename", "wall-time"),
+    "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),
     "ninja": ("dyndep", "pool"),
     "pegasus": (
-        "condorWorkflow", "hooks", "pegasusWorkflow", "profiles", "replicaCatalog", "siteCatalog", "transformationCatalog",
+        "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
-    "dax": ("condorWorkflow", "hooks", "pegasusWorkflow", "profiles", "replicaCatalog", "transformationCatalog"),
+    "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
 }  # fmt: skip
 #: The keys that say that a task runs where the run does: nothing else does where tasks do not go elsewhere.
 HERE = frozenset({"local", "local_job"})
