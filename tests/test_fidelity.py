@@ -1,5 +1,7 @@
 """What a file asks for and a run does not do is refused before anything runs, or ignored by name."""
 
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from eligo.errors import FormatError, InputError, UnhonouredError
 from eligo.formats import parse, read
 from eligo.formats.fidelity import KEYS, as_runnable, listed
 from running_cases import completed, ran
+from serving_cases import PATIENCE, got, serving, told
 
 Captured = pytest.CaptureFixture[str]
 NODE = "JOB {name} {{\n executable = /usr/bin/touch\n arguments = {name}.made\n}}\n"
@@ -56,9 +59,9 @@ def test_a_statement_that_a_run_does_not_honour_is_refused(tmp_path: Path, capsy
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "b.sub").write_text(SUBMIT.format(name="b", more=""))
     assert ran(path) == 2
-    told = capsys.readouterr().err
-    assert f" {key} (" in told
-    assert f"--ignore {key}" in told
+    said = capsys.readouterr().err
+    assert f" {key} (" in said
+    assert f"--ignore {key}" in said
     assert not (tmp_path / "a.made").exists()
     assert not (tmp_path / "x.dag.run").exists()
     with pytest.raises(UnhonouredError) as error:
@@ -113,9 +116,9 @@ def test_the_message_counts_tasks_and_names_the_first_place(tmp_path: Path, caps
         c="hold = true",
     )
     assert ran(path) == 2
-    told = capsys.readouterr().err
-    assert f"PRE (2 tasks, first 'a', {path}:9), FINAL ({path}:11), hold (task 'c', c.sub:3)" in told
-    assert told.endswith("; add --ignore PRE,FINAL,hold to run it without them\n")
+    said = capsys.readouterr().err
+    assert f"PRE (2 tasks, first 'a', {path}:9), FINAL ({path}:11), hold (task 'c', c.sub:3)" in said
+    assert said.endswith("; add --ignore PRE,FINAL,hold to run it without them\n")
 
 
 def test_ignore_takes_lists_and_any_case_and_all(tmp_path: Path, capsys: Captured) -> None:
@@ -191,7 +194,7 @@ def test_a_program_is_the_file_of_that_name_as_for_htcondor(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "told"),
+    ("arguments", "variables", "why"),
     [
         ("$(seed)", "", r"a\.sub uses \$\(seed\), which eligo run does not expand"),
         ("$(JOB)", "", r"a\.sub uses \$\(JOB\), which"),
@@ -203,9 +206,9 @@ def test_a_program_is_the_file_of_that_name_as_for_htcondor(tmp_path: Path) -> N
         ("$(n)\nn = 1", 'VARS a n="2"', r"a\.sub and VARS both set n: write PREPEND or APPEND into the VARS line"),
     ],
 )
-def test_a_macro_that_only_htcondor_knows_is_refused(tmp_path: Path, arguments: str, variables: str, told: str) -> None:
+def test_a_macro_that_only_htcondor_knows_is_refused(tmp_path: Path, arguments: str, variables: str, why: str) -> None:
     (tmp_path / "a.sub").write_text(f"executable = /bin/echo\narguments = {arguments}\nqueue\n")
-    with pytest.raises(FormatError, match=f"node 'a': {told}"):
+    with pytest.raises(FormatError, match=f"node 'a': {why}"):
         eligo.run(dag(tmp_path, f"JOB a a.sub\n{variables}\n"), ignore="all")
 
 
@@ -271,15 +274,15 @@ ASKS = [
 ]
 
 
-@pytest.mark.parametrize(("format", "text", "told"), ASKS)
+@pytest.mark.parametrize(("format", "text", "line"), ASKS)
 def test_every_format_lists_what_a_run_does_not_honour(
-    tmp_path: Path, capsys: Captured, format: str, text: str, told: str
+    tmp_path: Path, capsys: Captured, format: str, text: str, line: str
 ) -> None:
-    assert listed(parse(text, format)) == [told]
+    assert listed(parse(text, format)) == [line]
     path = tmp_path / "flow"
     path.write_text(text)
     assert ran(path, "--from", format) == 2
-    assert f"{path}: a run does not honour {told}; add --ignore " in capsys.readouterr().err
+    assert f"{path}: a run does not honour {line}; add --ignore " in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
     with pytest.raises(UnhonouredError):
         eligo.run(read(path, format))
@@ -310,5 +313,57 @@ def test_a_rule_that_runs_here_is_refused_where_tasks_run_elsewhere() -> None:
 
 def test_every_key_that_formats_list_is_known() -> None:
     known = {key for keys in KEYS.values() for key in keys}
-    named = {told.partition(" ")[0] for _, _, told in ASKS if "." not in told.partition(" ")[0]}
+    named = {line.partition(" ")[0] for _, _, line in ASKS if "." not in line.partition(" ")[0]}
     assert named | STATEMENTS.keys() <= known
+
+
+# Wherever commands are run
+
+
+@pytest.mark.parametrize("engine", ["local", "slurm", "htcondor", "htcondor-dagman", "http://127.0.0.1:1"])
+def test_nothing_is_begun_on_any_engine(tmp_path: Path, capsys: Captured, engine: str) -> None:
+    path = dag(tmp_path, nodes("a") + "SCRIPT PRE a no.sh\n")
+    assert ran(path, "--on", engine) == 2
+    assert "a run does not honour PRE (task 'a'" in capsys.readouterr().err
+    assert not (tmp_path / "x.dag.run").exists()
+
+
+def test_a_rehearsal_runs_nothing_of_the_file(tmp_path: Path, capsys: Captured) -> None:
+    path = dag(tmp_path, nodes("a", "b") + "SCRIPT PRE a no.sh\n")
+    (tmp_path / "times.csv").write_text("task,seconds\na,1\nb,1\n")
+    assert ran(path, "--rehearse", "0.1", "--history", str(tmp_path / "times.csv")) == 0
+    assert not (tmp_path / "a.made").exists()
+    capsys.readouterr()
+
+
+def test_a_server_refuses_what_its_clients_would_not_do(tmp_path: Path) -> None:
+    text = nodes("a") + "SCRIPT PRE a no.sh\n"
+    path = dag(tmp_path, text)
+    code, _, said = told("serve", str(path), "--port", "0", "--store", str(tmp_path / "other.db"))
+    assert (code, "a run does not honour PRE (task 'a'" in said) == (2, True)
+    with serving(tmp_path, str(path), "--ignore", "PRE") as (url, _):
+        assert "warning: running without PRE (task 'a'" in (tmp_path / "server.err").read_text()
+        code, _, said = told("submit", url, str(path))
+        assert (code, "a run does not honour PRE (task 'a'" in said) == (2, True)
+        code, _, said = told("submit", url, str(path), "--ignore", "PRE", "--name", "again")
+        assert (code, "warning: running without PRE (task 'a'" in said) == (0, True)
+        place = f"{url}/v1/workflows?format=dagman"
+        assert _submitted(place, text)[0] == 422
+        assert _submitted(f"{place}&ignore=PRE,POST", text)[0] == 201
+        assert _submitted(place, "JOB a /etc/passwd\n")[0] == 422
+        assert len(got(f"{url}/v1/workflows")["workflows"]) == 3
+
+
+def _submitted(url: str, text: str) -> tuple[int, str]:
+    request = urllib.request.Request(url, text.encode(), {"Idempotency-Key": str(hash((text, url)))})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as reply:
+            return reply.status, ""
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_an_export_tells_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> None:
+    path = dag(tmp_path, nodes("a", "b") + "JOB c no.sub NOOP\nPARENT a CHILD b\nSCRIPT PRE a no.sh\n")
+    assert cli(["cluster", str(path), "--size", "2", "--export", "dagman", "-o", str(tmp_path / "fat.dag")]) == 0
+    assert "warning: exporting without PRE (task 'a'" in capsys.readouterr().err
