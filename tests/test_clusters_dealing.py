@@ -717,7 +717,7 @@ def test_fat_nodes_of_a_dagman_file_run_what_its_submit_files_say(tmp_path: Path
 @pytest.mark.parametrize(
     ("description", "told"),
     [
-        ("executable = x\narguments = $(JOB)\nqueue\n", "'b': a script cannot stand for the macro"),
+        ("executable = x\narguments = $(JOB)\nqueue\n", r"'b': b.sub uses \$\(JOB\), which eligo run does not expand"),
         ("executable = x\nqueue 5\n", "'b': b.sub submits several jobs"),
         ("executable = x\nqueue f from list.txt\n", "'b': b.sub submits several jobs"),
     ],

@@ -3,6 +3,7 @@
 EligoError
 ├── InputError            what was given is wrong, with path and line where it came from a file
 │   ├── FormatError       a text is not in its format
+│   ├── UnhonouredError   a file asks for what a run does not do: carries the words by which that is ignored
 │   ├── CycleError        carries the cycle
 │   ├── UnknownTaskError  carries the name
 │   ├── DuplicateTaskError    carries the name
@@ -67,6 +68,14 @@ class FormatError(InputError):
     def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
         self.message, self.path, self.line = message, path, line
+
+
+class UnhonouredError(InputError):
+    """A file asks for what a run does not do; `keys` are the words by which that is ignored."""
+
+    def __init__(self, message: str, keys: Sequence[str]) -> None:
+        self.message, self.keys = message, tuple(keys)
+        super().__init__(f"{message}; ignore={self.keys!r} runs it without them")
 
 
 class CycleError(InputError):

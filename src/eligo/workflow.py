@@ -67,6 +67,17 @@ class Timed(NamedTuple):
     seconds: float
 
 
+class Unhonoured(NamedTuple):
+    """Something that a file asks for and a run does not do; see `eligo.formats.fidelity`."""
+
+    #: the word by which it is ignored, such as "POST" or "environment"
+    key: str
+    #: the file and the line
+    where: str
+    #: the tasks that it concerns; none where it concerns the workflow as a whole
+    tasks: tuple[Name, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Where a workflow came from, so that it can be written back in kind."""
@@ -95,6 +106,10 @@ class Origin:
     reversed: bool = False
     #: what whoever reads the file should be told, a sentence each
     remarks: tuple[str, ...] = ()
+    #: what the file asks for and a run does not do
+    unhonoured: tuple[Unhonoured, ...] = ()
+    #: what the format's own `runnable` needs beside the tasks
+    script: object = None
 
 
 class LazyDetails(Mapping[Name, Task]):

@@ -16,6 +16,8 @@ from eligo.cli.versions import version_line
 if TYPE_CHECKING:
     from typer import Typer
 
+    from eligo.errors import EligoError
+
 INTERRUPTED = 130
 #: the verbs that compute
 COMPUTING = ("plan", "show", "explain", "verify", "batch", "cluster", "compare", "run")
@@ -64,8 +66,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _answered(arguments or ["--help"])
     except EligoError as error:
-        remedy = REMEDIES.get(getattr(error, "remedy", None) or "")
-        return _complain(f"{error}: {remedy}" if remedy else str(error))
+        return _complain(_explained(error))
     except KeyboardInterrupt:
         return _complain("stopped", INTERRUPTED)
     except BrokenPipeError:
@@ -82,6 +83,17 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("ELIGO_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")
+
+
+def _explained(error: "EligoError") -> str:
+    """What is wrong, and the option that would help."""
+    from eligo.errors import UnhonouredError
+
+    if isinstance(error, UnhonouredError):
+        place = f"{error.path}: " if error.path else ""
+        return f"{place}{error.message}; add --ignore {','.join(error.keys)} to run it without them"
+    remedy = REMEDIES.get(getattr(error, "remedy", None) or "")
+    return f"{error}: {remedy}" if remedy else str(error)
 
 
 def _answered(arguments: list[str]) -> int:

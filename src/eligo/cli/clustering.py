@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eligo.cli.fidelity import accepted
 from eligo.cli.plans import listed_names, tell, working
 from eligo.cli.printing import print_facts, print_json, sparkline
 from eligo.clusters import FatTask, cluster, fat_task
 from eligo.clusters.chains import told
 from eligo.clusters.export import EXPORTS, exported
 from eligo.errors import InputError
+from eligo.formats.fidelity import ALL
 from eligo.formats.shared.files import save
 from eligo.simulation import Dealing, deal
 from eligo.workflow import Workflow
@@ -110,6 +112,7 @@ def _write(
             raise InputError(f"{output} is the name of a picture: leave --export out, or name another file")
         _draw(flow, found, output)
     elif export is not None:
+        flow = accepted(flow, [ALL], what="exporting") if export == "dagman" else flow
         _export(exported(flow, _fats(found), export, executed), output or "-")
     elif output is not None:
         raise InputError(f"{output}: a picture's name ends in .svg, .png or .html; another file needs --export")

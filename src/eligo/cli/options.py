@@ -56,6 +56,14 @@ Outside = Annotated[
 Args = Annotated[
     list[str] | None, typer.Option("--args", help="For JX: NAME=VALUE, or a file of names and values; may be repeated.")
 ]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="WORD,...",
+        help="Run without what the file asks for and a run does not do, such as PRE,POST; all: whatever it is.",
+    ),
+]
 Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables from the environment.")]
 Columns = Annotated[
     str | None, typer.Option("--columns", help="For tables: the titles of parents and children, FROM,TO.")

@@ -5,11 +5,12 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from types import FrameType
 from typing import Any, NamedTuple
 
+from eligo.cli.fidelity import accepted
 from eligo.cli.plans import heeding, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines, print_table
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
@@ -66,14 +67,16 @@ def _amount(text: str) -> int:
         raise InputError(str(error)) from None
 
 
-def submitted(
+def submitted(  # noqa: PLR0913, PLR0917
     flow: Workflow,
     door: ServerDoor,
     wishes: dict[str, str],
     parts: tuple[str | None, str | None],
     manner: tuple[bool, bool],
+    ignore: Sequence[str] = (),
 ) -> int:
     """Hand a workflow to a server; its id, and where that is waited for what came of it."""
+    flow = accepted(flow, ignore)
     sign, directory = parts
     wait, json = manner
     owner, folder = door.owner(), directory or _folder(flow)
@@ -93,12 +96,9 @@ def submitted(
 
 
 def hand_in(flow: Workflow, owner: Owner, wishes: dict[str, str], sign: str | None, folder: str) -> dict[str, Any]:
-    """Submit a workflow with its files and signatures; what the server says."""
+    """Submit a workflow that can be run, with its files and signatures; what the server says."""
     from eligo.formats import generate
-    from eligo.formats.dagman.running import runnable
 
-    if flow.origin and flow.origin.format == "dagman":
-        flow = runnable(flow)
     flow = flow.labelled()
     wishes.setdefault("name", flow.name or "workflow")
     if sign is not None:  # by this name a signature holds for this workflow only

@@ -1,11 +1,16 @@
 """What is asked of `eligo run`, and what programs are told of it, whoever runs the tasks."""
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from eligo.cli.plans import Given
 from eligo.running import Retries, Settings
 
+#: what --from, --allow-outside, --reverse and the other options on reading say
+Reading = tuple[str | None, bool, bool, Given]
 FAILED, INTERRUPTED = 1, 130  # exit codes
 MOST_SHOWN = 5  # failures that are told one by one
 
@@ -36,6 +41,20 @@ class RunRequest:
     json: bool
     quiet: bool = False
     page: bool = False
+    #: what the file asks for and the run may go on without
+    ignore: tuple[str, ...] = ()
+    #: how FILE is read: format, files outside its folder, arcs reversed, and what else options say; None without FILE
+    reading: Reading | None = None
+
+    def facts(self) -> dict[str, str]:
+        """What the folder of a run keeps of this, for those who resume it without FILE and its options."""
+        ignored = {"ignored": ",".join(self.ignore)}
+        if self.reading is None:
+            return ignored
+        format, outside, reverse, (args, env, columns, trace) = self.reading
+        words = args and [word if "=" in word else os.path.abspath(word) for word in args]
+        given = (words, env, columns, trace and os.path.abspath(trace))
+        return {**ignored, "reading": json.dumps((format, outside, reverse, given))}
 
     def settings(self, policy: str | None = None) -> Settings:
         """The same in the library's words, or with another policy."""

@@ -7,7 +7,7 @@ import typer
 from eligo.cli.app import app
 from eligo.cli.completing import offered
 from eligo.cli.effects import check_run, is_server, refuse_useless
-from eligo.cli.options import Args, Columns, Env, From, Histories, Json, Outside, Reverse, Trace
+from eligo.cli.options import Args, Columns, Env, From, Histories, Ignore, Json, Outside, Reverse, Trace
 
 __all__ = ["app"]
 
@@ -59,6 +59,7 @@ def run(
         ),
     ] = None,
     directory: Annotated[str | None, typer.Option("--dir", help="Where tasks run: the folder of FILE.")] = None,
+    ignore: Ignore = None,
     from_: From = None,
     allow_outside: Outside = False,
     reverse: Reverse = False,
@@ -76,8 +77,10 @@ def run(
     from eligo.cli.recalling import recall
     from eligo.cli.rehearsing import rehearse_all
     from eligo.cli.requests import RunRequest
-    from eligo.cli.running import answer, flow_of_run
+    from eligo.cli.running import answer, flow_of_run, ignored_before
+    from eligo.formats.fidelity import words_in
 
+    reading = (from_, allow_outside, reverse, (args, env, columns, trace))
     request = RunRequest(
         folder=folder or resume,
         on=on,
@@ -92,9 +95,10 @@ def run(
         json=json,
         quiet=quiet,
         page=page,
+        ignore=words_in([*(ignore or ()), *ignored_before(resume)]),
+        reading=None if file is None else reading,
     )
-    given = (args, env, columns, trace)
-    flow = flow_of_run(resume) if file is None else read_told(file, from_, allow_outside, reverse, given)
+    flow = flow_of_run(resume) if file is None else read_told(file, *reading)
     flow, _ = recall(flow, history, folder or resume)
     return answer(flow, request) if rehearse is None else rehearse_all(flow, request, rehearse)
 

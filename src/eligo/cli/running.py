@@ -1,5 +1,6 @@
 """A run as people see it: what goes on, what came of it, and how it goes on."""
 
+import json
 import os
 import signal
 import sys
@@ -8,8 +9,9 @@ from contextlib import closing, contextmanager, nullcontext
 from types import FrameType
 
 from eligo.cli.dagman import by_dagman
+from eligo.cli.fidelity import accepted
 from eligo.cli.paging import shown
-from eligo.cli.plans import heeding, tell, working
+from eligo.cli.plans import heeding, read_told, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
 from eligo.cli.remote import by_server
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
@@ -23,32 +25,43 @@ from eligo.running.progress import Progress
 from eligo.workflow import Workflow
 
 RESCUE = "rescue.dag"
+UNSAID = "[null, false, false, [null, false, null, null]]"  # how a file is read where no option says
 
 
 def flow_of_run(folder: str | None) -> Workflow:
-    """The workflow that a run was begun with."""
+    """The workflow of a run: its file, read with the options that the run was begun with, or what was kept of it."""
     from eligo.formats import read
-    from eligo.running.folder import kept_workflow
+    from eligo.running.folder import KEPT, kept_workflow
 
     if folder is None:
         raise InputError("name a workflow to run, or with --resume the folder of a run")
-    return read(kept_workflow(folder)[1])
+    facts, path = kept_workflow(folder)
+    if os.path.samefile(path, os.path.join(folder, KEPT)):
+        return read(path)
+    format, outside, reverse, given = json.loads(facts.get("reading", UNSAID))
+    return read_told(path, format, outside, reverse, given)
+
+
+def ignored_before(folder: str | None) -> list[str]:
+    """What a run that is resumed was told to ignore when it was begun."""
+    from eligo.running.folder import kept_workflow
+
+    return [] if folder is None else [kept_workflow(folder)[0].get("ignored", "")]
 
 
 def answer(flow: Workflow, request: RunRequest) -> int:
     """Run it, and say what came of it; the exit code."""
-    from eligo.formats.dagman.running import runnable
-
+    flow = accepted(flow, request.ignore, elsewhere=request.on != "local")
     if request.on.startswith(("http://", "https://")):
         return by_server(flow, request)
-    if flow.origin and flow.origin.format == "dagman":
-        flow = runnable(flow)
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
         if request.on == "htcondor-dagman":
+            folder.store.remember(**request.facts())
             return by_dagman(flow, request, folder)
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = begun(flow, request.on, request.settings(), folder)
+        folder.store.remember(**request.facts())
         if not len(flow) or resumed.kept < len(flow):
             tell(_resumed(resumed, place))
         progress = Progress(flow, runner, request.settings().slots)
@@ -65,7 +78,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
 
 def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
     """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
-    from eligo.formats.dagman.rescuing import next_rescue, rescue_text
+    from eligo.formats.dagman.rescuing import doubtful, next_rescue, rescue_text
     from eligo.formats.shared.files import save
 
     path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
@@ -79,8 +92,14 @@ def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
         or not result.execution.executed
     ):
         return []
-    save(rescue_text(flow, map(str, result.execution.executed)), path)
-    return [f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"]
+    executed = list(map(str, result.execution.executed))
+    left_out = doubtful(flow, executed)
+    why = f"{counted(len(left_out), 'finished node')} left out: what the run ignored may decide whether they are done"
+    if len(left_out) == len(executed):
+        return [f"no rescue file for DAGMan: {why}"]
+    save(rescue_text(flow, (name for name in executed if name not in left_out)), path)
+    told = f"wrote {path}, which tells DAGMan what is done: copied to {next_rescue(file)}, it goes on from there"
+    return [f"{told}; {why}" if left_out else told]
 
 
 def default_folder(flow: Workflow) -> str:

@@ -6,7 +6,7 @@ import typer
 
 from eligo.cli.completing import offered
 from eligo.cli.effects import refuse_useless
-from eligo.cli.options import Args, Columns, Env, From, Json, Outside, Reverse, Trace
+from eligo.cli.options import Args, Columns, Env, From, Ignore, Json, Outside, Reverse, Trace
 from eligo.cli.run_verbs import Authority, Token, app
 
 __all__ = ["app"]
@@ -51,6 +51,7 @@ def serve(
     log: Annotated[str | None, typer.Option(help="A file for a line about every request; -: standard error.")] = None,
     until_done: Annotated[bool, typer.Option("--until-done", help="End when every workflow has ended.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with this set-up.")] = False,
+    ignore: Ignore = None,
     from_: From = None,
     allow_outside: Outside = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only where it serves.")] = False,
@@ -69,7 +70,7 @@ def serve(
     )  # fmt: skip
     if check:
         return checked(setup, json)
-    wishes = {"policy": policy, "quorum": quorum, "files": not no_files}
+    wishes = {"policy": policy, "quorum": quorum, "files": not no_files, "ignore": ",".join(ignore or ())}
     return served_until_stopped(setup, files or [], (from_, allow_outside), wishes, (quiet, json))
 
 
@@ -129,6 +130,7 @@ def submit(
     ] = None,
     directory: Annotated[str | None, typer.Option("--dir", help="Where its files are: the folder of FILE.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and bring what it made.")] = False,
+    ignore: Ignore = None,
     token_file: Token = None,
     ca: Authority = None,
     from_: From = None,
@@ -143,13 +145,15 @@ def submit(
     """Have a server hand out a workflow's tasks; prints the workflow's id. The same file again is not served twice."""
     from eligo.cli.plans import read_told
     from eligo.cli.remote import ServerDoor, submitted
+    from eligo.formats.fidelity import words_in
 
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
     if no_files:
         wishes["files"] = "false"
-    return submitted(flow, ServerDoor(url, token_file, ca), wishes, (sign, directory), (wait, json))
+    door = ServerDoor(url, token_file, ca)
+    return submitted(flow, door, wishes, (sign, directory), (wait, json), words_in(ignore or ()))
 
 
 @app.command()

@@ -12,9 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eligo.cli.fidelity import accepted
 from eligo.cli.plans import read_told, tell, working
 from eligo.cli.printing import print_json, print_lines
 from eligo.errors import InputError
+from eligo.formats.fidelity import words_in
 from eligo.pages.built import ABSENT, is_built
 from eligo.plotting.labels import counted
 
@@ -54,9 +56,9 @@ def served_until_stopped(
 
     format, outside = reading
     quiet, json = manner
-    flows = []
+    flows, ignore = [], words_in(wishes.get("ignore", ""))
     for file in files:
-        flow = read_told(file, format, outside, False, (None, False, None, None))
+        flow = accepted(read_told(file, format, outside, False, (None, False, None, None)), ignore)
         flows.append((flow, Wishes(name=flow.name or Path(file).stem, **wishes), os.path.dirname(file) or os.curdir))
     began = time.monotonic()
     watch = _Watch(quiet or json, json)

@@ -15,6 +15,7 @@ from eligo.clusters.fat import FatTask
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError, shorten
 from eligo.formats import dagman, pegasus, source_text
+from eligo.formats.fidelity import ALL, as_runnable
 from eligo.workflow import NOTHING, Task, Workflow
 
 EXPORTS = ("pegasus", "snakemake", "dagman")
@@ -142,10 +143,9 @@ def dagman_nodes(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str
 
     A fat node runs its tasks one after another and ends with the first that fails. It asks for the cores and memory of the
     task that needs most. Tasks in no fat task are nodes by themselves. What the nodes of a DAGMan file run is read from their
-    submit files.
+    submit files; what else they ask for is not in the files that are written: see `eligo.formats.fidelity`.
     """
-    if flow.origin is not None and flow.origin.format == dagman.NAME:
-        flow = dagman.runnable(flow)
+    flow = as_runnable(flow, ALL, elsewhere=True)
     clustered = _clustered(flow, fats, executed)
     details = {name: _node(flow, name, node) for name, node in clustered.nodes.items()}
     scripts = {f"fat_{i}.sh": _script(flow, fat.tasks) for i, fat in enumerate(fats, 1)}

@@ -38,7 +38,7 @@ from eligo.formats.shared.editing import Edit, applied
 from eligo.formats.shared.xml_edit import Placed, placed
 from eligo.formats.shared.xml_text import Element, escaped, quoted
 from eligo.rows import Ints
-from eligo.workflow import Origin, Task, Workflow
+from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
 NAME = "dax"
 PRIORITIES = True
@@ -48,6 +48,13 @@ advice, fitted = pegasus_jobs.advice, pegasus_jobs.fitted
 
 #: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
+#: The elements of catalogs and hooks, which a run does not honour
+CATALOGS = {
+    "executable": "transformationCatalog",
+    "transformation": "transformationCatalog",
+    "file": "replicaCatalog",
+    "invoke": "hooks",
+}
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <adag xmlns="http://pegasus.isi.edu/schema/DAX" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"\
@@ -75,7 +82,8 @@ def parse(text: str) -> Workflow:
     jobs = Jobs(names, [task.inputs for task in tasks.values()], [task.outputs for task in tasks.values()])
     dag, remarks = combined(jobs, reader.stated())
     details = {name: task for name, task in tasks.items() if task.category or task.details()}
-    origin = Origin(format=NAME, version=top.get("version"), remarks=remarks)
+    asked = tuple(reader.unhonoured)
+    origin = Origin(format=NAME, version=top.get("version"), remarks=remarks, unhonoured=asked)
     return Workflow(dag, details, top.get("name"), origin, reader.sizes)
 
 
@@ -87,13 +95,16 @@ class _DaxReader:
         self.tasks: dict[str, Task] = {}
         self.sizes: dict[str, int] = {}
         self.arcs: list[tuple[str, str, int]] = []
+        self.unhonoured: list[Unhonoured] = []
 
     def enter(self, element: Element) -> None:
-        """Note the root."""
+        """Note the root, and what of the rest a run does not honour."""
         if self.top is None:
             if element.tag != "adag":
                 raise FormatError(f"the file begins with <{shorten(element.tag)}>, not <adag>", line=element.line)
             self.top = element.attributes
+        elif element.tag in CATALOGS:
+            self.unhonoured.append(Unhonoured(CATALOGS[element.tag], f"line {element.line}"))
 
     def job(self, element: Element) -> None:
         """Take a job."""
@@ -102,6 +113,8 @@ class _DaxReader:
         name = element.needed("id")
         if name in self.tasks:
             raise DuplicateTaskError(name).at(element.line)
+        where = f"line {element.line}"
+        self.unhonoured += (Unhonoured(key, where, (name,)) for key in _unhonoured(element))
         try:
             self.tasks[name] = _task(name, element, self.sizes)
         except InputError as error:
@@ -124,6 +137,17 @@ class _DaxReader:
             raise UnknownTaskError(name).at(next(arc[2] for arc in self.arcs if name in arc[:2])) from None
 
 
+def _unhonoured(element: Element) -> list[str]:
+    """What a job asks for and a run does not do."""
+    keys = [KINDS[element.tag]] if element.tag in KINDS else []
+    keys += ["hooks"] if next(element.children("invoke"), None) is not None else []
+    return keys + pegasus_jobs.unhonoured(map(_profile, element.children("profile")))
+
+
+def _profile(element: Element) -> tuple[str, str, object]:
+    return element.attributes.get("namespace", ""), element.attributes.get("key", ""), element.all_text().strip()
+
+
 def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
     files: dict[str, dict[str, None]] = {"i": {}, "o": {}}
     arguments: list[str] = []
@@ -140,8 +164,7 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
         elif item.tag == "argument":
             arguments = _words(item)
         elif item.tag == "profile":
-            text = item.all_text().strip()
-            profiles.append((item.attributes.get("namespace", ""), item.attributes.get("key", ""), text))
+            profiles.append(_profile(item))
         elif item.tag == "metadata":
             metadata[item.attributes.get("key", "")] = item.all_text()
         elif item.tag in _STREAMS:

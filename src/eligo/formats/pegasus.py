@@ -38,7 +38,7 @@ from eligo.formats.shared.declared_arcs import Jobs, combined
 from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, string, strings
 from eligo.formats.shared.editing import applied
 from eligo.rows import Ints
-from eligo.workflow import Origin, Task, Workflow
+from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
 NAME = "pegasus"
 PRIORITIES = True
@@ -81,7 +81,24 @@ def parse(text: str) -> Workflow:
         details = {name: task for name, task in tasks.items() if task.category or task.details()}
         version = None if top.get("pegasus") is None else string(top["pegasus"], '"pegasus"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
-        return Workflow(dag, details, name, Origin(format=NAME, version=version, remarks=remarks), sizes)
+        asked = tuple(_unhonoured(top, jobs, tuple(tasks)))
+        origin = Origin(format=NAME, version=version, remarks=remarks, unhonoured=asked)
+        return Workflow(dag, details, name, origin, sizes)
+
+
+def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterator[Unhonoured]:
+    """What the file asks for and a run does not do."""
+    for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
+        if top.get(key):
+            yield Unhonoured(key, "at the top")
+    everywhere = pegasus_jobs.unhonoured(_profiles(top, "the workflow"))
+    yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
+    for name, row in zip(names, jobs, strict=True):
+        type_ = row.get("type")
+        keys = [str(type_)] if type_ in pegasus_jobs.RUNNERS else []
+        keys += ["hooks"] if row.get("hooks") else []
+        yield from (Unhonoured(key, "its job", (name,)) for key in keys)
+        yield from (Unhonoured(key, "its profiles", (name,)) for key in pegasus_jobs.unhonoured(_profiles(row, name)))
 
 
 def _jobs(top: Row) -> list[Any]:

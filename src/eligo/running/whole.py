@@ -108,13 +108,15 @@ def run(  # noqa: PLR0913
     folder: str | Path | None = None,
     keep: str | Collection[Name] = (),
     check: bool = True,
+    ignore: str | Collection[str] = (),
 ) -> Result:
     """Run a workflow: its commands, *function* of every task, or the functions that it has; what they return comes back.
 
     A graph is whatever `eligo.plan` takes; or {task: (function, parents)}, where each function gets what the parents
     returned. Functions run in threads, or *on* an executor of yours; `async def` functions are awaited. Where a *folder* is
     given, commands go on from what an earlier run in it did. Where tasks failed for good, the first one's error is raised
-    once the rest is done, or with *check* off told in the result.
+    once the rest is done, or with *check* off told in the result. What a file asks for and a run does not do, such as POST
+    scripts of DAGMan, is refused unless *ignore* names it.
 
     A result that other tasks take is dropped once all of them are done. *keep* names the tasks whose results stay all the
     same; keep="all" keeps every result.
@@ -132,8 +134,8 @@ def run(  # noqa: PLR0913
     tried = retries if isinstance(retries, Retries) else Retries(most=retries)
     settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
     found = callables_of(graph, function)
-    _check_fits(found, folder, keep)
-    result = _functions(found, on, settings, keep) if found else _commands(graph, on, settings, folder)
+    _check_fits(found, folder, keep, ignore)
+    result = _functions(found, on, settings, keep) if found else _commands(graph, on, settings, folder, ignore)
     if check:
         for task, why in result.failed.items():
             cause = why if isinstance(why, BaseException) else None
@@ -141,10 +143,14 @@ def run(  # noqa: PLR0913
     return result
 
 
-def _check_fits(found: Callables | None, folder: object, keep: str | Collection[Name]) -> None:
+def _check_fits(
+    found: Callables | None, folder: object, keep: str | Collection[Name], ignore: str | Collection[str]
+) -> None:
     """Refuse what is for commands where there are functions, and the other way round."""
     if found is not None and folder is not None:
         raise InputError("folder keeps runs of commands, and results of functions are not kept yet: leave it out")
+    if found is not None and ignore != ():
+        raise InputError("ignore is for files of commands, and this workflow has functions: leave it out")
     if found is None and keep != ():
         raise InputError("keep is for results of functions, and this workflow has none: leave it out")
 
@@ -162,12 +168,19 @@ def _functions(
     return carried_out(runner)
 
 
-def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, folder: str | Path | None) -> Result:
+def _commands(
+    graph: object,
+    on: "str | Executor | Engine",
+    settings: Settings,
+    folder: str | Path | None,
+    ignore: str | Collection[str],
+) -> Result:
     from tempfile import TemporaryDirectory
 
     from eligo.border import as_workflow
+    from eligo.formats.fidelity import as_runnable
 
-    flow = as_workflow(graph)
+    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local")
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
             return carried_out(begun(flow, on, settings, kept)[0])

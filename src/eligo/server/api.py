@@ -353,6 +353,7 @@ class Api:
             "timeout": "seconds that a task may take", "retries": "how often a failed task is tried again",
             "copies": "how many clients may have one task at the end", "files": "false: no file travels",
             "rules": "false: all clients are alike",
+            "ignore": "what the file asks for and the server's clients do not do, such as PRE,POST; all: whatever it is",
             "signed": "true: it waits for the signatures of all tasks",
         }  # fmt: skip
         table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [

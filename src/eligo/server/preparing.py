@@ -8,6 +8,7 @@ import numpy as np
 
 from eligo.allocating import ALLOCATORS, allocator
 from eligo.errors import InputError, check_choice, is_amount
+from eligo.formats.fidelity import as_runnable
 from eligo.planning import plan
 from eligo.policies import POLICIES
 from eligo.rows import Ints
@@ -41,6 +42,8 @@ class Wishes:
     rules: bool = True
     #: whether the files that tasks read and write travel
     files: bool = True
+    #: what the workflow's file asks for and may be ignored, with commas
+    ignore: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.isprintable() or len(self.name) > MOST_LETTERS:
@@ -71,7 +74,7 @@ class Prepared(NamedTuple):
 
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and write it down, which may take seconds; what cannot be served is refused."""
-    flow = flow.labelled()
+    flow = as_runnable(flow, wishes.ignore, elsewhere=True).labelled()
     without = next(
         (name for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True) if not command), None
     )

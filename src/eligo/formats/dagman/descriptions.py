@@ -33,6 +33,8 @@ class Facts(NamedTuple):
     command: str | tuple[str, ...] | None = None
     cores: float | None = None
     memory: int | None = None
+    #: the description itself, where it stands in the DAGMan file
+    lines: tuple[str, ...] = ()
 
 
 def facts_in(lines: Iterable[str]) -> Facts:

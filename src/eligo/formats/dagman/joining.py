@@ -8,17 +8,18 @@ instead of p times c.
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.dagman.lexing import keyword
 from eligo.formats.dagman.library import FileKey, Library
-from eligo.formats.dagman.scripts import Known, Script, Splice, at
+from eligo.formats.dagman.scripts import Known, Remark, Script, Splice, Statement, at
 from eligo.rows import Ints
 
 #: How the names of join nodes begin; a number follows.
@@ -29,6 +30,19 @@ MOST_ARCS = 20_000_000
 Pins = dict[int, list[int]]
 
 _JOIN = re.compile(rf"(?:.*\+)?{JOIN}[0-9]+", re.DOTALL)
+
+
+class Note(NamedTuple):
+    """How some nodes are to be run, and where that is said."""
+
+    key: str
+    where: str
+    nodes: Sequence[int] = ()
+    text: str = ""
+
+    def moved(self, start: int) -> "Note":
+        """The same of the nodes of a splice that is put in."""
+        return self._replace(nodes=[node + start for node in self.nodes])
 
 
 @dataclass
@@ -46,6 +60,7 @@ class Joined:
     pins_in: Pins = field(default_factory=dict)
     pins_out: Pins = field(default_factory=dict)
     has_final: bool = False
+    notes: list[Note] = field(default_factory=list)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -123,9 +138,14 @@ class _Scope:
         arcs = list(self._nodes_of(self.key))
         self._described(map(self.library.script, self.ends))
         for key in list(self.ends):
-            for splice in self.library.script(key).splices:
-                with located(self.library.script(key), splice.line):
+            script = self.library.script(key)
+            for splice in script.splices:
+                start = len(self.made.names)
+                with located(script, splice.line):
                     arcs.append(self._put_in(splice, self.library.spliced(key, splice)))
+                if splice.folder not in {"", "."}:
+                    nodes = range(start, len(self.made.names))
+                    self.made.notes.append(Note("DIR", f"{script.path}:{splice.line}", nodes))
         self._obey(self.library.script(self.key), self.key)
         if rescue is not None:
             self.seen = len(self.made.names)
@@ -153,7 +173,7 @@ class _Scope:
         for tails, heads in zip(script.tails, script.heads, strict=True):
             yield (tails + start, heads + start) if start else (tails, heads)
         for statement in script.statements:
-            if statement.kind == "INCLUDE":
+            if isinstance(statement, Statement) and statement.kind == "INCLUDE":
                 with located(script, statement.line):
                     yield from self._nodes_of(self.library.included(key, statement))
 
@@ -174,7 +194,7 @@ class _Scope:
         piece, made, start = self.joiner.piece(key), self.made, len(self.made.names)
         if piece.has_final:
             raise FormatError(f"the splice {shorten(splice.name)!r} has a FINAL node, which splices may not have")
-        self.joiner.spend(len(piece.tails))
+        self.joiner.spend(len(piece.tails) + sum(1 + len(note.nodes) for note in piece.notes))
         self.splices[splice.name] = start, piece
         made.names.extend([f"{splice.name}+{name}" for name in piece.names])
         made.known.extend(_moved(known, splice.folder) for known in piece.known)
@@ -185,6 +205,7 @@ class _Scope:
             (i + start, name if name.startswith("+") else f"{splice.name}+{name}")
             for i, name in piece.categories.items()
         )
+        made.notes.extend(note.moved(start) for note in piece.notes)
         return piece.tails + np.int32(start), piece.heads + np.int32(start)
 
     def _find(self, name: str) -> int:
@@ -208,7 +229,9 @@ class _Scope:
         self.seen = max(self.seen, self.ends.get(key, 0))
         for statement in script.statements:
             try:
-                if statement.kind == "INCLUDE":
+                if isinstance(statement, Remark):
+                    self._note(statement, script.path)
+                elif statement.kind == "INCLUDE":
                     inner = self.library.included(key, statement)
                     self._obey(self.library.script(inner), inner)
                     self.seen = len(self.made.names)  # from here on, DAGMan knows the nodes of splices too
@@ -216,6 +239,14 @@ class _Scope:
                     self.takers[statement.kind](statement.words)
             except InputError as error:
                 raise at(error, script.path, statement.line) from None
+
+    def _note(self, remark: Remark, path: str | None) -> None:
+        nodes: Iterable[int] = ()
+        if remark.node:
+            with suppress(InputError):  # such as a FINAL node, or one that is not there
+                nodes = self._meant(remark.node)
+        where = f"{path}:{remark.line}" if path else f"line {remark.line}"
+        self.made.notes.append(Note(remark.key, where, list(nodes), remark.text))
 
     def _dependency(self, words: list[str]) -> None:
         middle = words.index("")

@@ -19,14 +19,18 @@ BLANK = " \t\r\v\f"
 #: Characters that str.split() parts words at, and DAGMan does not.
 FOREIGN_BLANKS = "\v\f\x1c\x1d\x1e\x1f"
 
-#: Commands that say nothing of the tasks and their order.
-PASSED_OVER = frozenset(
-    {"ABORT_DAG_ON", "CONFIG", "DOT", "ENV", "JOBSTATE_LOG", "MAXJOBS", "NODE_STATUS_FILE", "PRE_SKIP", "RETRY"}
-    | {"SAVE_POINT_FILE", "SCRIPT", "SET_JOB_ATTR", "TOLERANCE", "VARS"}
-)
-COMMANDS = PASSED_OVER | frozenset(
-    {"CATEGORY", "CONNECT", "DONE", "FINAL", "INCLUDE", "JOB", "NODE", "PARENT", "PIN_IN", "PIN_OUT", "PRIORITY"}
-    | {"PROVISIONER", "REJECT", "SERVICE", "SPLICE", "SUBDAG", "SUBMIT_DESCRIPTION", "WEAK"}
+#: Commands about files that DAGMan writes, or about its own job: they change nothing that a node does.
+BOOKKEEPING = frozenset({"DOT", "JOBSTATE_LOG", "NODE_STATUS_FILE", "SAVE_POINT_FILE", "SET_JOB_ATTR"})
+#: Commands that say nothing of the tasks and their order, but how nodes are run; whether the second word names a node.
+NOTED = {"ABORT_DAG_ON": True, "MAXJOBS": False, "PRE_SKIP": True, "RETRY": True, "TOLERANCE": False}
+COMMANDS = (
+    BOOKKEEPING
+    | NOTED.keys()
+    | frozenset(
+        {"CONFIG", "ENV", "SCRIPT", "VARS"}
+        | {"CATEGORY", "CONNECT", "DONE", "FINAL", "INCLUDE", "JOB", "NODE", "PARENT", "PIN_IN", "PIN_OUT", "PRIORITY"}
+        | {"PROVISIONER", "REJECT", "SERVICE", "SPLICE", "SUBDAG", "SUBMIT_DESCRIPTION", "WEAK"}
+    )
 )
 #: Words that are no names of nodes, in any case.
 RESERVED = frozenset(("PARENT", "CHILD", "ALL_NODES"))

@@ -87,7 +87,7 @@ class Library:
         script = self.script(key)
         size = Size(len(script.index), sum(map(len, script.index)))
         for statement in script.statements:
-            if statement.kind == "INCLUDE":
+            if isinstance(statement, Statement) and statement.kind == "INCLUDE":
                 self._add(size, self.included(key, statement), key, statement.line, None)
         for splice in script.splices:
             self._add(size, self.spliced(key, splice), key, splice.line, splice.name)

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from eligo.errors import InputError
 from eligo.formats.dagman.descriptions import Facts
 from eligo.formats.dagman.joining import Joined, Joiner
 from eligo.formats.dagman.library import Library
+from eligo.formats.dagman.running import NodeScript, notes_of_tasks
 from eligo.formats.dagman.scripts import Known, Script, at, script_of
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
-from eligo.workflow import LazyDetails, Origin, Task, Workflow
+from eligo.workflow import LazyDetails, Origin, Task, Unhonoured, Workflow
 
 #: Join nodes stay where there would be more arcs without them than so many times as many, and these.
 MOST_TIMES, MANY_ARCS = 4, 10_000
@@ -85,6 +87,7 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         done=dag.named(sorted(piece.done)),
         joins=len(piece.joins),
         remarks=tuple(remarks),
+        **_said(piece, gone),
     )
     if not gone:
         numbers = root.index if len(root.index) == len(dag) else dag.index
@@ -92,6 +95,20 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     kept = np.setdiff1d(np.arange(len(dag), dtype=np.int32), np.array(sorted(gone), np.int32))
     left = dag.induced(kept)
     return Workflow(left, Details(dict(zip(left.tasks, kept.tolist(), strict=True)), piece), origin=origin)
+
+
+def _said(piece: Joined, gone: set[int]) -> dict[str, Any]:
+    """What a run has to know beside the tasks: what it does not honour, VARS, and descriptions in the file."""
+    unhonoured, variables = [], dict[str, list[tuple[str, str]]]()
+    for note, tasks in notes_of_tasks(piece.notes, piece.names, gone):
+        if note.key != "VARS":
+            unhonoured.append(Unhonoured(note.key, note.where, tasks))
+            continue
+        for task in tasks:
+            variables.setdefault(task, []).append((note.text, note.where))
+    named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
+    described = {name: known.lines for name, known in named if isinstance(known, Facts) and known.lines}
+    return {"unhonoured": tuple(unhonoured), "script": NodeScript(described, variables)}
 
 
 def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:

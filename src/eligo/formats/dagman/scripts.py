@@ -15,7 +15,7 @@ import numpy as np
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, shorten
 from eligo.formats.dagman.descriptions import Facts, facts_in
-from eligo.formats.dagman.lexing import COMMANDS, FOREIGN_BLANKS, RESERVED, Lines, keyword, tokens, whole
+from eligo.formats.dagman.lexing import COMMANDS, FOREIGN_BLANKS, NOTED, RESERVED, Lines, keyword, tokens, whole
 from eligo.rows import Ints
 
 #: How many characters are looked at together.
@@ -23,6 +23,10 @@ STRETCH = 2**18
 #: What keeps a stretch from being read as a whole.
 _MARKS = ('"', "'", "\\", "{", "+", "@", *FOREIGN_BLANKS)
 _UNKNOWN = -1
+#: Commands whose quotes belong to what they pass on.
+_AS_THEY_STAND = {*NOTED, "SCRIPT", "VARS"}
+#: How many words an option of SCRIPT takes.
+_SCRIPT_OPTIONS = {"DEFER": 2, "DEBUG": 2}
 
 #: What is known of a node: the file of its submit description, or what that says, or None where nothing runs.
 Known = str | Facts | None
@@ -34,6 +38,16 @@ class Statement(NamedTuple):
     kind: str
     line: int
     words: list[str]
+
+
+class Remark(NamedTuple):
+    """How nodes are to be run, which has no place in the graph: *key* is what a run calls it."""
+
+    key: str
+    line: int
+    #: a node or ALL_NODES; empty where it concerns the whole file
+    node: str = ""
+    text: str = ""
 
 
 class Splice(NamedTuple):
@@ -55,7 +69,7 @@ class Script:
     tails: list[Ints] = field(default_factory=list)
     heads: list[Ints] = field(default_factory=list)
     splices: list[Splice] = field(default_factory=list)
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[Statement | Remark] = field(default_factory=list)
     #: the nodes that run before, beside or after all others, with the command that defines each
     outside: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, Facts] = field(default_factory=dict)
@@ -97,6 +111,7 @@ class _Reading:
             "FINAL": self._outside, "PROVISIONER": self._outside, "SERVICE": self._outside, "REJECT": self._reject,
             "SUBMIT_DESCRIPTION": self._description,
             "CONFIG": self._setting, "ENV": self._setting, "SET_JOB_ATTR": self._setting,
+            "SCRIPT": self._script, "VARS": self._vars, **dict.fromkeys(NOTED, self._noted),
         }  # fmt: skip
 
     def script(self) -> Script:
@@ -171,7 +186,7 @@ class _Reading:
             words = line.split() if self.splits_alike else tokens(line.replace('"', "").replace("'", "")) or [line]
             kind = kinds.get(words[0]) or self._kind(words[0])
             if kind in takers:
-                if quotes and ('"' in line or "'" in line):
+                if quotes and ('"' in line or "'" in line) and kind not in _AS_THEY_STAND:
                     words = tokens(line)
                 words[0] = kind
                 takers[kind](line, words)
@@ -192,6 +207,8 @@ class _Reading:
         if not rest or keyword(words[1]) != "EXTERNAL":
             raise FormatError("a sub-DAG is defined by SUBDAG EXTERNAL, a name and a file")
         self._define(words[2], Facts(("condor_submit_dag", rest[0])), rest[1:])
+        if self.made.known[-1] is not None:
+            self._remark("SUBDAG", words[2])
 
     def _define(self, name: str, known: Known, options: list[str]) -> None:
         """A node with what may stand after its description: DIR and a folder, NOOP, DONE."""
@@ -203,7 +220,7 @@ class _Reading:
         made.known.append(known)
 
     def _with_options(self, name: str, known: Known, options: list[str]) -> Known:
-        words = iter(options)
+        words, moved = iter(options), False
         for word in words:
             option = keyword(word)
             if option == "DONE":
@@ -211,9 +228,11 @@ class _Reading:
             elif option == "NOOP":
                 known = None
             elif option == "DIR" and (folder := next(words, None)):
-                known = f"{folder}/{known}" if isinstance(known, str) else known
+                known, moved = f"{folder}/{known}" if isinstance(known, str) else known, folder != "."
             else:
                 raise FormatError(f"{shorten(word)!r} is not expected here: DIR and a folder, NOOP or DONE may follow")
+        if moved and known is not None:
+            self._remark("DIR", name)
         return known
 
     def _check_name(self, name: str) -> None:
@@ -231,7 +250,7 @@ class _Reading:
             raise FormatError(f"{words[0]} needs a name and a submit description")
         inline = self.lines.description(words[place])
         if inline is not None:
-            return facts_in(inline[0]), tokens(inline[1], trim=True)
+            return facts_in(inline[0])._replace(lines=tuple(inline[0])), tokens(inline[1], trim=True)
         return intern(trimmed[place]), trimmed[place + 1 :]
 
     def _outside(self, line: str, words: list[str]) -> None:
@@ -241,6 +260,7 @@ class _Reading:
             raise FormatError(f"there are two {kind} nodes, and at most one is allowed")
         self._check_name(words[1])
         self.made.outside[words[1]] = kind
+        self._remark(kind)
 
     def _description(self, line: str, words: list[str]) -> None:
         known, _ = self._described(line, words, 2)
@@ -262,6 +282,8 @@ class _Reading:
         if len(words) < 2 or keyword(words[1]) != "PARENT":
             raise FormatError("WEAK is followed by PARENT")
         self._parent(line, words[1:])
+        for name in words[_child(words) + 1 :]:
+            self._remark("WEAK", name)
 
     def _parent(self, line: str, words: list[str]) -> None:
         middle = 2 if len(words) > 2 and words[2] == "CHILD" else _child(words)
@@ -306,6 +328,24 @@ class _Reading:
 
     def _setting(self, line: str, words: list[str]) -> None:
         self.made.settings.append(line)
+        if words[0] != "SET_JOB_ATTR":
+            self._remark(words[0])
+
+    def _script(self, line: str, words: list[str]) -> None:
+        place = 1
+        while place < len(words) and (skipped := _SCRIPT_OPTIONS.get(keyword(words[place]))):
+            place += 1 + skipped
+        self._remark(*(keyword(words[place]), words[place + 1]) if place + 1 < len(words) else ("SCRIPT",))
+
+    def _vars(self, line: str, words: list[str]) -> None:
+        if len(words) > 2:
+            self._remark("VARS", words[1], line.split(None, 2)[2])
+
+    def _noted(self, line: str, words: list[str]) -> None:
+        self._remark(words[0].replace("_", "-"), words[1] if NOTED[words[0]] and len(words) > 1 else "")
+
+    def _remark(self, key: str, node: str = "", text: str = "") -> None:
+        self.made.statements.append(Remark(key, self.lines.begun, node, text))
 
     def _reject(self, line: str, words: list[str]) -> None:
         raise FormatError("REJECT says that this file is not to be run")

@@ -32,12 +32,15 @@ from eligo.formats.jx import evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
-from eligo.workflow import MEGABYTE, Origin, Workflow
+from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
 
 NAME = "jx"
 TAKES = ("arguments",)
 PRIORITIES = False
 CANNOT = ("name", "seconds", "priority")
+
+#: The keys by which Makeflow runs a task in another way.
+UNHONOURED = ("allocation", "environment", "gpus", "local_job", "mpi-processes", "wall-time")
 
 #: Makeflow reads no longer string than this, in bytes
 LONGEST = 65_000
@@ -80,13 +83,19 @@ def _workflow(document: object) -> Workflow:
     }
     usual = top.get("default_category", "default")
     everywhere = categories.get(usual, {}) if isinstance(usual, str) else {}
+    asked = {
+        name: _asked(mapping(row, f"category {shorten(name)!r}"))
+        for name, row in mapping(top.get("categories") or {}, '"categories"').items()
+    }
     sizes: dict[str, int] = {}
     rules = []
     for number, row in enumerate(_list(top["rules"], '"rules"', top), 1):
         rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
+        rule.unhonoured += asked.get(rule.more.get("category", usual), [])
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         rules.append(rule)
-    return workflow_of(rules, sizes, Origin(format=NAME))
+    whole = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))
+    return workflow_of(rules, sizes, Origin(format=NAME, unhonoured=whole))
 
 
 def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
@@ -99,7 +108,23 @@ def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:
     if category is not None:
         more["category"] = category
     run = command if command is not None else f"makeflow {workflow}"
-    return Rule(outputs=outputs, inputs=inputs, command=run, name=name, mark=mark, line=_line(row), more=more)
+    rule = Rule(outputs=outputs, inputs=inputs, command=run, name=name, mark=mark, line=_line(row), more=more)
+    rule.unhonoured = [*_asked(row), *(["rename"] if _is_renamed(row) else [])]
+    return rule
+
+
+def _asked(row: Row) -> list[str]:
+    """What a rule or a category asks for and a run does not do."""
+    resources = row.get("resources")
+    needed = resources if isinstance(resources, dict) else {}
+    return [key for key in UNHONOURED if row.get(key) or needed.get(key)]
+
+
+def _is_renamed(row: Row) -> bool:
+    """Whether the command knows a file by another name."""
+    files = [item for key in ("inputs", "outputs") for item in _list(row.get(key), f'"{key}"', row)]
+    both = [(item.get("dag_name"), item.get("task_name")) for item in files if isinstance(item, dict)]
+    return any(inside is not None and inside != outside for outside, inside in both)
 
 
 def _files(row: Row, key: str, what: str, sizes: dict[str, int]) -> tuple[str, ...]:

@@ -38,13 +38,14 @@ from eligo.formats.makeflow import text as makeflow_text
 from eligo.formats.makeflow.text import Sign
 from eligo.formats.shared.allowance import Allowance
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
-from eligo.workflow import MEGABYTE, Origin, Workflow
+from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
 
 NAME = "makeflow"
 TAKES = ("environment",)
 PRIORITIES = False
 CANNOT = ("name", "seconds", "priority")
-
+#: The variables by which Makeflow runs a task in another way; DISK and MODE only help it to choose a machine.
+UNHONOURED = ("BATCH_OPTIONS", "GPUS", "MPI_PROCESSES", "WALL_TIME")
 
 _RULE = re.compile(
     r"^(?![ \t\n#=@])(?:[^:=\n\\]|\\.)*+:(?:[^=\n\\]|\\.)*+\n(?:(?:[#@.A-Z]|[ \t]*$)[^\n]*\n)*+[ \t]+[^ \t\n]",
@@ -77,7 +78,8 @@ def parse(text: str, environment: Mapping[str, str] | None = None) -> Workflow:
         raise FormatError("a rule has no command: it stands in the next line, after a tab", line=reader.rule.line)
     for rule, where in reader.rules:
         rule.more |= reader.details(where, rule)
-    return workflow_of([rule for rule, _ in reader.rules], reader.sizes, Origin(format=NAME))
+    origin = Origin(format=NAME, unhonoured=tuple(reader.unhonoured))
+    return workflow_of([rule for rule, _ in reader.rules], reader.sizes, origin)
 
 
 class _MakeflowReader:
@@ -93,6 +95,7 @@ class _MakeflowReader:
         #: of every category, and under None for all of them, the variables; `own` are those of the rule
         self.shared: dict[str | None, dict[str, str]] = {None: {}}
         self.own: dict[str, str] = {}
+        self.unhonoured: list[Unhonoured] = []
 
     def lookup(self, name: str) -> str | None:
         """The value of a variable here."""
@@ -104,6 +107,8 @@ class _MakeflowReader:
     def take(self, number: int, line: str) -> None:
         """Take the next line."""
         sign = makeflow_text.sign_of(line)
+        if line.startswith("export ") and sign != ":":
+            self._ask("export", number)
         if line[0] in " \t":
             self._command(number, line)
         elif line[0] == "@" or sign == "=":
@@ -121,17 +126,20 @@ class _MakeflowReader:
             raise FormatError("a rule has no command: it stands in the next line, after a tab", line=self.rule.line)
         made: list[str] = []
         used: list[str] = []
-        side = made
+        side, renamed = made, False
         tokens = iter(makeflow_text.files(line, self.lookup, self.budget, number))
         for token in tokens:
             if token is Sign.COLON:
                 side = used
             elif token is Sign.ARROW:
-                if not side or not isinstance(next(tokens, None), str):
+                inside = next(tokens, None)
+                if not side or not isinstance(inside, str):
                     raise FormatError("an arrow stands between the two names of a file", line=number)
+                renamed = renamed or inside != side[-1]
             else:
                 side.append(str(token))
         self.rule = Rule(outputs=tuple(made), inputs=tuple(used), command="", line=number)
+        self.rule.unhonoured += ["rename"] if renamed else []
 
     def _command(self, number: int, line: str) -> None:
         if self.rule is None:
@@ -140,6 +148,7 @@ class _MakeflowReader:
         modifiers = _MODIFIERS.match(text)
         rest = text[modifiers.end() :] if modifiers else text
         self.rule.command = f"makeflow {rest}" if modifiers and modifiers[2] else rest
+        self.rule.unhonoured += ["LOCAL"] if modifiers and modifiers[1] else []
         self.rule.name, self.rule.mark = self.own.get("ELIGO_TASK"), self.own.get("ELIGO_MARK")
         self.rule.more = {key: self.own[key] for key in ("CATEGORY", "CORES", "MEMORY") if key in self.own}
         self.rules.append((self.rule, self.category))
@@ -155,6 +164,8 @@ class _MakeflowReader:
 
     def _set(self, name: str, value: str, number: int, append: str = "") -> None:
         """Set a variable of the rule, or of all rules that follow."""
+        if name in UNHONOURED and value.strip():
+            self._ask(name, number)
         everywhere = self.shared[None]
         if append:
             old = self.own.get(name) if self.rule is not None else None
@@ -178,11 +189,22 @@ class _MakeflowReader:
                 self._set("CATEGORY", value, number)
             case [".MAKEFLOW", ("CORES" | "MEMORY") as name, value] if _amount(value) is not None:
                 self._set(name, value, number)
-            case [".MAKEFLOW", "MODE" | "DISK" | "WALL_TIME" | "GPUS" | "MPI_PROCESSES", _] | [".UMBRELLA", _, _]:
+            case [".MAKEFLOW", ("WALL_TIME" | "GPUS" | "MPI_PROCESSES") as name, _]:
+                self._ask(name, number)
+            case [".UMBRELLA", _, _]:
+                self._ask("UMBRELLA", number)
+            case [".MAKEFLOW", "MODE" | "DISK", _]:
                 pass
             case _:
                 message = f"{shorten(line)!r} is no directive: .SIZE FILE BYTES and .MAKEFLOW CATEGORY NAME are some"
                 raise FormatError(message, line=number)
+
+    def _ask(self, key: str, number: int) -> None:
+        """Note what a run does not honour: of the rule that waits for its command, or of the whole file."""
+        if self.rule is not None:
+            self.rule.unhonoured.append(key)
+        else:
+            self.unhonoured.append(Unhonoured(key, f"line {number}"))
 
     def details(self, category: str | None, rule: Rule) -> dict[str, Any]:
         """What variables tell of a rule's task: those of the rule, else the last ones of its category."""

@@ -45,6 +45,10 @@ def workflow_of(manifest: Manifest, name: str, beside: Beside | None) -> Workflo
     place = {i: new for new, i in enumerate(kept)}
     renumbered = [(place[tail], place[head]) for tail, head in (arcs if direct is None else direct)]
     rules = [_rule(manifest, edges[i]) for i in kept]
+    full = {pool for pool, _ in _held_back(manifest, edges)}
+    for rule, edge in zip(rules, (edges[i] for i in kept), strict=True):
+        rule.unhonoured += ["pool"] if edge.pool in full and not edge.is_phony else []
+        rule.unhonoured += ["dyndep"] if not edge.is_phony and manifest.value(edge, "dyndep") else []
     remarks = _remarks(manifest, edges, own is not None, len(aliases) if direct is None else 0)
     return workflow_of_rules(rules, {}, Origin(format=name, remarks=tuple(remarks)), renumbered)
 
@@ -133,11 +137,12 @@ def _remarks(manifest: Manifest, edges: Sequence[Edge], itself: bool, aliases: i
     dynamic = sum(bool(manifest.value(edge, "dyndep")) for edge in tasks)
     if dynamic:
         yield f"what the dyndep files of {dynamic:,} tasks add while ninja builds is not known here"
-    yield from _held_back(manifest, tasks)
+    for pool, count in _held_back(manifest, tasks):
+        most = manifest.pools[pool]
+        yield f"the pool {pool} lets ninja run {most:,} of its {count:,} tasks at a time, which no plan here heeds"
 
 
-def _held_back(manifest: Manifest, tasks: Iterable[Edge]) -> Iterator[str]:
-    for pool, count in Counter(edge.pool for edge in tasks if edge.pool).items():
-        if 0 < manifest.pools[pool] < count:
-            most = manifest.pools[pool]
-            yield f"the pool {pool} lets ninja run {most:,} of its {count:,} tasks at a time, which no plan here heeds"
+def _held_back(manifest: Manifest, edges: Iterable[Edge]) -> Iterator[tuple[str, int]]:
+    """The pools that have more tasks than may run at a time, with their number."""
+    pools = Counter(edge.pool for edge in edges if edge.pool and not edge.is_phony)
+    return ((pool, count) for pool, count in pools.items() if 0 < manifest.pools[pool] < count)

@@ -56,6 +56,11 @@ _PLACES = {
     ("dagman", "priority"): ("priority", True),
     ("condor", "priority"): ("priority", False),
 }
+#: Profiles by which Pegasus finds a site, groups jobs and moves files: nothing that a job does depends on them.
+_PLANNING = re.compile(
+    r"(?:hints|selector|stat)\.|condor\.(?:accounting_group|priority)|dagman\.(?:category|priority)|pegasus\.(?:label|runtime"
+    r"|clusters|job\.|collapse|bundle|group|project|queue|diskspace|data\.|stage|transfer|gridstart|style|exitcode|pmc_)"
+)
 _UNITS: dict[str, Callable[[float], float]] = {
     "seconds": float,
     "cores": lambda number: number,
@@ -139,6 +144,21 @@ def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
         if number is not None and (-(2**43) if detail == "priority" else 0) <= number < 2**43:
             found[detail] = _UNITS[detail](number)
     return found
+
+
+def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
+    """The keys of profiles that a run does not honour: the namespace `env`, or a namespace and a key.
+
+    >>> unhonoured([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
+    ['env', 'condor.request_cpus']
+    """
+    found = dict[str, None]()
+    for space, key, value in profiles:
+        name = space.lower(), key.lower()
+        is_read = name in _PLACES and _number(value) is not None
+        if not is_read and not _PLANNING.match(".".join(name)):
+            found["env" if name[0] == "env" else f"{space}.{key}"] = None
+    return list(found)
 
 
 def profiles_of(task: Task) -> dict[str, dict[str, object]]:

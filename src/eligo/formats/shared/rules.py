@@ -15,13 +15,13 @@ the command begins by touching. Reading takes the marks away again, so a workflo
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, shorten
 from eligo.formats.shared import data_arcs
-from eligo.workflow import Origin, Task, Workflow
+from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
 _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]{0,100}")
 #: A command that begins so would be taken for something else, and so would an empty one
@@ -40,6 +40,8 @@ class Rule:
     line: int | None = None
     #: cores, memory and category, where they are known
     more: dict[str, Any] = field(default_factory=dict)
+    #: the keys of what it asks for and a run does not do
+    unhonoured: list[str] = field(default_factory=list)
 
 
 def workflow_of(
@@ -61,7 +63,14 @@ def workflow_of(
         task = _task(name, rule, marks)
         if task.details():
             details[name] = task
-    return Workflow(dag, details, None, origin, sizes)
+    asked = tuple(_unhonoured(rules, names))
+    return Workflow(dag, details, None, replace(origin, unhonoured=origin.unhonoured + asked), sizes)
+
+
+def _unhonoured(rules: Sequence[Rule], names: Sequence[str]) -> Iterator[Unhonoured]:
+    for number, (name, rule) in enumerate(zip(names, rules, strict=True), 1):
+        for key in dict.fromkeys(rule.unhonoured):
+            yield Unhonoured(key, f"line {rule.line}" if rule.line else f"rule {number}", (name,))
 
 
 def _writers(rules: Sequence[Rule]) -> dict[str, int]:

@@ -1,0 +1,232 @@
+"""What a submit description asks for: the command that a run executes, and the commands of HTCondor that it does not honour.
+
+A submit description is read as HTCondor reads it: the last value of a key counts, a backslash joins lines, and $(name) stands
+for a value of the description or of VARS. $(JOB) is the node inside VARS only. Other macros have values that only HTCondor
+knows, so a command that uses them is refused.
+
+>>> fit = Description.of("a.sub", ["executable = fit", "arguments = $(seed)", "log = a.log", "output = fit.out"])
+>>> described(fit, [Variable("seed", "7")]).facts.command, fit.unhonoured
+(('./fit', '7'), {'output': 4})
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from eligo.errors import FormatError, shorten
+from eligo.formats.dagman.descriptions import Facts, facts_in
+
+#: The commands that a run honours.
+HONOURED = frozenset({"executable", "arguments", "args", "request_cpus", "request_memory", "queue"})
+#: The commands that cannot change what a job does, with the reason.
+HARMLESS = {
+    **dict.fromkeys(("log", "log_xml", "dagman_log", "userlog", "job_ad_information_attrs"), "HTCondor's own log"),
+    **dict.fromkeys(("notification", "notify_user", "email_attributes"), "mail about the job"),
+    **dict.fromkeys(("description", "batch_name", "jobbatchname"), "a name for people"),
+    **dict.fromkeys(("accounting_group", "accounting_group_user", "nice_user"), "whose share of the pool it takes"),
+    **dict.fromkeys(("priority", "prio", "rank", "request_disk"), "when and on which machine it runs"),
+    **dict.fromkeys(
+        ("job_lease_duration", "leave_in_queue", "copy_to_spool", "max_idle"), "how the queue keeps the job"
+    ),
+    **dict.fromkeys(("stream_input", "stream_output", "stream_error"), "when output arrives"),
+    **dict.fromkeys(("should_transfer_files", "when_to_transfer_output", "transfer_executable"), "files are in place"),
+    "getenv": "tasks have the environment of the run",
+}
+#: Some values ask for nothing that a run does not do anyway.
+_PLAIN_FILES = re.compile(r"\s*[^/,:]*(?:,[^/,:]*)*")
+_ALREADY = {
+    "universe": re.compile(r"vanilla|local|scheduler|5|7|12", re.IGNORECASE),
+    "transfer_input_files": _PLAIN_FILES,
+    "transfer_output_files": _PLAIN_FILES,
+    **dict.fromkeys(("input", "output", "error"), re.compile(r"/dev/null")),
+}
+#: The commands of HTCondor that a run does not honour, as far as they are known; a key that is none of them and that no
+#: macro uses is not honoured either.
+UNHONOURED = (
+    "allowed_execute_duration", "allowed_job_duration", "concurrency_limits", "container_image", "cron_minute",
+    "deferral_time", "docker_image", "environment", "error", "hold", "initialdir", "input", "kill_sig", "max_retries",
+    "on_exit_hold", "on_exit_remove", "output", "periodic_hold", "periodic_release", "periodic_remove", "request_gpus",
+    "requirements", "retry_until", "success_exit_code", "transfer_input_files", "transfer_output_files",
+    "transfer_output_remaps", "universe", "use",
+)  # fmt: skip
+#: Values that are the same for every node: a node has one job.
+_CONSTANT = {"dollar": "$(DOLLAR)", "process": "0", "procid": "0", "step": "0", "row": "0"}
+#: What `if` and `include` bring in is not known, not even the executable.
+_UNREADABLE = ("if", "elif", "else", "endif", "include")
+
+_LINE = re.compile(r"\s*([+\w.]+)\s*(@?=|:)?\s*(.*)", re.DOTALL)
+_MACRO = re.compile(r"(?<!\$)\$\(\s*([\w.+]+)\s*\)")
+_LEFT = re.compile(r"\$\$?\w*\([^()]*\)?")
+_DOLLAR = re.compile(r"\$\(DOLLAR\)")
+_USED = re.compile(r"\$\(\s*([\w.+]+)")
+_VARIABLE = re.compile(r'\s*([+\w.]+)\s*=\s*"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\])')
+_JOB = re.compile(r"\$\(JOB\)", re.IGNORECASE)
+_DEEPEST, _LONGEST = 32, 2**20
+
+
+class Variable(NamedTuple):
+    """What VARS says of a node: where *mode* is PREPEND or APPEND, it comes before or after the description."""
+
+    name: str
+    value: str
+    mode: str = ""
+
+
+class Entry(NamedTuple):
+    """A line of a submit description, and its number."""
+
+    key: str
+    value: str
+    line: int
+
+
+def variables_in(text: str, node: str) -> list[Variable] | None:
+    """What stands after the node in a line VARS; None where it cannot be read.
+
+    >>> variables_in('APPEND seed = "7" title="say \\\\"$(JOB)\\\\""', "a")
+    [Variable(name='seed', value='7', mode='APPEND'), Variable(name='title', value='say "a"', mode='APPEND')]
+    """
+    mode, _, rest = text.partition(" ")
+    mode, rest = (mode.upper(), rest) if mode.upper() in {"PREPEND", "APPEND"} else ("", text)
+    found, at = [], 0
+    while piece := _VARIABLE.match(rest, at):
+        value = _JOB.sub(lambda _: node, _ESCAPED.sub(r"\1", piece[2]))
+        found.append(Variable(piece[1], value, mode))
+        at = piece.end()
+    return None if rest[at:].strip() else found
+
+
+@dataclass(frozen=True)
+class Description:
+    """A submit description, in a file of its own or inline in the DAGMan file; *file* is what messages call it."""
+
+    file: str
+    entries: tuple[Entry, ...]
+    is_inline: bool = False
+
+    @classmethod
+    def of(cls, file: str, lines: Iterable[str], is_inline: bool = False) -> "Description":
+        """The description in these lines."""
+        return cls(file, tuple(_entries(file, lines)), is_inline)
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The last value of each key."""
+        return {entry.key.lower(): entry.value for entry in self.entries}
+
+    @cached_property
+    def unhonoured(self) -> dict[str, int]:
+        """The keys that a run does not honour, and the line of each."""
+        used = {name.lower() for entry in self.entries for name in _USED.findall(entry.value)}
+        lines = {entry.key.lower(): entry.line for entry in self.entries}
+        return {
+            key: line
+            for key, line in lines.items()
+            if (key in UNHONOURED or key not in used) and _asks_for_more(key, self.values[key])
+        }
+
+
+def _asks_for_more(key: str, value: str) -> bool:
+    already = _ALREADY.get(key)
+    is_honoured = key in HONOURED or key in HARMLESS or not value
+    return not is_honoured and not (already and already.fullmatch(value))
+
+
+def unhonoured_in(variables: Iterable[Variable]) -> list[str]:
+    """Of what VARS says, the commands of HTCondor and the attributes of jobs, which a run does not honour."""
+    names = [variable.name.lower() for variable in variables]
+    return [name for name in names if name in UNHONOURED or name.startswith(("+", "my."))]
+
+
+def _entries(file: str, lines: Iterable[str]) -> Iterator[Entry]:
+    begun, parts = 0, list[str]()
+    for number, line in enumerate(lines, 1):
+        if not parts and line.lstrip().startswith("#"):
+            continue
+        begun = begun if parts else number
+        parts.append(line.rstrip().removesuffix("\\"))
+        if not line.rstrip().endswith("\\"):
+            yield from _entry(file, " ".join(parts), begun)
+            parts = []
+    yield from _entry(file, " ".join(parts), begun)
+
+
+def _entry(file: str, line: str, number: int) -> Iterator[Entry]:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        if line.strip():
+            raise FormatError(f"{file}: line {number} is no line of a submit description: {shorten(line.strip())!r}")
+        return
+    key, sign, value = found[1], found[2], found[3].strip()
+    if sign == "@=" or (sign != "=" and key.lower() in _UNREADABLE):
+        what = "values of several lines" if sign == "@=" else key
+        raise FormatError(f"{file}: line {number} uses {what}, which eligo run does not read")
+    yield Entry(key, value, number)
+
+
+class Asked(NamedTuple):
+    """What a node runs, and the keys that are not honoured because their values are no plain numbers."""
+
+    facts: Facts
+    unhonoured: list[str]
+
+
+def described(description: Description, variables: Sequence[Variable]) -> Asked:
+    """What a node asks for, where VARS has these *variables* for it."""
+    macros = _Macros(description, variables)
+    program = macros.value("executable")
+    program = f"./{program}" if program and "/" not in program else program  # HTCondor does not search for it
+    lines = [f"executable = {program}", f"arguments = {macros.value('arguments') or macros.value('args')}"]
+    amounts = {key: macros.amount(key) for key in ("request_cpus", "request_memory") if macros.values.get(key)}
+    facts = facts_in([*lines, *(f"{key} = {amount}" for key, amount in amounts.items())])
+    known = {"request_cpus": facts.cores, "request_memory": facts.memory}
+    return Asked(facts, [key for key in amounts if known[key] is None])
+
+
+class _Macros:
+    """The values of a description and of VARS, which macros stand for."""
+
+    def __init__(self, description: Description, variables: Sequence[Variable]) -> None:
+        after = {variable.name.lower(): variable.value for variable in variables if variable.mode == "APPEND"}
+        before = {variable.name.lower(): variable.value for variable in variables if variable.mode != "APPEND"}
+        self.file = description.file
+        self.values = before | description.values | after
+        #: which of both counts is a setting of the pool
+        self.doubtful = {each.name.lower() for each in variables if not each.mode} & description.values.keys()
+
+    def value(self, key: str) -> str:
+        """What a key stands for."""
+        text = self._value(key, 0) if key in self.values else ""
+        left = _LEFT.search(_DOLLAR.sub("", text))
+        if left:
+            raise self._refused(left[0])
+        return _DOLLAR.sub("$", text)
+
+    def amount(self, key: str) -> str:
+        """The same; empty where it cannot be known."""
+        try:
+            return self.value(key)
+        except FormatError:
+            return ""
+
+    def _value(self, key: str, depth: int) -> str:
+        if key in self.doubtful:
+            raise FormatError(f"{self.file} and VARS both set {key}: write PREPEND or APPEND into the VARS line")
+        text = _MACRO.sub(lambda macro: self._expanded(macro, depth), self.values[key])
+        if depth > _DEEPEST or len(text) > _LONGEST:
+            raise self._refused(f"$({key})")
+        return text
+
+    def _expanded(self, macro: re.Match[str], depth: int) -> str:
+        key = macro[1].lower()
+        if key in _CONSTANT:
+            return _CONSTANT[key]
+        if key not in self.values or depth > _DEEPEST:
+            raise self._refused(macro[0])
+        return self._value(key, depth + 1)
+
+    def _refused(self, macro: str) -> FormatError:
+        return FormatError(f"{self.file} uses {shorten(macro)}, which eligo run does not expand")

@@ -1,0 +1,134 @@
+"""What a run honours of a file: what else the file asks for is refused before anything runs, or ignored by name.
+
+A format lists what it reads and a run does not do in `Origin.unhonoured`. Each has a key, the word by which a user says that
+the run may go on without it. A format that knows what its tasks run only by other files has a `runnable` besides.
+
+>>> from eligo.formats import parse
+>>> flow = parse("rule cc\\n command = cc $in\\n pool = one\\npool one\\n depth = 1\\nbuild a: cc\\nbuild b: cc\\n", "ninja")
+>>> as_runnable(flow)
+Traceback (most recent call last):
+eligo.errors.UnhonouredError: a run does not honour pool (2 tasks, first 'a', line 6); ignore=('pool',) runs it without them
+>>> listed(as_runnable(flow, ["pool"]))
+["pool (2 tasks, first 'a', line 6)"]
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+
+from eligo.errors import InputError, UnhonouredError, shorten
+from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
+from eligo.formats.detecting import MODULES, module
+from eligo.workflow import Unhonoured, Workflow
+
+#: The word that stands for all keys.
+ALL = "all"
+#: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
+KEYS: dict[str, tuple[str, ...]] = {
+    "dagman": (
+        "ABORT-DAG-ON", "CONFIG", "DIR", "ENV", "FINAL", "HOLD", "MAXJOBS", "POST", "PRE", "PRE-SKIP", "PROVISIONER", "RETRY",
+        "SERVICE", "SUBDAG", "TOLERANCE", "VARS", "WEAK", *SUBMIT_COMMANDS,
+    ),
+    "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
+    "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),
+    "ninja": ("dyndep", "pool"),
+    "pegasus": (
+        "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
+    ),
+    "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
+}  # fmt: skip
+#: The keys that say that a task runs where the run does: nothing else does where tasks do not go elsewhere.
+HERE = frozenset({"local", "local_job"})
+
+
+def as_runnable(flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False) -> Workflow:
+    """The workflow with what its tasks run; refused where its file asks for what a run does not do, unless that is ignored.
+
+    *elsewhere* says that tasks may run on other machines. What was ignored is what the origin lists.
+    """
+    flow, words = _with_commands(flow), words_in(ignore)
+    found = [each for each in _unhonoured(flow) if elsewhere or _spelt(each.key) not in HERE]
+    origin = flow.origin
+    _check_words(words, found)
+    if origin is None:
+        return flow
+    left = [each for each in found if not _is_ignored(each, words)]
+    if left:
+        error = UnhonouredError(f"a run does not honour {', '.join(_lines(left))}", _keys(left))
+        raise error if origin.path is None else error.located(origin.path)
+    return replace(flow, origin=replace(origin, unhonoured=tuple(found)))
+
+
+def listed(flow: Workflow) -> list[str]:
+    """What a workflow asks for and a run does not do: the key, how many tasks it concerns, and the first place."""
+    return _lines(_unhonoured(flow))
+
+
+def unused(flow: Workflow, ignore: Iterable[str]) -> list[str]:
+    """The words to ignore that nothing in the file needs."""
+    found = {_spelt(each.key) for each in _unhonoured(flow)} | {ALL}
+    return [word for word in dict.fromkeys(ignore) if _spelt(word) not in found]
+
+
+def words_in(given: str | Iterable[str]) -> tuple[str, ...]:
+    """The words of one list with commas, or of several.
+
+    >>> words_in(["PRE,POST", "environment"])
+    ('PRE', 'POST', 'environment')
+    """
+    lists = [given] if isinstance(given, str) else given
+    return tuple(word.strip() for words in lists for word in words.split(",") if word.strip())
+
+
+def _with_commands(flow: Workflow) -> Workflow:
+    origin = flow.origin
+    if origin is None or origin.script is None or origin.format not in MODULES:
+        return flow
+    complete: Callable[[Workflow], Workflow] = getattr(module(origin.format), "runnable", lambda flow: flow)
+    return complete(flow)
+
+
+def _unhonoured(flow: Workflow) -> Sequence[Unhonoured]:
+    return flow.origin.unhonoured if flow.origin else ()
+
+
+def _keys(found: Iterable[Unhonoured]) -> list[str]:
+    return list(dict.fromkeys(each.key for each in found))
+
+
+def _lines(found: Iterable[Unhonoured]) -> list[str]:
+    by_key: dict[str, list[Unhonoured]] = {}
+    for each in found:
+        by_key.setdefault(each.key, []).append(each)
+    return [f"{key} ({_places(records)})" for key, records in by_key.items()]
+
+
+def _places(records: Sequence[Unhonoured]) -> str:
+    """How many tasks, or places where no task is meant, and the first one."""
+    tasks = dict.fromkeys(task for each in records for task in each.tasks)
+    if tasks:
+        first = next(each for each in records if each.tasks)
+        name = repr(shorten(first.tasks[0]))
+        return (
+            f"task {name}, {first.where}" if len(tasks) == 1 else f"{len(tasks):,} tasks, first {name}, {first.where}"
+        )
+    return records[0].where if len(records) == 1 else f"{len(records):,} places, first {records[0].where}"
+
+
+def _spelt(word: str) -> str:
+    return word.lower().replace("-", "_")
+
+
+def _is_ignored(each: Unhonoured, ignore: Iterable[str]) -> bool:
+    return not {ALL, _spelt(each.key)}.isdisjoint(map(_spelt, ignore))
+
+
+def _check_words(ignore: Iterable[str], found: Iterable[Unhonoured]) -> None:
+    """Refuse words that are no keys of any format."""
+    known = {_spelt(key) for keys in KEYS.values() for key in keys} | {_spelt(each.key) for each in found} | {ALL}
+    for word in ignore:
+        if _spelt(word) not in known:
+            here = _keys(found)
+            these = (
+                f"this file has {', '.join(here)}" if here else "this file asks for nothing that a run does not honour"
+            )
+            raise InputError(f"unknown word {shorten(word)!r} to ignore: {these}")
