@@ -39,6 +39,7 @@ from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.commands import WorkFor
 from eligo.running.folder import RunFolder
+from eligo.running.task_files import TaskFiles
 from eligo.stores import Attempt
 from eligo.workflow import Workflow, priority_numbers
 
@@ -76,6 +77,8 @@ class DagmanJob:
     retries: int = 2
     timeout: float | None = None
     python: str = sys.executable
+    #: the files of its tasks; None: those that should be there are not looked for
+    files: TaskFiles | None = None
 
     @property
     def place(self) -> Path:
@@ -112,6 +115,8 @@ def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | No
     else:
         CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
         game = whole.folder.resume(whole.flow).execution
+        if whole.files is not None:
+            whole.files.check_inputs(game)
         if not same:
             _write(whole, text)
         running = _submitted(whole, {whole.flow.dag.number(task) for task in game.executed})
