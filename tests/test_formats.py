@@ -183,7 +183,7 @@ def test_json_is_written_one_task_a_line() -> None:
 MISFITS = {
     '{"tasks": [{"name": "a", "afer": []}]}': "1: task 1 has the unknown key 'afer': the keys are"
     " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
-    '{"arks": []}': "1: the document has the unknown key 'arks': the keys are name, arcs, nodes, tasks, files",
+    '{"arks": []}': "1: the document has the unknown key 'arks': the keys are name, arcs, nodes, tasks, files, arcs_from",
     '{"nodes": [1]}': "the name of a node is a number, and should be a string: put it in quotes",
     '{"nodes": [true]}': "the name of a node is true, and should be a string: put it in quotes",
     '{"nodes": [null]}': "the name of a node is missing",
@@ -213,7 +213,7 @@ MISFITS = {
     '{"arcs": [], "files": ["f"]}': '"files" is a list, and should give the size in bytes of each file by name',
     '{"name": "empty"}': 'there are no tasks: give "tasks", or "arcs", or "nodes"',
     '{"name": 5, "arcs": []}': "the workflow's name is a number, and should be a string: put it in quotes",
-    "[]": "the document is a list, and should have the keys name, arcs, nodes, tasks, files",
+    "[]": "the document is a list, and should have the keys name, arcs, nodes, tasks, files, arcs_from",
 }
 
 
@@ -467,7 +467,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "yaml comment only": (
         "f.yaml",
         b"# nothing",
-        ": the document is missing, and should have the keys name, arcs, nodes, tasks, files",
+        ": the document is missing, and should have the keys name, arcs, nodes, tasks, files, arcs_from",
     ),
     "sexagesimal": (
         "f.yaml",
@@ -524,7 +524,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "long key": (
         "f.json",
         b'{"' + b"x" * 10_000_000 + b'": 1}',
-        f":1: the document has the unknown key '{'x' * 30}...{'x' * 10}': the keys are name, arcs, nodes, tasks, files",
+        f":1: the document has the unknown key '{'x' * 30}...{'x' * 10}': the keys are name, arcs, nodes, tasks, files, arcs_from",
     ),
     "a long way to go": (
         "f.arcs",

@@ -15,6 +15,7 @@ from eligo.estimating import lasting
 from eligo.prioritising import order_to_follow
 from eligo.running import RunFolder
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
+from eligo.running.task_files import TaskFiles
 from eligo.running.whole import commands_in
 from eligo.workflow import Workflow
 
@@ -45,9 +46,11 @@ def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
     """Hand a workflow to DAGMan, follow it to its end, and say what came of it; the exit code."""
     settings, order = request.settings(), order_to_follow(flow, request.policy)
     commands = commands_in(folder, flow, request.directory)
-    whole = DagmanJob(
-        flow, folder, settings.slots, order, commands, request.retries, request.timeout, request.directory
-    )
+    files = TaskFiles(flow, commands.folder)
+    if files.any_outputs:
+        tell(["htcondor-dagman does not check that tasks make their declared outputs; htcondor does"])
+    limits = (request.retries, request.timeout, request.directory)
+    whole = DagmanJob(flow, folder, settings.slots, order, commands, *limits, files=files)
     watch, began = Watch(), time.monotonic()
     with heeding(watch.stop, signal.SIGINT, signal.SIGTERM):
         fates = run_dagman(whole, watch)

@@ -62,6 +62,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
         with working(f"planning {counted(len(flow), 'task')}"):
             runner, resumed = begun(flow, request.on, request.settings(), folder)
         folder.store.remember(**request.facts())
+        tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resumed(resumed, place))
         progress = Progress(flow, runner, request.settings().slots)
@@ -134,10 +135,12 @@ def _resumed(resumed: Resumed, place: str) -> list[str]:
         for count, what in (
             (resumed.kept, "done before"),
             (resumed.changed, "done before but changed since, to be done again"),
+            (resumed.unmade, "done before but their outputs are gone, to be done again"),
+            (resumed.dependent, "done before but dependent on these, to be done again"),
             (resumed.new, "new"),
             (resumed.gone, "gone"),
         )
-        if count and (what != "new" or resumed.kept or resumed.changed or resumed.gone)
+        if count and (what != "new" or resumed.kept or resumed.changed or resumed.unmade or resumed.gone)
     ]
     return [f"going on with {place}: tasks {', '.join(parts)}"] if parts else []
 

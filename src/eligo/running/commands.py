@@ -12,6 +12,7 @@ from pathlib import Path
 from eligo.engines import Command
 from eligo.errors import InputError, shorten
 from eligo.names import Name
+from eligo.running.task_files import are_outputs_owed
 from eligo.workflow import NOTHING, Workflow
 
 SHELL = "/bin/sh"
@@ -77,7 +78,9 @@ class Commands:
     @property
     def empty(self) -> frozenset[Name]:
         """The tasks that run nothing: they are done as soon as what they need is."""
-        return frozenset(name for name in self.flow.dag.tasks if self.flow.task(name).command == NOTHING)
+        empty = [name for name in self.flow.dag.tasks if self.flow.task(name).command == NOTHING]
+        owed = are_outputs_owed(self.flow)
+        return frozenset(name for name in empty if not (owed and self.flow.task(name).outputs))
 
     def __call__(self, task: Name, attempt: int) -> Command:
         """What an attempt at a task runs."""

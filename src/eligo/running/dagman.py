@@ -39,6 +39,7 @@ from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.commands import WorkFor
 from eligo.running.folder import RunFolder
+from eligo.running.task_files import TaskFiles
 from eligo.stores import Attempt
 from eligo.workflow import Workflow, priority_numbers
 
@@ -78,6 +79,8 @@ class DagmanJob:
     #: where the tasks should run, if somebody said so
     directory: str | None = None
     python: str = sys.executable
+    #: the files of its tasks; None: those that should be there are not looked for
+    files: TaskFiles | None = None
 
     @property
     def place(self) -> Path:
@@ -115,6 +118,8 @@ def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | No
     else:
         CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
         resumed = whole.folder.resume(whole.flow)
+        if whole.files is not None:
+            whole.files.check_inputs(resumed.execution)
     game = resumed.execution
     whole.folder.begin(whole.flow, resumed, directory=whole.directory)
     if not running:

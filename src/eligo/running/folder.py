@@ -1,10 +1,11 @@
 """The folder of a run: its state, what its tasks printed, and how it goes on after it was stopped."""
 
+import json
 import os
 import secrets
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from zlib import crc32
@@ -12,9 +13,11 @@ from zlib import crc32
 from eligo.engines import Engine, Lingering
 from eligo.engines.strays import end_marked
 from eligo.errors import InputError
-from eligo.execution import Execution
+from eligo.execution import EXECUTED, Execution
 from eligo.planning import plan
 from eligo.running.location import STATE, Location
+from eligo.running.skipping import NO_DOUBTS, Doubts, unfinished_tasks
+from eligo.running.task_files import Redone
 from eligo.stores import Store, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
@@ -36,6 +39,13 @@ class Resumed:
     gone: int = 0
     #: the tasks, with their digests, of which a journal is to be begun; None where the one that is kept goes on
     tasks: Mapping[str, bytes] | None = None
+    #: tasks that were done before and must be done again, since outputs are gone; those that depend on these
+    unmade: int = 0
+    dependent: int = 0
+    #: what makes files suspect that are there
+    doubts: Doubts = NO_DOUBTS
+    #: what of the workflow this run does not honour, a sentence each
+    remarks: tuple[str, ...] = ()
 
 
 class RunFolder:
@@ -131,6 +141,7 @@ class RunFolder:
 
     def recall(self, flow: Workflow) -> Resumed:
         """The same, where nothing needs to be ended: what an earlier process left running goes on."""
+        doubts = self._doubts()
         now, before = digests(flow), self.store.tasks()
         if before and list(before.items()) == list(now.items()):
             game = Execution.replay(flow, self.store.moves(), self.store.additions())
@@ -141,7 +152,24 @@ class RunFolder:
         game.give_up(*list(game.allocated), *list(game.held))
         for task in list(game.failed):
             game.release(task)
-        return resumed
+        return replace(resumed, doubts=doubts)
+
+    def _doubts(self) -> Doubts:
+        """Which tasks never completed. Kept, since a journal that begins anew says nothing of earlier ones."""
+        known = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
+        unfinished = unfinished_tasks(self.store, known)
+        if unfinished != known:
+            self.store.remember(unfinished=json.dumps(sorted(unfinished)))
+        return Doubts(unfinished, tuple(self.store.killed_sessions()))
+
+    def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
+        """Go on without tasks that were done: their outputs are gone, or those of what they depend on."""
+        if not redone.gone:
+            return resumed
+        done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
+        game = Execution(flow, executed=flow.dag.named(sorted(done)))
+        counts = {"unmade": len(redone.gone), "dependent": len(redone.dependent)}
+        return replace(resumed, execution=game, kept=len(done), tasks=digests(flow), **counts)
 
     def planned(self, flow: Workflow, resumed: Resumed, effort: str = "normal") -> Mapping[str, Sequence[int]]:
         """The order of the workflow's plan, with its curves for whoever looks: as kept, or made now."""

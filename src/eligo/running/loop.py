@@ -15,6 +15,7 @@ from eligo.engines.performing import lost
 from eligo.errors import EligoError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
+from eligo.running.inspection import LATENESS, Absent, Inspection
 from eligo.running.retrying import Retries
 from eligo.running.values import Values
 from eligo.stores import Attempt, Store
@@ -48,6 +49,8 @@ class Runner:
     size: int = 1
     #: the tasks that run nothing, and are done as soon as they are ready
     empty: Collection[Name] = frozenset()
+    #: the outputs that a task should have made and has not; None where no task declares any
+    absent: Absent | None = None
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
     #: what functions returned, why tasks that failed for good did, and how often each was tried that was not done at once
@@ -71,6 +74,8 @@ class Runner:
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
         self._told = 0.0  # when the present is told to the store next, by the monotonic clock
+        #: which good endings are failures, since outputs are missing; made when the first task ends
+        self._inspection: Inspection | None = None
         if self.store is not None:
             names, left = self.execution.dag.tasks, self.execution.codes
             self.tries.update(names[v] for v in self.store.attempted() if v < len(names) and left[v] != EXECUTED)
@@ -83,6 +88,7 @@ class Runner:
                 if not self.stopping:
                     self._try_again()
                     self._start()
+                    self._keep()  # what is begun must be known, should this process be killed
                 if self.aborting:
                     self.aborting = False
                     self.engine.cancel(list(self.running.values()))
@@ -171,7 +177,7 @@ class Runner:
             self.running[job.number] = job
 
     def _accept(self, endings: Iterable[Ending]) -> None:
-        for ending in endings:
+        for ending in self._inspected(endings):
             ending.job.ended, ending.job.since = ending.place + 1, ending.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
@@ -180,6 +186,18 @@ class Runner:
                 self._done(ending)
             else:
                 self._failed(ending)
+
+    def _inspected(self, endings: Iterable[Ending]) -> Iterable[Ending]:
+        """The endings that are certain: a command that did not make its declared outputs has failed."""
+        if self.absent is None:
+            return endings
+        if self._inspection is None:
+            lateness = 0.0 if self.engine.name == "local" else LATENESS
+            self._inspection = Inspection(self.absent, lateness, self.engine.cancel)
+        settled = list(self._inspection.settled(endings))
+        for ending in self._inspection.discarded():
+            self._note(ending)
+        return settled
 
     def _done(self, ending: Ending) -> None:
         """The first good result counts; whoever else is at it may stop."""

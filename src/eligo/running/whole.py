@@ -18,7 +18,7 @@ from eligo.engines.futures import on_executor
 from eligo.engines.naming import engine_on
 from eligo.engines.room import Needs
 from eligo.errors import InputError, TaskFailedError, shorten
-from eligo.execution import Execution
+from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.planning import Plan, plan
 from eligo.running.commands import Commands
@@ -27,6 +27,7 @@ from eligo.running.functions import Callables, callables_of
 from eligo.running.loop import Runner
 from eligo.running.retrying import Retries
 from eligo.running.skipping import up_to_date
+from eligo.running.task_files import TaskFiles
 from eligo.running.values import Values, tasks_to_keep
 from eligo.theory.eligibility import Order
 from eligo.workflow import Workflow
@@ -200,8 +201,12 @@ def begun(
     with ended_where_wrong(engine):
         resumed = folder.resume(flow, engine)
         _check_added(resumed.execution)
+        files = TaskFiles(flow, commands.folder)
+        if not resumed.execution.additions:
+            resumed = folder.redo(flow, resumed, files.to_redo(resumed.execution.numbers(EXECUTED)))
         if settings.skip_done:
-            up_to_date(flow, resumed.execution, commands.folder)
+            up_to_date(flow, resumed.execution, commands.folder, resumed.doubts)
+        files.check_inputs(resumed.execution)
         effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
         curves = folder.planned(flow, resumed, effort) if settings.policy in PLANNED else {}
         order = np.array(curves["order"], np.int32) if curves else None
@@ -210,6 +215,7 @@ def begun(
         folder.store.open_session(settings.policy, settings.slots, engine.name)
         runner = made(resumed.execution, chosen, engine, settings, commands, folder, needs)
         runner.empty = commands.empty
+        runner.absent = files.absent if files.any_outputs else None
         return runner, resumed
 
 

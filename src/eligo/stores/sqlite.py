@@ -186,6 +186,19 @@ class Store:
         """The task of every attempt, by number."""
         return (number for (number,) in self._database.execute("SELECT task FROM attempt"))
 
+    def failing(self) -> list[int]:
+        """The tasks of which the last attempt failed, by number."""
+        failed, ended_well = (f"max(CASE WHEN failure IS {word} THEN number END)" for word in ("NOT NULL", "NULL"))
+        having = f"{failed} > coalesce({ended_well}, 0)"
+        rows = self._database.execute(f"SELECT task FROM attempt GROUP BY task HAVING {having}")  # noqa: S608 - our own words
+        return [number for (number,) in rows]
+
+    def killed_sessions(self) -> list[tuple[float, float]]:
+        """When each session that has no end began, and when the next one did; infinity where there is none."""
+        later = "(SELECT min(later.began) FROM session AS later WHERE later.number > session.number)"
+        rows = self._database.execute(f"SELECT began, {later} FROM session WHERE ended IS NULL")  # noqa: S608 - our own words
+        return [(began, float("inf") if until is None else until) for began, until in rows]
+
     def add(
         self, moves: Sequence[int], attempts: Sequence[Attempt] = (), additions: Sequence[tuple[Any, Any]] = ()
     ) -> None:

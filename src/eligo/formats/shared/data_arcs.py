@@ -8,16 +8,19 @@ that the dag does not have; and where they make too few, Makeflow needs files th
 """
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
-from eligo.rows import Ints
+from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
 
 Files = Sequence[Sequence[str]]
+#: the same, with None for no files
+SparseFiles = Sequence[Sequence[str] | None]
 
 
 def made(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
@@ -32,6 +35,46 @@ def made(inputs: Files, outputs: Files) -> tuple[Ints, Ints]:
         writer.update((file, i) for file in files if file not in changed)
     pairs = [(writer[file], i) for i, files in enumerate(inputs) for file in files if file in writer]
     return columns(pairs)
+
+
+def written_once(inputs: SparseFiles, outputs: SparseFiles) -> tuple[Ints, Ints]:
+    """The two ends of every arc from the task that writes a file to the others that read it, where each has one writer.
+
+    >>> written_once([None, ("f", "g"), ("h",)], [("f",), ("g",), None])
+    (array([0], dtype=int32), array([1], dtype=int32))
+    """
+    files, owners = _flat(outputs)
+    writer = dict(zip(files, owners.tolist(), strict=True))
+    files, readers = _flat(inputs)
+    writers = np.fromiter(map(writer.get, files, repeat(-1)), np.int32, len(files))
+    others = (writers >= 0) & (writers != readers)
+    return writers[others], readers[others]
+
+
+def written_twice(outputs: SparseFiles) -> tuple[str, int, int] | None:
+    """A file that two tasks write, and the two; None where there is none."""
+    files, owners = _flat(outputs)
+    if len(set(files)) == len(files):
+        return None
+    first: dict[str, int] = {}
+    for file, owner in zip(files, owners.tolist(), strict=True):
+        if first.setdefault(file, owner) != owner:
+            return file, first[file], owner
+    return None
+
+
+def _flat(files: SparseFiles) -> tuple[list[str], Ints]:
+    """All files in a row, and the task of each."""
+    counts = [0 if names is None else len(names) for names in files]
+    return list(chain.from_iterable(filter(None, files))), np.repeat(np.arange(len(files), dtype=np.int32), counts)
+
+
+def beyond(tails: Ints, heads: Ints, ends: tuple[Ints, Ints], n: int) -> tuple[Ints, Ints]:
+    """Of the arcs with these two *ends*, each once, those that are not among the others."""
+    codes = distinct(ends[0].astype(np.int64) * n + ends[1])
+    known = np.append(np.sort(tails.astype(np.int64) * n + heads), -1)  # sorted, and searched: faster than a set
+    more = codes[known[np.searchsorted(known[:-1], codes)] != codes]
+    return (more // max(n, 1)).astype(np.int32), (more % max(n, 1)).astype(np.int32)
 
 
 def columns(pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:

@@ -11,11 +11,13 @@ or tasks with what is known of them, each but the name optional:
                {"name": "b", "after": ["a"], "run": ["make", "b"], "inputs": ["a.o"], "outputs": ["b.o"]}],
      "files": {"a.o": 12345}}
 
-`after` names the tasks that this one needs, also such as are defined further down. `run` is a line for a shell, or the
-words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes. Names are strings, in
-quotes where they look like numbers. A key that is not listed here is refused.
+`after` names the tasks that this one needs, also such as are defined further down. A task that reads a file (`inputs`) comes
+after the task that writes it (`outputs`), too; `"arcs_from": "after"` beside the tasks turns that off. `run` is a line for a
+shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes. Names are
+strings, in quotes where they look like numbers. A key that is not listed here is refused.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
@@ -24,26 +26,31 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
+from eligo.errors import CycleError, DuplicateTaskError, FormatError, UnknownTaskError, shorten
+from eligo.formats.shared import data_arcs
 from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.json_text import line_of
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
+#: what each task reads, and what each writes
+_ReadAndWritten = tuple[data_arcs.SparseFiles, data_arcs.SparseFiles]
 #: takes a value, the task's name and the key, and returns the value checked
 Reader = Callable[[object, str, str], Any]
 
-TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files")
+TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from")
+#: what makes arcs between tasks: what each comes after alone, or also who reads what another writes
+AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
     ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority")
 ).keys()
 
 
 class MisfitError(FormatError):
-    """A document says something that its format does not know; `word` is what to look for in the text."""
+    """A document says something that its format does not know; `word`, or the name of a `task`, is looked for in the text."""
 
-    def __init__(self, message: str, word: str | None = None) -> None:
-        self.word = word
+    def __init__(self, message: str, word: str | None = None, task: str | None = None) -> None:
+        self.word, self.task = word, task
         super().__init__(message)
 
 
@@ -54,7 +61,14 @@ def misfits_in(text: str) -> Iterator[None]:
         yield
     except MisfitError as error:
         line = line_of(text, error.word) if error.word else None
+        line = _line_of_task(text, error.task) if error.task is not None else line
         raise FormatError(error.message, line=line) from None
+
+
+def _line_of_task(text: str, name: str) -> int | None:
+    """The line on which a task is given its name; None where it is not written as it is."""
+    found = re.search(rf"""\bname["']?\s*:\s*["']?{re.escape(name)}["']?\s*(?:[,}}#]|$)""", text, re.MULTILINE)
+    return None if found is None else text.count("\n", 0, found.start()) + 1
 
 
 def workflow_of(document: object, text: str, format: str) -> Workflow:
@@ -70,6 +84,8 @@ def document_of(flow: Workflow) -> dict[str, object]:
     """The document that describes a workflow: tasks where anything is known of them, else arcs and nodes."""
     document: dict[str, object] = {} if flow.name is None else {"name": flow.name}
     if any(task.details() for task in flow.details.values()):
+        if _files_say_more(flow):
+            document["arcs_from"] = AFTER
         document["tasks"] = [
             _row(flow.details.get(name), name, needs)
             for name, needs in zip(flow.dag.tasks, parents(flow.dag), strict=True)
@@ -113,8 +129,20 @@ def _tasks(top: Mapping[str, Any]) -> tuple[Dag, Described]:
     if not set(map(type, names)) <= {str}:
         for i, name in enumerate(names, 1):
             string(name, f"the name of task {i}")
-    dag = _linked(names, table["after"])
-    return dag, Described(dag, {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS})
+    fields = {_FIELDS.get(key, key): _read(table[key], names, key) for key in _READERS}
+    inputs, outputs = fields["inputs"], fields["outputs"]
+    linking = _source_of_arcs(top) == FILES and outputs is not None
+    dag = _linked(names, table["after"], (inputs or [None] * len(names), outputs or []) if linking else None)
+    return dag, Described(dag, fields)
+
+
+def _source_of_arcs(top: Mapping[str, Any]) -> str:
+    """What makes the arcs of a document's tasks."""
+    source = FILES if top.get("arcs_from") is None else top["arcs_from"]
+    if source not in SOURCES:
+        shown = repr(shorten(source)) if isinstance(source, str) else kind(source)
+        raise MisfitError(f'"arcs_from" is {shown}, and should be "after" or "files"', "arcs_from")
+    return str(source)
 
 
 def lists(values: Column, names: Sequence[str], key: str) -> Sequence[Sequence[str]]:
@@ -139,8 +167,8 @@ def _read(values: Column, names: Sequence[str], key: str) -> Column:
     ]
 
 
-def _linked(names: Sequence[str], needs: Column) -> Dag:
-    """The dag of the tasks of these names, each with the names of those it needs."""
+def _linked(names: Sequence[str], needs: Column, files: _ReadAndWritten | None = None) -> Dag:
+    """The dag of the tasks of these names, each with the names of those it needs; and with the arcs that files make."""
     index = dict(zip(names, range(len(names)), strict=True))
     if len(index) < len(names):
         raise DuplicateTaskError(next(name for i, name in enumerate(names) if index[name] > i))
@@ -149,7 +177,52 @@ def _linked(names: Sequence[str], needs: Column) -> Dag:
         raise UnknownTaskError(next(word for word in words if word not in index))
 
     tails, counts = references(needs, names, "after", index, unknown)
-    return Dag.from_arrays(len(names), tails, np.repeat(np.arange(len(names)), counts), names)
+    heads = np.repeat(np.arange(len(names)), counts)
+    if files is None:
+        return Dag.from_arrays(len(names), tails, heads, names)
+    return _linked_by_files(names, tails, heads, files)
+
+
+def _linked_by_files(names: Sequence[str], tails: Ints, heads: Ints, files: _ReadAndWritten) -> Dag:
+    """The same dag, in which whoever reads a file also comes after the task that writes it."""
+    inputs, outputs = files
+    twice = data_arcs.written_twice(outputs)
+    if twice is not None:
+        file, *both = twice
+        first, second = (repr(shorten(names[v])) for v in both)
+        message = f"tasks {first} and {second} both write {shorten(file)!r}: list it in the outputs of one of them"
+        raise MisfitError(
+            f'{message}, or set "arcs_from" to "after" and order the tasks with "after"', task=names[both[1]]
+        )
+    more = data_arcs.beyond(tails, heads, data_arcs.written_once(inputs, outputs), len(names))
+    ends = (np.concatenate(pair) for pair in zip((tails, heads), more, strict=True))
+    try:
+        return Dag.from_arrays(len(names), *ends, names)
+    except CycleError as error:
+        raise _cycle_through_files(error, dict(zip(names, zip(inputs, outputs, strict=True), strict=True))) from None
+
+
+def _cycle_through_files(error: CycleError, files: Mapping[str, tuple[Any, Any]]) -> Exception:
+    """A cycle, with the files on its way; the error itself where there are none."""
+    shared = [
+        (child, file, parent)
+        for parent, child in pairwise(map(str, error.cycle))
+        for file in files[child][0] or ()
+        if file in (files[parent][1] or ())
+    ]
+    if not shared:
+        return error
+    reads = [f"{shorten(c)!r} reads {shorten(file)!r}, which {shorten(p)!r} writes" for c, file, p in shared[:3]]
+    return MisfitError(f"{error} ({'; '.join(reads)})", task=shared[0][0])
+
+
+def _files_say_more(flow: Workflow) -> bool:
+    """Whether the files of a workflow would make arcs that it does not have, or have several writers."""
+    inputs, outputs = ([files or None for files in flow.column(key)] for key in ("inputs", "outputs"))
+    if data_arcs.written_twice(outputs) is not None:
+        return True
+    made = data_arcs.written_once(inputs, outputs)
+    return len(data_arcs.beyond(flow.dag.tails, flow.dag.child, made, len(flow))[0]) > 0
 
 
 def references(
@@ -181,6 +254,8 @@ def _command(run: object, name: str, key: str) -> str | tuple[str, ...]:
 
 
 def _arcs(top: Mapping[str, Any]) -> Dag:
+    if top.get("arcs_from") is not None:
+        raise MisfitError('"arcs_from" says what makes the arcs of "tasks", and this document has none', "arcs_from")
     if top.get("arcs") is None and top.get("nodes") is None:
         raise MisfitError('there are no tasks: give "tasks", or "arcs", or "nodes"')
     arcs, nodes = array(top.get("arcs"), '"arcs"'), top.get("nodes")

@@ -1,0 +1,151 @@
+"""The files that tasks declare, in the folder where they run: which are missing, and what must be done again for that."""
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from eligo.errors import InputError, shorten
+from eligo.execution import Execution
+from eligo.names import Name
+from eligo.workflow import Workflow
+
+MOST_LISTED = 5  # missing inputs that an error lists
+#: formats in which a command need not make what it declares: ninja runs it again the next time, and that is all
+LENIENT = {"ninja"}
+
+
+def are_outputs_owed(flow: Workflow) -> bool:
+    """Whether a task of this workflow has failed when it does not make its declared outputs."""
+    return flow.origin is None or flow.origin.format not in LENIENT
+
+
+class Redone(NamedTuple):
+    """Tasks that were done and must be done again, by number."""
+
+    #: those with an output that is gone and needed
+    gone: frozenset[int]
+    #: those that depend on them
+    dependent: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskFiles:
+    """The files of a workflow's tasks, whose names are paths from *folder*."""
+
+    flow: Workflow
+    folder: str
+
+    @cached_property
+    def _outputs(self) -> list[tuple[str, ...]]:
+        owed = are_outputs_owed(self.flow)
+        return [files if owed and files else () for files in self.flow.column("outputs")]
+
+    @cached_property
+    def _inputs(self) -> list[tuple[str, ...]]:
+        return [files or () for files in self.flow.column("inputs")]
+
+    @property
+    def any_outputs(self) -> bool:
+        """Whether any task must make a file."""
+        return any(self._outputs)
+
+    def absent(self, task: Name) -> list[str]:
+        """The declared outputs of a task that are not there."""
+        return [file for file in self._outputs[self.flow.dag.number(task)] if not self._is_there(file)]
+
+    def _is_there(self, file: str) -> bool:
+        path = os.path.join(self.folder, file)
+        return os.path.exists(path) or (_refreshed(os.path.dirname(path)) and os.path.exists(path))
+
+    # Inputs that nobody makes
+
+    def check_inputs(self, game: Execution) -> None:
+        """Refuse inputs of tasks that are not done which do not exist and which no task writes."""
+        if not any(self._inputs):
+            return
+        written = {file for files in self.flow.column("outputs") for file in files or ()}
+        missing = [
+            (file, name)
+            for name, files in zip(self.flow.dag.tasks, self._inputs, strict=True)
+            for file in files
+            if file not in written and name not in game.executed and not self._is_there(file)
+        ]
+        if missing:
+            raise InputError(_refusal(missing))
+
+    # Outputs that are gone
+
+    def to_redo(self, done: Iterable[int]) -> Redone:
+        """Which done tasks must be done again because an output is gone.
+
+        A final output must be there, and so must one that a task needs which is not done; an intermediate output all of whose
+        readers are done need not. A child that declares no inputs counts as a reader of all that its parents write.
+        """
+        left, gone, below = set(done), set[int](), set[int]()
+        suspects = [v for v in left if self._outputs[v]]
+        while suspects:
+            v = suspects.pop()
+            if v in left and any(
+                self._is_owed(file, v, left) and not self._is_there(file) for file in self._outputs[v]
+            ):
+                gone.add(v)
+                fallen = [v, *self._dependants(v, left)]
+                left.difference_update(fallen)
+                below.update(fallen)
+                suspects += [u for w in fallen for u in self._sources(w) if u in left]
+        return Redone(frozenset(gone), frozenset(below - gone))
+
+    def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
+        """Whether a file that task v has made is final, or read by a task that is not done."""
+        dag, inputs = self.flow.dag, self._inputs
+        readers = self._readers.get(file) or [w for w in dag.children_of(v).tolist() if not inputs[w]]
+        return not readers or any(w not in done for w in readers)
+
+    def _dependants(self, v: int, among: Collection[int]) -> list[int]:
+        """The tasks below v, through tasks of this collection."""
+        found, seen = [v], {v}
+        for u in found:
+            fresh = [w for w in self.flow.dag.children_of(u).tolist() if w in among and w not in seen]
+            seen.update(fresh)
+            found += fresh
+        return found[1:]
+
+    def _sources(self, v: int) -> list[int]:
+        """The tasks that may have written what task v reads."""
+        written = [self._writers[file] for file in self._inputs[v] if file in self._writers]
+        return [*written, *self.flow.dag.parents_of(v).tolist()]
+
+    @cached_property
+    def _readers(self) -> dict[str, list[int]]:
+        readers: dict[str, list[int]] = {}
+        for v, files in enumerate(self._inputs):
+            for file in files:
+                readers.setdefault(file, []).append(v)
+        return {file: [v for v in found if file not in self._outputs[v]] for file, found in readers.items()}
+
+    @cached_property
+    def _writers(self) -> dict[str, int]:
+        return {file: v for v, files in enumerate(self._outputs) for file in files}
+
+
+def _refreshed(folder: str) -> bool:
+    """Have a network file system ask its server again what is in a folder, which opening it does; whether it is there."""
+    try:
+        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+def _refusal(missing: list[tuple[str, Name]]) -> str:
+    file, task = missing[0]
+    text = f"task {shorten(task)!r} reads {shorten(file)!r}, which does not exist and which no task writes"
+    cure = "correct its name, make the file, or list it in the outputs of the task that writes it"
+    more = [f"{shorten(other)!r} of {shorten(name)!r}" for other, name in missing[1:]]
+    if not more:
+        return f"{text}: {cure}"
+    dots = ", ..." if len(more) > MOST_LISTED else ""
+    listed = f"{', '.join(more[:MOST_LISTED])}{dots}"
+    return f"{text}: {cure} ({len(more):,} more such input{'s' if len(more) > 1 else ''}: {listed})"
