@@ -168,8 +168,8 @@ class RunFolder:
             return resumed
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
         game = Execution(flow, executed=flow.dag.named(sorted(done)))
-        counts = {"unmade": len(redone.gone), "dependent": len(redone.dependent)}
-        return replace(resumed, execution=game, kept=len(done), tasks=digests(flow), **counts)
+        again = replace(resumed, unmade=len(redone.gone), dependent=len(redone.dependent))
+        return replace(again, execution=game, kept=len(done), tasks=digests(flow))
 
     def planned(self, flow: Workflow, resumed: Resumed, effort: str = "normal") -> Mapping[str, Sequence[int]]:
         """The order of the workflow's plan, with its curves for whoever looks: as kept, or made now."""
