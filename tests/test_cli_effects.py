@@ -21,7 +21,7 @@ USELESS = [
     (f"run --resume {FOLDER} --reverse", "--reverse"),
     (f"run FILE --run {FOLDER} --resume {FOLDER}", "--resume"),
     ("run FILE --batch --policy fifo", "--policy"),
-    ("run FILE --rehearse 1 --skip-done --timeout 3", "--timeout, --skip-done"),
+    ("run FILE --rehearse 1 --skip-done --dir .", "--skip-done, --dir"),
     (f"run FILE --on {URL} --workers 2 --page", "--workers, --page"),
     (f"run FILE --on {URL} --resume {FOLDER}", "--resume"),
     ("run FILE --on htcondor-dagman --fat 2", "--fat"),

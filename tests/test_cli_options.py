@@ -49,6 +49,7 @@ FILES = {
     "flow.mmd": DAG,
     "trace.txt": TRACE,
     "flow.dag": "JOB A a.sub\nJOB B a.sub\nPARENT A CHILD B\n",
+    "post.dag": "JOB A a.sub\nSCRIPT POST A check\n",
     "a.sub": "executable = /bin/true\nqueue\n",
     "names.txt": "a\n",
     "order.txt": "b\na\nc\n",
@@ -112,6 +113,7 @@ LINES = [
     "run flow.jx --args 'CMD=touch x.out'",
     "run flow.mf --env",
     "run flow.dag --from dagman --allow-outside",
+    "run post.dag --ignore POST",
     "run rev.json --reverse",
     "status flow.json.run --json",
     "why flow.json.run a --json",
@@ -147,7 +149,7 @@ SERVED = [
     "clients {url} --token-file kept.token --json",
     "submit {url} flow.jx --args 'CMD=touch x.out' --token-file kept.token",
     "submit {url} flow.mf --env --token-file kept.token",
-    "submit {url} flow.dag --allow-outside --token-file kept.token",
+    "submit {url} post.dag --allow-outside --ignore POST --token-file kept.token",
     "clients {url} --revoke {client} --token-file kept.token",
     "cancel {url}/{id} --token-file kept.token",
     "token {url} pool --revoke --token-file kept.token",
@@ -155,7 +157,7 @@ SERVED = [
 ]
 SERVE = (
     "flow.json --host 127.0.0.1 --files kept --policy fifo --quorum 1 --lease 30 --gather 0.01 --keep-results 1"
-    " --allow-host me --log log.txt --from json --allow-outside --tokens -q --store x.db"
+    " --allow-host me --ignore all --log log.txt --from json --allow-outside --tokens -q --store x.db"
 )
 #: the files of tests that run what needs certificates, keys, several servers, a browser, or a cluster
 ELSEWHERE = ("test_serving.py", "test_server_*.py", "test_client*.py", "postgres/*.py", "faults/*.py", "*_scenarios.py",

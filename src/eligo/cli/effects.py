@@ -10,7 +10,7 @@ READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace
 #: of `run`, those that a server, DAGMan and a rehearsal have no use for
 NOT_ON_SERVER = ("workers", "folder", "fat", "max_failures", "skip_done", "history", "page")
 NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
-NOT_REHEARSED = ("retries", "timeout", "max_failures", "skip_done", "directory", "page", "quiet")
+NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
 #: of `compare`, those that an experiment's file says itself
 NOT_OF_EXPERIMENTS = ("schedulers", "order", "rates", "workers", "clients", "stay", "away", "runs", "seed", "reverse")
 
