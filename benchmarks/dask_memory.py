@@ -29,8 +29,8 @@ def vorticity(steps: int = 100) -> Any:
     """The mean square of a difference of differences, time step by time step."""
     u, v = (da.ones((steps, 200, 100), chunks=(1, 200, 100)) for _ in range(2))
     dx, dy = (da.ones((200, 100), chunks=(200, 100)) for _ in range(2))
-    across = da.concatenate([v, v[:, :, :1]], axis=2) * 2
-    down = da.concatenate([u, u[:, :1, :]], axis=1) * 2
+    across = da.concatenate([v, v[:, :, :1]], axis=2) * 2  # type: ignore[no-untyped-call]
+    down = da.concatenate([u, u[:, :1, :]], axis=1) * 2  # type: ignore[no-untyped-call]
     east, south = (across[:, :, 1:] - across[:, :, :-1]) * dy[None], (down[:, 1:] - down[:, :-1]) * dx[None]
     return (((east - south) / (dx * dy)[None]) ** 2).mean()
 

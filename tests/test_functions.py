@@ -48,7 +48,8 @@ def test_dask_graphs_of_every_kind_are_run() -> None:
 
 
 def test_a_graph_with_functions_of_its_own_takes_no_other() -> None:
-    for graph in ({"x": (five, [])}, eligo.from_dask({"x": (five,)})):
+    graphs: list[Any] = [{"x": (five, [])}, eligo.from_dask({"x": (five,)})]
+    for graph in graphs:
         with pytest.raises(InputError, match="have functions of their own: leave out the function for every task"):
             eligo.run(graph, operator.neg)
 
@@ -109,7 +110,7 @@ def test_in_threads_an_exception_arrives_as_it_was_raised() -> None:
 @pytest.mark.parametrize("kind", ["unsendable", "unpicklable"])
 def test_elsewhere_an_exception_that_cannot_be_sent_is_told_in_words(kind: str) -> None:
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        works = {kind: (engine_tasks.raises[kind], []), "own": (engine_tasks.raises["own"], [])}
+        works: dict[str, Any] = {kind: (engine_tasks.raises[kind], []), "own": (engine_tasks.raises["own"], [])}
         failed = eligo.run(works, on=pool, check=False).failed
     assert type(failed[kind]) is RuntimeError
     assert str(failed[kind]).startswith(
@@ -123,8 +124,8 @@ def test_elsewhere_an_exception_that_cannot_be_sent_is_told_in_words(kind: str) 
 
 
 def test_a_late_function_has_failed_and_its_worker_goes_on(pool: Executor) -> None:
-    table = {"late": (time.sleep, ["how long"]), "how long": (engine_tasks.minute, []), "next": (len, ["word"])}
-    table["word"] = (str, [])
+    late: dict[str, Any] = {"late": (time.sleep, ["how long"]), "how long": (engine_tasks.minute, [])}
+    table = late | {"word": (str, []), "next": (len, ["word"])}
     begin = time.monotonic()
     result = eligo.run(table, on=pool, workers=1, timeout=5.0, check=False)
     assert time.monotonic() - begin < LONG
@@ -217,6 +218,8 @@ def test_what_to_keep_is_all_or_tasks() -> None:
     assert set(eligo.run(table, keep=("first",)).values) == {"first", "b"}
     with pytest.raises(UnknownTaskError, match=r"no task named 'frist'; did you mean 'first'\?"):
         eligo.run(table, keep=["frist"])
+    with pytest.raises(UnknownTaskError, match="no task named"):
+        eligo.run(table, keep=[["first"]])
     for wrong in ("first", 3, None):
         with pytest.raises(InputError, match=r"keep must be 'all' or a list of tasks, got"):
             eligo.run(table, keep=wrong)  # type: ignore[arg-type]

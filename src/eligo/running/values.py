@@ -58,6 +58,8 @@ def tasks_to_keep(keep: "str | Collection[Name]", dag: Dag) -> Collection[Name]:
     if isinstance(keep, str | bytes) or not isinstance(keep, Collection):
         raise InputError(f"keep must be 'all' or a list of tasks, got {shorten(repr(keep))}")
     for task in keep:
-        if task not in dag:
-            raise UnknownTaskError(task, known=dag.tasks)
+        try:
+            dag.number(task)
+        except UnknownTaskError:
+            raise UnknownTaskError(task, known=dag.tasks) from None
     return frozenset(keep)
