@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from eligo.dag import Dag
 from eligo.errors import CycleError, FormatError, InputError
+from eligo.formats import detect
 from eligo.formats.csv_format import HEADERS, generate, parse, sniff
 from eligo.workflow import Workflow
 from format_cases import accepts_or_refuses
@@ -124,3 +125,54 @@ def test_a_first_row_that_may_be_a_header_is_told() -> None:
     assert not remarks("a,b\nb,c\n")
     assert not remarks("a,b\n")
     assert not remarks("parent,child\na,b\nc,d\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# by hand\n# twice, even\nparent,child\na,b\n",
+        "\n  \n\t\nparent,child\na,b\n",
+        "#!x\nparent\tchild\na\tb\n",
+        "# by hand\na,b\n",
+        "parent,child\na,b\nparent,child\na,b\n",
+    ],
+)
+def test_comments_and_blank_lines_at_the_top_and_a_header_in_between_are_no_tasks(text: str) -> None:
+    assert list(parse(text).dag.arcs()) == [("a", "b")]
+    assert parse(text).dag.tasks == ("a", "b")
+
+
+def test_a_name_may_begin_as_a_comment_does() -> None:
+    assert list(parse("#1,b\n#2,b\n").dag.arcs()) == [("#1", "b"), ("#2", "b")]
+    assert parse("parent,child\n# lonely\n").dag.tasks == ("# lonely",)
+
+
+def test_columns_that_are_not_read_and_headers_that_are_repeated_are_told() -> None:
+    origin = parse("weight,parent,child,\n3,a,b,\nweight,parent,child,\n").origin
+    assert origin is not None
+    assert origin.remarks == (
+        "data that are not read: weight (column)",
+        "rows that repeat the header and were passed over: 1",
+    )
+
+
+@pytest.mark.parametrize("text", ["a b\nb c\n", "a -> b\n"])
+def test_a_list_of_arcs_is_no_table(text: str) -> None:
+    with pytest.raises(
+        FormatError, match="no row has two cells, so this is no table of arcs: a list of arcs is called"
+    ):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("JOB a a.sub\nJOB b b.sub\nPARENT a CHILD b\n", "dagman"),
+        ("tasks:\n- {name: a, run: x}\n", "yaml"),
+        ("rule c\n  command = x, y\nbuild a: c\n", "ninja"),
+        ('pegasus: "5"\njobs:\n- {id: a, name: x}\n', "pegasus"),
+        ("two words,b\nname: c,d\n", "csv"),
+    ],
+)
+def test_what_looks_like_another_format_is_no_table(text: str, format: str) -> None:
+    assert detect("x.csv", text) == format

@@ -124,3 +124,13 @@ def test_any_change_to_a_good_document(value: object, data: st.DataObject) -> No
 @pytest.mark.parametrize("text", ['{"nodes": ["a"]}', '{"arcs": [["a", "b"]]}', '{"workflow": {}}', "[]", "a b"])
 def test_other_documents_do_not_look_like_it(text: str) -> None:
     assert not sniff(text)
+
+
+def test_keys_that_are_not_read_are_named() -> None:
+    nodes, links = '[{"id": "a", "seconds": 3}, {"id": "b"}]', '[{"source": "a", "target": "b", "weight": 2}]'
+    node_link = f'{{"directed": true, "nodes": {nodes}, "links": {links}}}'
+    stratified = '[{"id": "a", "seconds": 3}, {"id": "b", "parentIds": ["a"]}]'
+    for text, told in ((node_link, "seconds (nodes), weight (edges)"), (stratified, "seconds (tasks)")):
+        origin = parse(text).origin
+        assert origin is not None
+        assert origin.remarks == (f"data that are not read: {told}",)

@@ -641,3 +641,15 @@ def test_labels_are_names_where_ids_say_nothing(text: str, expected: tuple[str, 
 def test_what_it_cannot_represent_is_left_out() -> None:
     assert "category" in dot.CANNOT
     assert "name" not in dot.CANNOT
+
+
+def test_heads_elsewhere_and_invisible_nodes_are_told() -> None:
+    origin = parse(
+        "digraph { a -> b -> c [dir=back]; c -> d [dir=none]; d -> e [dir=forward]; e [style=invis] }"
+    ).origin
+    assert origin is not None
+    assert origin.remarks == (
+        "arcs with dir=back, read from left to right: 2",
+        "arcs with dir=none, read from left to right: 1",
+        "nodes that are invisible and read as tasks: 1",
+    )

@@ -698,3 +698,19 @@ def test_any_change_to_a_good_document(format: str, data: st.DataObject) -> None
         place = place[key]
     place[key] = data.draw(values)
     accepts_or_refuses(json.dumps(value), format)
+
+
+@pytest.mark.parametrize("format", ["dagman", "makeflow", "ninja", "mermaid", "arcs"])
+def test_lines_that_end_with_a_carriage_return_alone_are_refused(format: str) -> None:
+    with pytest.raises(FormatError, match="lines end with a carriage return alone: save the file with line feeds"):
+        parse("# a comment\rJOB a a.sub\rJOB b b.sub\r", format)
+
+
+def test_a_list_of_arcs_with_commas_may_be_a_table() -> None:
+    doubtful, sure = parse("a,b\nb,c\n", "arcs").origin, parse("a,b c\n", "arcs").origin
+    assert doubtful is not None
+    assert sure is not None
+    assert doubtful.remarks == (
+        "no line has two names with a space between them, so there is no arc: a table is called .csv",
+    )
+    assert sure.remarks == ()

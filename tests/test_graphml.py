@@ -269,3 +269,16 @@ def test_damaged_graphs(text: str) -> None:
 def test_any_text(text: str) -> None:
     graphml.sniff(text)
     accepts_or_refuses(graphml.parse, text)
+
+
+@pytest.mark.parametrize("above", ["\n\n", "  ", "<!-- drawn - by > hand -->\n", "\n<!-- a -->\n<!-- b -->"])
+def test_a_declaration_may_stand_below_blank_lines_and_comments(above: str) -> None:
+    assert graphml.parse(above + IGRAPH).dag == graphml.parse(IGRAPH).dag
+    with pytest.raises(FormatError) as caught:
+        graphml.parse(above + "<?xml version='1.0'?>\n<svg/>")
+    assert caught.value.line == 2 + above.count("\n")
+    flow = graphml.parse(above + IGRAPH)
+    text = graphml.prioritised(above + IGRAPH, flow, {"x": 2, "y y": 1})
+    assert text is not None
+    assert text.startswith(above + "<?xml")
+    assert graphml.parse(text).task("x").priority == 2

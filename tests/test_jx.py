@@ -306,3 +306,13 @@ def test_where_jx_has_no_place_for_priorities_what_can_be_written_is_named(
     told = capsys.readouterr().err
     assert "jx has no place for priorities: " in told
     assert "write .json or .yaml\n" in told or "name another file to write, .json or .yaml\n" in told
+
+
+def test_keys_that_are_not_read_are_named() -> None:
+    text = """{"environment": {"A": "1"}, "categories": {"big": {"resources": {"gpus": 1}}},
+               "rules": [{"command": "x", "outputs": ["o"], "local_job": true, "resources": {"cores": 2, "disk": 9}}]}"""
+    origin = jx.parse(text).origin
+    assert origin is not None
+    assert origin.remarks == (
+        "data that are not read: environment (document), local_job (rules), disk (rules), gpus (categories)",
+    )

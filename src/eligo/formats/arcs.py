@@ -51,9 +51,18 @@ def parse(text: str) -> Workflow:
     """The workflow that a list of arcs describes."""
     found = numbered_pairs(text[match.end() :]) if (match := _HEAD.match(text)) else None
     if found:
-        return Workflow(Dag.from_checked(len(found[0]), found[1], found[2], found[0]), origin=Origin(format=NAME))
+        dag = Dag.from_checked(len(found[0]), found[1], found[2], found[0])
+        return Workflow(dag, origin=Origin(format=NAME, remarks=_doubts(dag)))
     text, remarks = _without_data(text)
-    return Workflow(_line_by_line(text), origin=Origin(format=NAME, remarks=remarks))
+    dag = _line_by_line(text)
+    return Workflow(dag, origin=Origin(format=NAME, remarks=remarks + _doubts(dag)))
+
+
+def _doubts(dag: Dag) -> tuple[str, ...]:
+    """What to tell where the list may be a table: it has no arc, and each name holds a sign that separates cells."""
+    if dag.arc_count or len(dag) < 2 or not all(re.search("[,;]", name) for name in dag.tasks):
+        return ()
+    return ("no line has two names with a space between them, so there is no arc: a table is called .csv",)
 
 
 def _without_data(text: str) -> tuple[str, tuple[str, ...]]:

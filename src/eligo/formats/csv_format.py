@@ -7,8 +7,9 @@
 
 Cells are quoted as RFC 4180 says; spaces after a separator are no part of a cell, and an empty cell is no task. The first
 row may be a header, in any case: parent and child, or another one of `HEADERS`, or the *columns* that are given. It may
-have them in any order and among other columns, which are not read. Without a header, the parent comes first. The separator is
-the first of tab, semicolon and comma that occurs outside quotes in the first row that has any.
+have them in any order and among other columns, which are not read, and which remarks name. Without a header, the parent comes
+first. The separator is the first of tab, semicolon and comma that occurs outside quotes in the first row that has any. Lines
+at the top that begin with # are comments where a header follows or they have one cell; a repeated header is passed over.
 
 >>> flow = parse("To;From\\nb;a\\n;lonely")
 >>> flow.dag.tasks, list(flow.dag.arcs())
@@ -20,7 +21,7 @@ lonely
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
 from eligo.formats.shared.arc_lists import shown_in_order
+from eligo.formats.shared.remarks import unread
 from eligo.formats.shared.tables import rows_of
 from eligo.workflow import Origin, Workflow
 
@@ -36,6 +38,9 @@ NAME = "csv"
 TAKES = ("columns",)
 PRIORITIES = False
 CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
+
+#: the cells of a row, and the line at which it ends
+Row = tuple[list[str], int]
 
 HEADERS = (
     ("parent", "child"), ("source", "target"), ("from", "to"), ("tail", "head"), ("src", "dst"), ("upstream", "downstream"),
@@ -48,6 +53,7 @@ _HEADER = re.compile(
     ),
     re.IGNORECASE,
 )
+_TOP = re.compile(r"(?:#[^\n]*+\n|\s++)*+")  # comments and empty lines
 _KNOWN = " or ".join(f"{parent},{child}" for parent, child in HEADERS)
 _SPECIAL = re.compile(r'[,;\t"\r\n]|^\s|\s$')
 
@@ -56,14 +62,16 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
     """The workflow that a table of arcs describes; *columns* are the titles of its parents and children."""
     index: dict[str, int] = {}
     ends: list[int] = []
-    places: Sequence[int] | None = None
-    for row, line in rows_of(text):
-        if places is None:
-            places = _places(row, (columns,) if columns else HEADERS)
-            if columns and not places:
-                raise FormatError(f"there are no columns {_titles(columns)}: there are {_titles(row)}", line=line)
-            if places:
-                continue
+    rows = list(_without_comments(rows_of(text), columns))
+    places = _places(rows[0][0], (columns,) if columns else HEADERS) if rows else ()
+    if columns and rows and not places:
+        row, line = rows[0]
+        raise FormatError(f"there are no columns {_titles(columns)}: there are {_titles(row)}", line=line)
+    again = 0
+    for row, line in rows[1:] if places else rows:
+        if places and row == rows[0][0]:  # tables that were put together
+            again += 1
+            continue
         pair = [row[i] for i in places if i < len(row)] if places else row
         if len(pair) > 2:
             raise _without_header(len(pair), line)
@@ -71,7 +79,30 @@ def parse(text: str, columns: tuple[str, str] | None = None) -> Workflow:
         ends += found if len(found) == 2 else ()
     flat = np.array(ends, np.int32)
     dag = Dag.from_arrays(len(index), flat[::2], flat[1::2], tuple(index))
-    return Workflow(dag, origin=Origin(format=NAME, remarks=() if places else _doubts(flat, dag.tasks)))
+    remarks = _remarks(rows[0][0], places, again) if places else _doubts(flat, dag.tasks)
+    return Workflow(dag, origin=Origin(format=NAME, remarks=remarks))
+
+
+def _without_comments(rows: Iterable[Row], columns: tuple[str, str] | None) -> Iterator[Row]:
+    """The rows without those at the top that begin with # and are alone in their row, or stand before a header."""
+    top: list[Row] = []
+    rows = iter(rows)
+    for row in rows:
+        if not row[0][0].startswith("#"):
+            header = _places(row[0], (columns,) if columns else HEADERS)
+            yield from (above for above in top if not header and len(above[0]) > 1)
+            yield row
+            break
+        top.append(row)
+    else:
+        yield from top
+    yield from rows
+
+
+def _remarks(header: Sequence[str], places: Sequence[int], again: int) -> tuple[str, ...]:
+    """What to tell of a table with a header."""
+    repeated = (f"rows that repeat the header and were passed over: {again:,}",) if again else ()
+    return unread(f"{title} (column)" for i, title in enumerate(header) if i not in places and title.strip()) + repeated
 
 
 def _without_header(cells: int, line: int) -> FormatError:
@@ -80,7 +111,14 @@ def _without_header(cells: int, line: int) -> FormatError:
 
 
 def _doubts(ends: NDArray[np.int32], tasks: Sequence[str]) -> tuple[str, ...]:
-    """What to tell where the first row may have been a header: the names in it appear nowhere else."""
+    """What to tell where the first row may have been a header: the names in it appear nowhere else.
+
+    Refused is what has no arc, and names with a space or an arrow in them, as a list of arcs has.
+    """
+    if not len(ends) and any(re.search(r"\S\s|->", name) for name in tasks):
+        raise FormatError("no row has two cells, so this is no table of arcs: a list of arcs is called .arcs").cured_by(
+            "arcs"
+        )
     if len(ends) < 4 or ends[:2].tolist() != [0, 1] or ends[2:].min() < 2:
         return ()
     first = f"the first row was read as an arc, from {shorten(tasks[0])!r} to {shorten(tasks[1])!r}"
@@ -108,7 +146,7 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
 def sniff(text: str) -> bool:
     """Whether the text begins with a header that is known."""
-    return _HEADER.match(text) is not None
+    return _HEADER.match(text, _TOP.match(text).end()) is not None  # type: ignore[union-attr]
 
 
 def _places(row: Sequence[str], headers: Sequence[tuple[str, str]]) -> Sequence[int]:

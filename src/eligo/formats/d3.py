@@ -4,7 +4,8 @@
      "edges": [{"u": 1, "v": 0}, ...]}
 
 An arc goes from u to v, or from source to target; the list may also be called links. Nodes are called by strings or whole
-numbers. Of what tasks are called, see `eligo.formats.shared.drawing`; the rule is the category.
+numbers. Of what tasks are called, see `eligo.formats.shared.drawing`; the rule is the category. Other keys are not read, and
+remarks name them.
 
 d3-dag itself takes a list, in which each task names those that come before it; a task without any has none:
 
@@ -29,15 +30,16 @@ Snakemake lists jobs that need not run among the others, without the arcs from t
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from eligo.errors import UnknownTaskError, shorten
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, misfits_in, string
 from eligo.formats.shared.drawing import Drawing, Label
-from eligo.workflow import Task, Workflow
+from eligo.formats.shared.remarks import unread
+from eligo.workflow import Origin, Task, Workflow
 
 NAME = "d3dag"
 PRIORITIES = False
@@ -46,6 +48,8 @@ CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", 
 _BEGINS = re.compile(r'\s*+\{\s*+(?:"(?:directed|multigraph)"\s*+:\s*+\w++\s*+,\s*+|"graph"\s*+:\s*+\{[^{}]*+\}\s*+,\s*+)*+'
                      r'"(?:nodes|edges|links)"\s*+:\s*+\[\s*+\{')  # fmt: skip
 _LIST = re.compile(r"\s*+\[\s*+\{")
+#: the keys of nodes, of their values and of edges that are read, or say nothing of a workflow
+_NODE, _VALUE, _EDGE = {"id", "value"}, {"label", "rule", "jobid"}, {"u", "v", "source", "target", "key"}
 
 
 def parse(text: str) -> Workflow:
@@ -66,6 +70,12 @@ def parse(text: str) -> Workflow:
         ruled = any(isinstance(value.get("rule"), str) for value in values)
         drawing = Drawing(NAME, ids, [_label(value) for value in values], arcs, engine="snakemake" if ruled else None)
         flow = drawing.workflow()
+        more = [
+            *_keys(rows, _NODE, "nodes"),
+            *_keys(values, _VALUE, "nodes"),
+            *_keys(top.get(edges) or [], _EDGE, "edges"),
+        ]
+        flow = _remarked(flow, more)
         rules = {name: value.get("rule") for name, value in zip(flow.dag.tasks, values, strict=True)}
         return replace(flow, details={n: Task(name=n, category=r) for n, r in rules.items() if isinstance(r, str)})
 
@@ -88,7 +98,18 @@ def _stratified(rows: list[Any]) -> Workflow:
     index = {id: i for i, id in enumerate(ids)}
     parents = (array(task.get("parentIds"), '"parentIds"') for task in tasks)
     arcs = [(_place(_name(end, "a parent"), index), i) for i, ends in enumerate(parents) for end in ends]
-    return Drawing(NAME, ids, [None] * len(ids), arcs).workflow()
+    flow = Drawing(NAME, ids, [None] * len(ids), arcs).workflow()
+    return _remarked(flow, _keys(tasks, {"id", "parentIds"}, "tasks"))
+
+
+def _keys(rows: Iterable[Mapping[str, Any]], known: Set[str], of: str) -> list[str]:
+    """The keys of rows that are not read."""
+    return [f"{key} ({of})" for key in dict.fromkeys(key for row in rows for key in row) if key not in known]
+
+
+def _remarked(flow: Workflow, keys: list[str]) -> Workflow:
+    origin = cast(Origin, flow.origin)
+    return replace(flow, origin=replace(origin, remarks=(*origin.remarks, *unread(keys))))
 
 
 def _node(task: Task) -> dict[str, Any]:

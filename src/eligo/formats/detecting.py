@@ -42,10 +42,17 @@ BROAD = (*LOOSE, "json", "yaml")
 #: The formats whose texts begin like no others: they are recognised in a file of any name.
 CERTAIN = ("wfcommons", "jx", "d3dag", "json", "mermaid", "dot", "dax", "graphml")
 
-#: The formats besides whose first lines no list of arcs has, and how these begin.
-NO_ARCS = {
-    "pegasus": re.compile(r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+(?:x-)?pegasus[ \t]*+:"),
-    "csv": re.compile(r"\s*+[^\n,;\t]++[,;\t]"),
+_BLANK = r"(?:\s++|#[^\n]*+\n|---[^\n]*+\n)*+"
+_PEGASUS = re.compile(_BLANK + r"(?:x-)?pegasus[ \t]*+:")
+#: The formats besides that a list of arcs and a table without a header are not taken for, and how their texts begin.
+UNLIKE = {
+    "arcs": {"pegasus": _PEGASUS, "csv": re.compile(_BLANK + r"[^\n,;\t]++[,;\t]")},
+    "csv": {
+        "pegasus": _PEGASUS,
+        "yaml": re.compile(_BLANK + r"(?:name|tasks|arcs|nodes|files)[ \t]*+:\s"),
+        "ninja": re.compile(_BLANK + r"(?:ninja_required_version|rule) "),
+        "dagman": re.compile(_BLANK + r"\w++[ \t]"),
+    },
 }
 
 StrPath = str | os.PathLike[str]
@@ -120,7 +127,8 @@ def _likely(fitting: Sequence[str], text: str) -> list[str]:
     own = [format for format in fitting if format not in BROAD]
     known = {*fitting, "json"} if "yaml" in fitting else {*fitting}  # JSON is YAML, too
     others = [format for format in CERTAIN if format not in known] if _BEGINNING.match(text) else []
-    return own + others + [format for format, looks in NO_ARCS.items() if fitting[-1] == "arcs" and looks.match(text)]
+    unlike = UNLIKE.get(fitting[-1], {})
+    return own + others + [format for format, looks in unlike.items() if looks.match(text)]
 
 
 def _loose(path: str, text: str) -> str:

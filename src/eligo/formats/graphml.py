@@ -42,6 +42,7 @@ from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
 from eligo.formats.shared.drawing import Group, check_count
 from eligo.formats.shared.editing import Edit, applied
+from eligo.formats.shared.remarks import unread
 from eligo.formats.shared.xml_edit import Placed, placed
 from eligo.formats.shared.xml_text import Element, escaped
 from eligo.workflow import Origin, Task, Workflow
@@ -259,9 +260,7 @@ class _GraphmlReader:
             yield f"nodes that are groups of others and no tasks: {len(self.groups):,}"
         if count := self.counts["grouped"]:
             yield f"edges at groups, which stand for edges to or from all tasks in them: {count:,}"
-        if self.unread:
-            names = list(self.unread)
-            yield f"data that are not read: {shorten(', '.join(names), 200)}"
+        yield from unread(self.unread)
         if count := self.counts["headless"]:
             yield f"edges that are drawn without an arrowhead, read from source to target: {count:,}"
         if count := self.counts["backward"]:

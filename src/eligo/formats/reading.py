@@ -19,6 +19,9 @@ from eligo.workflow import Origin, Workflow
 #: The formats that say which task needs which in words, not by an arrow that may be meant either way.
 IN_WORDS = {"dagman", "pegasus", "dax", "wfcommons", "makeflow", "jx", "ninja"}
 
+#: The formats that are read line by line.
+IN_LINES = {"dagman", "makeflow", "ninja", "mermaid", "arcs"}
+
 #: The formats that are UTF-8 by definition. In the others, bytes that are no UTF-8 are Latin-1.
 UNICODE = {"wfcommons", "jx", "d3dag", "json", "pegasus", "yaml"}
 
@@ -98,6 +101,8 @@ def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given
     """The workflow that a text of this format describes, with the files *beside* it and what else is given."""
     if reverse and format in IN_WORDS:
         raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
+    if format in IN_LINES and "\r" in text.rstrip() and "\n" not in text:
+        raise FormatError("lines end with a carriage return alone: save the file with line feeds")
     chosen = cast(Taking, module(format))
     flow = chosen.parse(without_shebang(text), **_wanted(chosen, beside, given))
     origin = cast(Origin, flow.origin)

@@ -5,7 +5,8 @@
       report [label="all of it"]
     }
 
-An arc goes from the task that comes first to the one that needs it, whatever `dir` says of its head; arcs that are not drawn
+An arc goes from the task that comes first to the one that needs it, whatever `dir` says of its head (how many there are with
+another head, and how many invisible nodes, is told); arcs that are not drawn
 (`style=invis`) are none, and how many there are is told. A subgraph at the end of an arc stands for all nodes in it. An
 undirected graph is refused.
 
@@ -62,6 +63,7 @@ def parse(text: str, trace: str | None = None) -> Workflow:
     labels = [_label(graph.attributes.get(i, {}), id, title or "") for i, id in enumerate(ids)]
     name = None if title is None else title.replace("\\\\", "\\")
     drawing = Drawing(NAME, _halved(ids), labels, graph.arcs, name, hidden=graph.hidden, backward=backward(graph, text))
+    drawing.turned = graph.turned
     if title == "snakemake_dag":
         drawing.engine = "snakemake"
         drawing.done = {i for i, known in graph.attributes.items() if "dashed" in known.get("style", "").split(",")}
@@ -72,6 +74,9 @@ def parse(text: str, trace: str | None = None) -> Workflow:
                 0,
                 [*graph.arcs, *sections(graph)],
             )  # what is hidden only lays out the picture
+    drawing.unseen = sum(
+        known.get("style") == "invis" for i, known in graph.attributes.items() if i not in drawing.passed
+    )
     flow = drawing.workflow()
     return flow if trace is None else by_tasks(flow, trace)
 

@@ -7,6 +7,7 @@
 {'shape': 'box', 'label': 'the end'}
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,7 +17,7 @@ from eligo.formats.dot.text import KEYWORDS, Word, error, words
 from eligo.formats.shared.drawing import Group, check_count
 
 #: The attributes that say something of a workflow.
-ATTRIBUTES = frozenset({"label", "shape", "style"})
+ATTRIBUTES = frozenset({"label", "shape", "style", "dir"})
 
 
 class Html(str):
@@ -49,6 +50,8 @@ class Graph:
     groups: dict[str, Scope] = field(default_factory=dict)
     #: how many arcs are not drawn, and so are none
     hidden: int = 0
+    #: how many arcs are drawn with their head elsewhere than at their end, by their `dir`
+    turned: Counter[str] = field(default_factory=Counter)
 
 
 def read(text: str) -> Graph:
@@ -194,6 +197,8 @@ class _GraphReader:
         if any(isinstance(end, Group) or len(end) > 1 for end in ends):
             self.steps += sum(len(a) * len(b) + len(a) + len(b) for a, b in pairwise(sides))
             check_count(self.steps)
+        if (way := attributes.get("dir", "forward")) != "forward":
+            self.graph.turned[way] += sum(len(tails) * len(heads) for tails, heads in pairwise(sides))
         for tails, heads in pairwise(sides):
             self.graph.arcs += [(tail, head) for tail in tails for head in heads]
 

@@ -7,7 +7,8 @@
 A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing, here as
 the keys "task" and "mark" of a rule, which Makeflow passes over. A file may be an object: `dag_name` is its name, and `size`
 its size in bytes. Memory is in MB of 2**20 bytes. A rule with a `workflow` runs `makeflow` on that file. Expressions are
-evaluated with the names in "define" and the *arguments*, which count more: see `eligo.formats.jx.evaluating`.
+evaluated with the names in "define" and the *arguments*, which count more: see `eligo.formats.jx.evaluating`. Other keys,
+such as `environment`, are not read, and remarks name them.
 
 In writing, a command of words becomes a line for a shell; cores and memory are rounded up, and the workflow's name, run
 times, priorities and the sizes of files that no task uses are left out.
@@ -22,15 +23,16 @@ times, priorities and the sizes of files that no task uses are left out.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 from eligo.errors import FormatError, shorten
 from eligo.formats.jx import evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
+from eligo.formats.shared.remarks import unread
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
 
@@ -46,6 +48,11 @@ UNHONOURED = ("allocation", "environment", "gpus", "local_job", "mpi-processes",
 LONGEST = 65_000
 
 Row = Mapping[str, Any]
+
+#: the keys that are read: of the document, of rules and categories, and of what these ask for
+_TOP = frozenset(("rules", "categories", "default_category", "define"))
+_RULE = frozenset(("command", "workflow", "inputs", "outputs", "category", "resources", "task", "mark"))
+_CATEGORY, _RESOURCES = frozenset(("resources",)), frozenset(("cores", "memory"))
 
 _KEY = re.compile(r'"rules"\s*:\s*\[')
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -70,7 +77,8 @@ def parse(text: str, arguments: Row | None = None) -> Workflow:
     if not unused:
         return flow
     remark = f"values that this file has no use for: {shorten(', '.join(map(str, unused)), 200)}"
-    return replace(flow, origin=Origin(format=NAME, remarks=(remark,)))
+    origin = cast(Origin, flow.origin)
+    return replace(flow, origin=replace(origin, remarks=(*origin.remarks, remark)))
 
 
 def _workflow(document: object) -> Workflow:
@@ -95,7 +103,18 @@ def _workflow(document: object) -> Workflow:
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         rules.append(rule)
     whole = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))
-    return workflow_of(rules, sizes, Origin(format=NAME, unhonoured=whole))
+    return workflow_of(rules, sizes, Origin(format=NAME, remarks=unread(_unread(top)), unhonoured=whole))
+
+
+def _unread(top: Row) -> Iterator[str]:
+    """The keys that are not read, with where they stand."""
+    categories = mapping(top.get("categories") or {}, '"categories"').values()
+    places = (("document", [top], _TOP), ("rules", top["rules"], _RULE), ("categories", categories, _CATEGORY))
+    for where, rows, known in places:
+        for row in rows:
+            yield from (f"{key} ({where})" for key in row if key not in known)
+            resources = row.get("resources") if where != "document" else None
+            yield from (f"{key} ({where})" for key in resources or () if key not in _RESOURCES)
 
 
 def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:

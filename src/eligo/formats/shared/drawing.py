@@ -15,7 +15,7 @@ arcs, and are named in the origin's `done`: what is planned is what is left to d
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -80,6 +80,10 @@ class Drawing:
     hidden: int = 0
     #: how many tasks are called as an engine calls what is no task
     operators: int = 0
+    #: how many arcs are drawn with their head at their beginning, at both ends or at none, under "back", "both" and "none"
+    turned: Mapping[str, int] = field(default_factory=dict)
+    #: how many tasks are not drawn
+    unseen: int = 0
     #: who drew arcs from what needs to what is needed
     backward: str | None = None
 
@@ -113,6 +117,9 @@ class Drawing:
             yield f"tasks that are called like operators of Nextflow's: {self.operators}; draw it without dag.verbose"
         if self.hidden:
             yield f"arcs that are invisible and left out: {self.hidden}"
+        yield from (f"arcs with dir={way}, read from left to right: {count}" for way, count in self.turned.items())
+        if self.unseen:
+            yield f"nodes that are invisible and read as tasks: {self.unseen}"
         if self.done and len(self.done | self.passed) == len(self.ids):
             yield ALL_DONE
         elif self.done:

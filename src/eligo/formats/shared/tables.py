@@ -20,16 +20,16 @@ def rows_of(text: str) -> Iterator[tuple[list[str], int]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator(text), skipinitialspace=True, strict=True)
     try:
         for row in reader:
-            if any(row):
+            if any(cell.strip("\t") for cell in row):
                 yield row, reader.line_num
     except csv.Error as error:
         raise FormatError(f"not a valid table: {error}", line=max(reader.line_num, 1)) from None
 
 
 def separator(text: str) -> str:
-    """The first of tab, semicolon and comma that occurs outside quotes in the first line that has any."""
+    """The first of tab, semicolon and comma that occurs outside quotes in the first line that has any and is no comment."""
     for line in _QUOTED.sub("", text[:_GLANCE]).splitlines():
         for sign in "\t;,":
-            if sign in line:
+            if sign in line and line.strip() and not line.startswith("#"):
                 return sign
     return ","

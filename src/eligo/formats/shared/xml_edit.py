@@ -6,6 +6,7 @@ from typing import Any
 from xml.parsers import expat
 
 from eligo.formats.shared.editing import Edit
+from eligo.formats.shared.xml_text import without_declaration
 
 
 @dataclass(eq=False)
@@ -47,7 +48,7 @@ def _closed(element: Placed) -> int:
 
 def placed(text: str) -> Placed:
     """The outermost element of a text that was read before, with places in it; its names as they are written."""
-    data = text.encode()
+    data = without_declaration(text).encode()
     parser = expat.ParserCreate("utf-8")
     root = Placed("", {}, 0)
     opened = [root]

@@ -19,6 +19,7 @@ from eligo.errors import FormatError, shorten
 #: How deep elements may nest: what yEd draws needs about ten levels.
 DEEPEST = 32
 
+_LATE = re.compile(r"((?:\s++|<!--(?:[^-]|-(?!->))*+-->)++)(<\?xml\s(?:[^<>?]|\?(?!>))*+\?>)")
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WRITTEN = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _IN_TEXT = re.compile("[&<>\r]")
@@ -61,6 +62,16 @@ class Element:
         return value
 
 
+def without_declaration(text: str) -> str:
+    """The text, with blanks for an XML declaration that does not stand first, where XML does not allow one.
+
+    >>> without_declaration("\\n<?xml version='1.0'?><a/>").strip()
+    '<a/>'
+    """
+    late = _LATE.match(text)
+    return text if late is None else f"{late[1]}{' ' * len(late[2])}{text[late.end() :]}"
+
+
 Taker = Callable[[Element], None]
 
 
@@ -77,7 +88,7 @@ def scan(text: str, records: Mapping[str, Taker], enter: Taker) -> None:
     parser.EntityDeclHandler, parser.AttlistDeclHandler = reader.entity, reader.attribute_list
     parser.SkippedEntityHandler = reader.skipped
     try:
-        parser.Parse(text.encode(), True)
+        parser.Parse(without_declaration(text).encode(), True)
     except UnicodeEncodeError as error:
         message = f"{error.object[error.start]!a} is no character"
         raise FormatError(message, line=text.count("\n", 0, error.start) + 1) from None
