@@ -88,6 +88,17 @@ def test_a_moved_project_goes_on_where_it_is_now(project: Path, aged: bool) -> N
     assert not project.exists()
 
 
+def test_a_project_that_was_moved_away_and_copied_back_is_two_runs(project: Path) -> None:
+    away = project.parent / "away"
+    project.rename(away)
+    shutil.copytree(away, project)
+    for place in (project, away):
+        (place / "go").touch()
+        assert run(["run", "--resume", str(place / "flow.yaml.run")]) == 0
+        assert lines(place / "ran") == ["a", "b", "b"]
+    assert mark_of(project) != mark_of(away)
+
+
 def test_a_folder_for_tasks_moves_with_its_copy(tmp_path: Path) -> None:
     place = tmp_path / "first"
     (place / "work").mkdir(parents=True)

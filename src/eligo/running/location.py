@@ -1,6 +1,5 @@
 """Where the folder of a run is and was, and where the paths that it remembers lead now: folders are copied and moved."""
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,11 +19,14 @@ class Location:
     def __init__(self, folder: str | Path, facts: Mapping[str, str]) -> None:
         self.now = os.path.realpath(folder)
         self._facts = facts
-        self._before = _place(facts) or _guess(self.now, facts)
+        self._before = facts.get("place") or _guess(self.now, facts)
 
     @property
     def is_copy(self) -> bool:
-        """Whether the folder was copied: it is elsewhere, and the run is also where it was."""
+        """Whether the folder was copied: it is elsewhere, and the run is also where it was.
+
+        Device and inode tell nothing more: of a folder that was moved away and copied back, one must get a new identity too.
+        """
         before = self._before
         if not before or not os.path.exists(os.path.join(before, STATE)) or os.path.samefile(before, self.now):
             return False
@@ -46,9 +48,8 @@ class Location:
 
     def facts(self) -> dict[str, str]:
         """What is to be remembered of the place, and of the paths as they lead now."""
-        status = os.stat(self.now)
         moved = {name: path for name in PATHS if (path := self.find(name)) is not None}
-        return {**moved, "place": json.dumps([status.st_dev, status.st_ino, self.now])}
+        return {**moved, "place": self.now}
 
     def _candidates(self, name: str) -> list[str]:
         path = self._facts.get(name)
@@ -56,13 +57,6 @@ class Location:
             return []
         seen = os.path.normpath(os.path.join(self.now, os.path.relpath(path, self._before))) if self._before else path
         return list(dict.fromkeys((seen, path)))
-
-
-def _place(facts: Mapping[str, str]) -> str:
-    with suppress(ValueError, TypeError):
-        _, _, path = json.loads(facts.get("place", ""))
-        return str(path)
-    return ""
 
 
 def _guess(now: str, facts: Mapping[str, str]) -> str:
