@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ScheduleError,
         StateError,
         TaskFailedError,
+        UnhonouredError,
         UnknownTaskError,
     )
     from eligo.execution import Execution
@@ -68,6 +69,7 @@ _HOMES = {
         "ScheduleError",
         "StateError",
         "TaskFailedError",
+        "UnhonouredError",
         "UnknownTaskError",
     ),
     "eligo.execution": ("Execution",),
@@ -127,6 +129,7 @@ __all__ = [
     "Task",
     "TaskFailedError",
     "Timed",
+    "UnhonouredError",
     "UnknownTaskError",
     "Verification",
     "Workflow",

@@ -11,7 +11,7 @@
 
 A task is named by the job's id; `eligo.formats.shared.pegasus_jobs` says what becomes of the rest. There is an arc for every
 dependency, and as Pegasus itself does, one to every job from the job that writes a file that it reads. Catalogs and
-hooks are passed over.
+hooks are passed over, and listed for a run: see `eligo.formats.fidelity`.
 
 What is written is valid by Pegasus' schema, so ids are of letters, digits and -_, and there is at least one job. The
 sizes of files that no task uses are not written.

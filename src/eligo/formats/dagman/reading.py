@@ -11,9 +11,9 @@ import numpy as np
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats.dagman.descriptions import Facts
-from eligo.formats.dagman.joining import Joined, Joiner
+from eligo.formats.dagman.joining import Joined, Joiner, Note
 from eligo.formats.dagman.library import Library
-from eligo.formats.dagman.running import NodeScript, notes_of_tasks
+from eligo.formats.dagman.running import NodeScript
 from eligo.formats.dagman.scripts import Known, Script, at, script_of
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
@@ -99,13 +99,20 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
 
 def _said(piece: Joined, gone: set[int]) -> dict[str, Any]:
     """What a run has to know beside the tasks: what it does not honour, VARS, and descriptions in the file."""
-    unhonoured, variables = [], dict[str, list[tuple[str, str]]]()
-    for note, tasks in notes_of_tasks(piece.notes, piece.names, gone):
-        if note.key != "VARS":
-            unhonoured.append(Unhonoured(note.key, note.where, tasks))
-            continue
-        for task in tasks:
-            variables.setdefault(task, []).append((note.text, note.where))
+    names, left_out = piece.names, gone.union(piece.joins)
+    whole, places = list[Unhonoured](), dict[str, str]()
+    tasks, variables = dict[str, list[str]](), dict[str, list[Note]]()
+    for note in piece.notes:
+        key, concerned = note.remark.key, [names[i] for i in note.nodes if i not in left_out]
+        if key == "VARS":
+            for name in concerned:
+                variables.setdefault(name, []).append(note)
+        elif not note.nodes:
+            whole.append(Unhonoured(key, note.where))
+        elif concerned:
+            places.setdefault(key, note.where)
+            tasks.setdefault(key, []).extend(concerned)
+    unhonoured = [*whole, *(Unhonoured(key, where, tuple(tasks[key])) for key, where in places.items())]
     named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
     described = {name: known.lines for name, known in named if isinstance(known, Facts) and known.lines}
     return {"unhonoured": tuple(unhonoured), "script": NodeScript(described, variables)}

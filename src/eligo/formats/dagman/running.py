@@ -1,11 +1,11 @@
 """What the nodes of a DAGMan file run: a program with its arguments, by their submit descriptions and VARS."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.dagman.joining import Note, is_join
+from eligo.formats.dagman.joining import Note
 from eligo.formats.dagman.submission import Asked, Description, Variable, described, unhonoured_in, variables_in
 from eligo.formats.shared.files import Beside
 from eligo.workflow import NOTHING, Origin, Task, Unhonoured, Workflow
@@ -19,17 +19,7 @@ class NodeScript:
     """What a DAGMan file says of nodes beside their tasks: descriptions that stand in it, and VARS with their places."""
 
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    variables: Mapping[str, list[tuple[str, str]]] = field(default_factory=dict)
-
-
-def notes_of_tasks(notes: Iterable[Note], names: list[str], gone: set[int]) -> list[tuple[Note, tuple[str, ...]]]:
-    """The notes that concern the whole file or nodes that are left, with the names of those."""
-    found = []
-    for note in notes:
-        tasks = tuple(names[i] for i in note.nodes if i not in gone and not is_join(names[i]))
-        if tasks or not note.nodes:
-            found.append((note, tasks))
-    return found
+    variables: Mapping[str, list[Note]] = field(default_factory=dict)
 
 
 def runnable(flow: Workflow) -> Workflow:
@@ -87,10 +77,10 @@ class _DescriptionReader:
 
     def _variables(self, name: str) -> list[Variable]:
         found: list[Variable] = []
-        for text, where in self.script.variables.get(name, ()):
-            variables = variables_in(text, name)
+        for note in self.script.variables.get(name, ()):
+            variables = variables_in(note.remark.text, name)
             for key in ["VARS"] if variables is None else unhonoured_in(variables):
-                self._found(key, where, name)
+                self._found(key, note.where, name)
             found += variables or ()
         return found
 
