@@ -185,6 +185,16 @@ def test_vars_are_put_into_commands(tmp_path: Path) -> None:
     assert (tmp_path / "b.made").read_text() == "2 b 0 /bin/sh x\n"
 
 
+def test_submit_files_outside_the_folder_are_read_where_that_is_allowed(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.sub").write_text(SUBMIT.format(name="a", more=""))
+    path = dag(tmp_path / "inner", "JOB a ../a.sub\n")
+    assert ran(path) == 2
+    assert "is outside the folder of" in (said := capsys.readouterr().err)
+    assert said.endswith("give --allow-outside to read it\n")
+    assert ran(path, "--allow-outside") == 0
+
+
 def test_a_program_is_the_file_of_that_name_as_for_htcondor(tmp_path: Path) -> None:
     (tmp_path / "sort").write_text("#!/bin/sh\ntouch made\n")
     (tmp_path / "sort").chmod(0o755)

@@ -89,7 +89,9 @@ def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterat
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
-    everywhere = pegasus_jobs.unhonoured(_profiles(top, "the workflow"))
+    everywhere = pegasus_jobs.unhonoured(
+        _profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ()
+    )
     yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
     for name, row in zip(names, jobs, strict=True):
         type_ = row.get("type")

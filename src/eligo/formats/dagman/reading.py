@@ -4,8 +4,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
-
 import numpy as np
 
 from eligo.dag import Dag
@@ -87,7 +85,8 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         done=dag.named(sorted(piece.done)),
         joins=len(piece.joins),
         remarks=tuple(remarks),
-        **_said(piece, gone),
+        unhonoured=_unhonoured(piece, gone.union(piece.joins)),
+        script=_node_script(piece, beside),
     )
     if not gone:
         numbers = root.index if len(root.index) == len(dag) else dag.index
@@ -97,25 +96,31 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     return Workflow(left, Details(dict(zip(left.tasks, kept.tolist(), strict=True)), piece), origin=origin)
 
 
-def _said(piece: Joined, gone: set[int]) -> dict[str, Any]:
-    """What a run has to know beside the tasks: what it does not honour, VARS, and descriptions in the file."""
-    names, left_out = piece.names, gone.union(piece.joins)
-    whole, places = list[Unhonoured](), dict[str, str]()
-    tasks, variables = dict[str, list[str]](), dict[str, list[Note]]()
+def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
+    """What the files ask for and a run does not do: one record for each key that concerns nodes, with its first place."""
+    places, tasks, whole = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
     for note in piece.notes:
-        key, concerned = note.remark.key, [names[i] for i in note.nodes if i not in left_out]
-        if key == "VARS":
-            for name in concerned:
-                variables.setdefault(name, []).append(note)
-        elif not note.nodes:
+        key, concerned = note.remark.key, [piece.names[i] for i in note.nodes if i not in left_out]
+        if key == "VARS" or (note.nodes and not concerned):
+            continue
+        if not concerned:
             whole.append(Unhonoured(key, note.where))
-        elif concerned:
-            places.setdefault(key, note.where)
-            tasks.setdefault(key, []).extend(concerned)
-    unhonoured = [*whole, *(Unhonoured(key, where, tuple(tasks[key])) for key, where in places.items())]
+            continue
+        places.setdefault(key, note.where)
+        tasks.setdefault(key, []).extend(concerned)
+    return (*whole, *(Unhonoured(key, where, tuple(tasks[key])) for key, where in places.items()))
+
+
+def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
+    """What a run has to know of nodes to find their commands: VARS, and descriptions that stand in the files."""
+    variables: dict[str, list[Note]] = {}
+    for note in piece.notes:
+        if note.remark.key == "VARS":
+            for node in note.nodes:
+                variables.setdefault(piece.names[node], []).append(note)
     named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
-    described = {name: known.lines for name, known in named if isinstance(known, Facts) and known.lines}
-    return {"unhonoured": tuple(unhonoured), "script": NodeScript(described, variables)}
+    descriptions = {name: known.lines for name, known in named if isinstance(known, Facts) and known.lines}
+    return NodeScript(descriptions, variables, beside is not None and beside.allow_outside)
 
 
 def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:

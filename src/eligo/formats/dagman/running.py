@@ -20,6 +20,8 @@ class NodeScript:
 
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variables: Mapping[str, list[Note]] = field(default_factory=dict)
+    #: whether submit files may be outside the folder of the DAGMan file
+    allow_outside: bool = False
 
 
 def runnable(flow: Workflow) -> Workflow:
@@ -40,7 +42,7 @@ class _DescriptionReader:
     def __init__(self, origin: Origin, limit: int) -> None:
         self.known = origin.unhonoured
         self.script = origin.script if isinstance(origin.script, NodeScript) else NodeScript()
-        self.beside = Beside(origin.path, limit)
+        self.beside = Beside(origin.path, limit, self.script.allow_outside)
         self.files: dict[str, Description] = {}
         self.found: dict[tuple[str, str], list[str]] = {}
 
@@ -61,7 +63,8 @@ class _DescriptionReader:
             variables = self._variables(name)
             asked = described(description, variables)
         except FormatError as error:
-            raise FormatError(f"node {shorten(name)!r}: {error.message}", error.path, error.line) from None
+            message = f"node {shorten(name)!r}: {error.message}"
+            raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
         self._list(name, description, asked)
         return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
 
@@ -105,7 +108,7 @@ class _DescriptionReader:
         except InputError as error:
             if len(name.split()) > 1:
                 return None
-            raise FormatError(f"its submit file is needed, and {error}") from None
+            raise FormatError(f"its submit file is needed, and {error}").cured_by(error.remedy or "") from None
         queues = _QUEUE.findall(text)
         if len(queues) > 1 or any(words.strip() not in {"", "1"} for words in queues):
             raise FormatError(f"{name} submits several jobs, and eligo run runs one for each node")
