@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+
 import numpy as np
 
 from eligo.dag import Dag
