@@ -117,8 +117,8 @@ def test_the_message_counts_tasks_and_names_the_first_place(tmp_path: Path, caps
     )
     assert ran(path) == 2
     said = capsys.readouterr().err
-    assert f"PRE (2 tasks, first 'a', {path}:9), FINAL ({path}:11), hold (task 'c', c.sub:3)" in said
-    assert said.endswith("; add --ignore PRE,FINAL,hold to run it without them\n")
+    assert f"FINAL ({path}:11), PRE (2 tasks, first 'a', {path}:9), hold (task 'c', c.sub:3)" in said
+    assert said.endswith("; add --ignore FINAL,PRE,hold to run it without them\n")
 
 
 def test_ignore_takes_lists_and_any_case_and_all(tmp_path: Path, capsys: Captured) -> None:
@@ -165,7 +165,7 @@ def test_nodes_of_splices_are_named_in_full(tmp_path: Path) -> None:
     path = dag(tmp_path, "SPLICE S inner.dag\nSPLICE T inner.dag DIR .\n" + nodes("b"))
     found = as_runnable(read(path), "all").origin
     assert found
-    assert [(each.key, each.tasks) for each in found.unhonoured] == [("POST", ("S+a",)), ("POST", ("T+a",))]
+    assert [(each.key, each.tasks) for each in found.unhonoured] == [("POST", ("S+a", "T+a"))]
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "inner.dag").write_text(nodes("a", "c"))
     path.write_text("SPLICE S inner.dag DIR far\n")
@@ -183,6 +183,16 @@ def test_vars_are_put_into_commands(tmp_path: Path) -> None:
     assert ran(path) == 0
     assert (tmp_path / "a.made").read_text() == "1 a 0 /bin/sh x\n"
     assert (tmp_path / "b.made").read_text() == "2 b 0 /bin/sh x\n"
+
+
+def test_submit_files_outside_the_folder_are_read_where_that_is_allowed(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.sub").write_text(SUBMIT.format(name="a", more=""))
+    path = dag(tmp_path / "inner", "JOB a ../a.sub\n")
+    assert ran(path) == 2
+    assert "is outside the folder of" in (said := capsys.readouterr().err)
+    assert said.endswith("give --allow-outside to read it\n")
+    assert ran(path, "--allow-outside") == 0
 
 
 def test_a_program_is_the_file_of_that_name_as_for_htcondor(tmp_path: Path) -> None:

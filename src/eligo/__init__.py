@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ScheduleError,
         StateError,
         TaskFailedError,
+        UnhonouredError,
         UnknownTaskError,
     )
     from eligo.execution import Execution
@@ -69,6 +70,7 @@ _HOMES = {
         "ScheduleError",
         "StateError",
         "TaskFailedError",
+        "UnhonouredError",
         "UnknownTaskError",
     ),
     "eligo.execution": ("Execution",),
@@ -129,6 +131,7 @@ __all__ = [
     "Task",
     "TaskFailedError",
     "Timed",
+    "UnhonouredError",
     "UnknownTaskError",
     "Verification",
     "Workflow",

@@ -61,7 +61,7 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         metavar="WORD,...",
-        help="Run without what the file asks for and a run does not do, such as PRE,POST; all: whatever it is.",
+        help="Run without these things that the file asks for and a run does not do, such as PRE,POST; or all of them: all.",
     ),
 ]
 Env = Annotated[bool, typer.Option("--env", help="For Makeflow: take variables from the environment.")]

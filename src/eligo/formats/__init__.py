@@ -24,6 +24,7 @@ A format's module has `NAME`, `CANNOT` (what it cannot represent), `parse(text)`
 `lost(task)`: what of this task cannot be written; `prioritised`: a text with priorities and no other change;
 `write_wrapper` and `write_in_place`: priorities for a file as it stands;
 `FIRST`: the priority that the first task of an order gets, where that is not their number; `advice`: what to tell then;
+`runnable(flow)`: the workflow with what its tasks run, where that is in other files: see `eligo.formats.fidelity`;
 `INSTEAD`: where there is no place for priorities, what the engine goes by.
 
 `fitted(name)`: the name, or one like it that the format can hold; its `generate` then takes the *old* names too.

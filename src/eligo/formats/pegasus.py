@@ -11,7 +11,7 @@
 
 A task is named by the job's id; `eligo.formats.shared.pegasus_jobs` says what becomes of the rest. There is an arc for every
 dependency, and as Pegasus itself does, one to every job from the job that writes a file that it reads. Catalogs and
-hooks are passed over.
+hooks are passed over, and listed for a run: see `eligo.formats.fidelity`.
 
 What is written is valid by Pegasus' schema, so ids are of letters, digits and -_, and there is at least one job. The
 sizes of files that no task uses are not written.
@@ -91,7 +91,9 @@ def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterat
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
-    everywhere = pegasus_jobs.unhonoured(_profiles(top, "the workflow"))
+    everywhere = pegasus_jobs.unhonoured(
+        _profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ()
+    )
     yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
     for name, row in zip(names, jobs, strict=True):
         type_ = row.get("type")

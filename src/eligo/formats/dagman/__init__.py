@@ -12,7 +12,8 @@
 Read are all commands, in any order: INCLUDE and SPLICE with the files they name, which are looked for in the folder of the
 file; SUBDAG EXTERNAL as one task; CONNECT with its pins. FINAL, PROVISIONER and SERVICE nodes have no place in the order and
 are left out. Nodes that are DONE, by this file or by the last rescue file beside it, are left out too and counted. The
-command of a task is the file of its submit description, or what a description in the file itself runs.
+command of a task is the file of its submit description, or what a description in the file itself runs. Scripts, and what
+else says how nodes are run, are listed for a run: see `eligo.formats.fidelity`.
 
 >>> flow = parse("JOB a a.sub\\nJOB b b.sub NOOP\\nPARENT a CHILD b\\nPRIORITY a 3")
 >>> flow.task("a")

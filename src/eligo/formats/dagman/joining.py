@@ -8,7 +8,7 @@ instead of p times c.
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -33,12 +33,16 @@ _JOIN = re.compile(rf"(?:.*\+)?{JOIN}[0-9]+", re.DOTALL)
 
 
 class Note(NamedTuple):
-    """How some nodes are to be run, and where that is said."""
+    """How some nodes are to be run, and in which file that is said."""
 
-    key: str
-    where: str
+    remark: Remark
+    path: str | None
     nodes: Sequence[int] = ()
-    text: str = ""
+
+    @property
+    def where(self) -> str:
+        """The file and the line."""
+        return f"{self.path}:{self.remark.line}" if self.path else f"line {self.remark.line}"
 
     def moved(self, start: int) -> "Note":
         """The same of the nodes of a splice that is put in."""
@@ -145,7 +149,7 @@ class _Scope:
                     arcs.append(self._put_in(splice, self.library.spliced(key, splice)))
                 if splice.folder not in {"", "."}:
                     nodes = range(start, len(self.made.names))
-                    self.made.notes.append(Note("DIR", f"{script.path}:{splice.line}", nodes))
+                    self.made.notes.append(Note(Remark("DIR", splice.line), script.path, nodes))
         self._obey(self.library.script(self.key), self.key)
         if rescue is not None:
             self.seen = len(self.made.names)
@@ -241,12 +245,15 @@ class _Scope:
                 raise at(error, script.path, statement.line) from None
 
     def _note(self, remark: Remark, path: str | None) -> None:
-        nodes: Iterable[int] = ()
-        if remark.node:
-            with suppress(InputError):  # such as a FINAL node, or one that is not there
-                nodes = self._meant(remark.node)
-        where = f"{path}:{remark.line}" if path else f"line {remark.line}"
-        self.made.notes.append(Note(remark.key, where, list(nodes), remark.text))
+        number = self.index.get(remark.node)
+        self.made.notes.append(Note(remark, path, self._remarked(remark.node) if number is None else (number,)))
+
+    def _remarked(self, node: str) -> Sequence[int]:
+        """The nodes that a remark means; none where it is about a FINAL node, say, or one that is not there."""
+        try:
+            return list(self._meant(node)) if node else ()
+        except InputError:
+            return ()
 
     def _dependency(self, words: list[str]) -> None:
         middle = words.index("")

@@ -4,16 +4,15 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats.dagman.descriptions import Facts
-from eligo.formats.dagman.joining import Joined, Joiner
+from eligo.formats.dagman.joining import Joined, Joiner, Note
 from eligo.formats.dagman.library import Library
-from eligo.formats.dagman.running import NodeScript, notes_of_tasks
+from eligo.formats.dagman.running import NodeScript
 from eligo.formats.dagman.scripts import Known, Script, at, script_of
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
@@ -87,7 +86,8 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         done=dag.named(sorted(piece.done)),
         joins=len(piece.joins),
         remarks=tuple(remarks),
-        **_said(piece, gone),
+        unhonoured=_unhonoured(piece, gone.union(piece.joins)),
+        script=_node_script(piece, beside),
     )
     if not gone:
         numbers = root.index if len(root.index) == len(dag) else dag.index
@@ -97,18 +97,31 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
     return Workflow(left, Details(dict(zip(left.tasks, kept.tolist(), strict=True)), piece), origin=origin)
 
 
-def _said(piece: Joined, gone: set[int]) -> dict[str, Any]:
-    """What a run has to know beside the tasks: what it does not honour, VARS, and descriptions in the file."""
-    unhonoured, variables = [], dict[str, list[tuple[str, str]]]()
-    for note, tasks in notes_of_tasks(piece.notes, piece.names, gone):
-        if note.key != "VARS":
-            unhonoured.append(Unhonoured(note.key, note.where, tasks))
+def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:
+    """What the files ask for and a run does not do: one record for each key that concerns nodes, with its first place."""
+    places, tasks, whole = dict[str, str](), dict[str, list[str]](), list[Unhonoured]()
+    for note in piece.notes:
+        key, concerned = note.remark.key, [piece.names[i] for i in note.nodes if i not in left_out]
+        if key == "VARS" or (note.nodes and not concerned):
             continue
-        for task in tasks:
-            variables.setdefault(task, []).append((note.text, note.where))
+        if not concerned:
+            whole.append(Unhonoured(key, note.where))
+            continue
+        places.setdefault(key, note.where)
+        tasks.setdefault(key, []).extend(concerned)
+    return (*whole, *(Unhonoured(key, where, tuple(tasks[key])) for key, where in places.items()))
+
+
+def _node_script(piece: Joined, beside: Beside | None) -> NodeScript:
+    """What a run has to know of nodes to find their commands: VARS, and descriptions that stand in the files."""
+    variables: dict[str, list[Note]] = {}
+    for note in piece.notes:
+        if note.remark.key == "VARS":
+            for node in note.nodes:
+                variables.setdefault(piece.names[node], []).append(note)
     named = zip(piece.names, piece.known, strict=True) if Facts in set(map(type, piece.known)) else ()
-    described = {name: known.lines for name, known in named if isinstance(known, Facts) and known.lines}
-    return {"unhonoured": tuple(unhonoured), "script": NodeScript(described, variables)}
+    descriptions = {name: known.lines for name, known in named if isinstance(known, Facts) and known.lines}
+    return NodeScript(descriptions, variables, beside is not None and beside.allow_outside)
 
 
 def without_joins(piece: Joined) -> tuple[Ints, Ints] | None:

@@ -1,11 +1,11 @@
 """What the nodes of a DAGMan file run: a program with its arguments, by their submit descriptions and VARS."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.dagman.joining import Note, is_join
+from eligo.formats.dagman.joining import Note
 from eligo.formats.dagman.submission import Asked, Description, Variable, described, unhonoured_in, variables_in
 from eligo.formats.shared.files import Beside
 from eligo.workflow import NOTHING, Origin, Task, Unhonoured, Workflow
@@ -19,17 +19,9 @@ class NodeScript:
     """What a DAGMan file says of nodes beside their tasks: descriptions that stand in it, and VARS with their places."""
 
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    variables: Mapping[str, list[tuple[str, str]]] = field(default_factory=dict)
-
-
-def notes_of_tasks(notes: Iterable[Note], names: list[str], gone: set[int]) -> list[tuple[Note, tuple[str, ...]]]:
-    """The notes that concern the whole file or nodes that are left, with the names of those."""
-    found = []
-    for note in notes:
-        tasks = tuple(names[i] for i in note.nodes if i not in gone and not is_join(names[i]))
-        if tasks or not note.nodes:
-            found.append((note, tasks))
-    return found
+    variables: Mapping[str, list[Note]] = field(default_factory=dict)
+    #: whether submit files may be outside the folder of the DAGMan file
+    allow_outside: bool = False
 
 
 def runnable(flow: Workflow) -> Workflow:
@@ -50,7 +42,7 @@ class _DescriptionReader:
     def __init__(self, origin: Origin, limit: int) -> None:
         self.known = origin.unhonoured
         self.script = origin.script if isinstance(origin.script, NodeScript) else NodeScript()
-        self.beside = Beside(origin.path, limit)
+        self.beside = Beside(origin.path, limit, self.script.allow_outside)
         self.files: dict[str, Description] = {}
         self.found: dict[tuple[str, str], list[str]] = {}
 
@@ -71,7 +63,8 @@ class _DescriptionReader:
             variables = self._variables(name)
             asked = described(description, variables)
         except FormatError as error:
-            raise FormatError(f"node {shorten(name)!r}: {error.message}", error.path, error.line) from None
+            message = f"node {shorten(name)!r}: {error.message}"
+            raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
         self._list(name, description, asked)
         return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
 
@@ -87,10 +80,10 @@ class _DescriptionReader:
 
     def _variables(self, name: str) -> list[Variable]:
         found: list[Variable] = []
-        for text, where in self.script.variables.get(name, ()):
-            variables = variables_in(text, name)
+        for note in self.script.variables.get(name, ()):
+            variables = variables_in(note.remark.text, name)
             for key in ["VARS"] if variables is None else unhonoured_in(variables):
-                self._found(key, where, name)
+                self._found(key, note.where, name)
             found += variables or ()
         return found
 
@@ -115,7 +108,7 @@ class _DescriptionReader:
         except InputError as error:
             if len(name.split()) > 1:
                 return None
-            raise FormatError(f"its submit file is needed, and {error}") from None
+            raise FormatError(f"its submit file is needed, and {error}").cured_by(error.remedy or "") from None
         queues = _QUEUE.findall(text)
         if len(queues) > 1 or any(words.strip() not in {"", "1"} for words in queues):
             raise FormatError(f"{name} submits several jobs, and eligo run runs one for each node")

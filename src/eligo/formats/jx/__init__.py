@@ -99,7 +99,7 @@ def _workflow(document: object) -> Workflow:
     rules = []
     for number, row in enumerate(_list(top["rules"], '"rules"', top), 1):
         rule = _rule(mapping(row, f"rule {number}"), f"rule {number}", sizes)
-        rule.unhonoured += asked.get(rule.more.get("category", usual), [])
+        rule.unhonoured += asked.get(rule.more.get("category", usual if isinstance(usual, str) else ""), [])
         rule.more = {**everywhere, **categories.get(rule.more.get("category", ""), {}), **rule.more}
         rules.append(rule)
     whole = tuple(Unhonoured(key, "at the top") for key in ("environment", "options") if top.get(key))

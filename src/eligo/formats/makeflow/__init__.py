@@ -13,7 +13,8 @@ A task is named by the first file that its rule makes: see `formats.shared.rules
 the rules that follow, or between a rule and its command for this rule alone. A variable that neither the file nor the
 *environment* sets, where one is given, stays as it is in a command and is refused in the name of a file. The words LOCAL and
 MAKEFLOW before a command are taken away; a MAKEFLOW rule runs `makeflow` on the file that follows. Where a line of files is
-continued with a backslash, the next line adds files, although Makeflow itself (9.9) sees one more, named by a blank.
+continued with a backslash, the next line adds files, although Makeflow itself (9.9) sees one more, named by a blank. What a
+run does not honour is listed: see `eligo.formats.fidelity`.
 
 In writing, ELIGO_TASK and ELIGO_MARK hold a task's name and mark. A command of words becomes a line for a shell; cores and
 memory are rounded up, and the workflow's name, run times and priorities are left out.
