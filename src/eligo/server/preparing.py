@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.allocating import allocator
+from eligo.allocating import ALLOCATORS, allocator
 from eligo.errors import InputError, is_amount
 from eligo.planning import plan
 from eligo.rows import Ints
@@ -76,6 +76,8 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     )
     if without is not None:
         raise InputError(f"what {without!r} should run is not said in the file")
+    if wishes.policy in ALLOCATORS and any(flow.column("priority")):
+        raise InputError(f"the policy {wishes.policy!r} does not follow the priorities of tasks: choose another policy")
     allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
     made = plan(flow, effort) if wishes.policy in PLANNED else None
     document = packed(flow)
