@@ -12,7 +12,7 @@ far as as much hangs below it; the root keeps large fan-outs from outbidding lon
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +59,8 @@ class Policy:
     phi: tuple[float, ...] = ()
     ties: str = "rank"
     rank: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    #: what is added to the score of each task, so that classes go one after another; empty where there is one class
+    lead: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not len(self.rank):
@@ -88,7 +90,7 @@ class Policy:
     def queue(self) -> bool:
         """Whether every score is the same, so that only the time of arrival counts."""
         level = not self.weight and np.ptp(self.score) == 0 if len(self.score) else True
-        return level and self.ties in {"first", "last"}
+        return level and self.ties in {"first", "last"} and not len(self.lead)
 
     @cached_property
     def _rows(self) -> tuple[Ints, Ints]:
@@ -103,7 +105,7 @@ class Policy:
         rows = (dag.child_ptr, children, dag.parent_ptr, dag.parent, sources)
         square = self.weight * self.weight
         phi = np.array(self.phi, np.float64)
-        return Board(*rows, self.score, phi, square, TIES[self.ties], self.rank, both_ends)
+        return Board(*rows, self.score, phi, square, TIES[self.ties], self.rank, self.lead, both_ends)
 
     def order(self, seed: int = 0) -> Ints:
         """The order in which it executes the tasks one by one, as numbers; E(t) follows by `eligo.profile`.
@@ -210,6 +212,31 @@ def from_order(dag: Dag, order: Order, name: str = "order") -> Policy:
 def rank_of(dag: Dag, order: Order) -> Ints:
     """The place of every task in an order."""
     return places(len(dag), order_indices(dag, order))
+
+
+def in_classes(policy: Policy, priorities: Sequence[int | None]) -> Policy:
+    """The policy among tasks of equal priority; before that, the larger priority goes first. None counts as 0.
+
+    >>> dag = Dag.from_arcs([], "abc")
+    >>> dag.named(in_classes(from_order(dag, "abc"), [None, 7, 7]).order())
+    ('b', 'c', 'a')
+    """
+    numbers = [number or 0 for number in priorities]
+    classes = {number: place for place, number in enumerate(sorted(set(numbers)))}
+    if len(classes) < 2:
+        return replace(policy, lead=np.zeros(0))
+    places = np.fromiter((classes[number] for number in numbers), np.float64, len(numbers))
+    return replace(policy, lead=places * _widest(policy))
+
+
+def _widest(policy: Policy) -> float:
+    """A power of two above the difference of any two scores, with all that releases can add to them."""
+    score, dag = policy.score, policy.dag
+    most = score.copy()
+    if policy.weight:
+        below = np.bincount(dag.tails, score[dag.child], minlength=len(dag)) * max(policy.phi, default=0.0)
+        most += policy.weight * np.sqrt(below / score)
+    return float(2.0 ** np.ceil(np.log2(most.max() - score.min() + 1.0)))
 
 
 def grown(policy: Policy, flow: Workflow) -> Policy:

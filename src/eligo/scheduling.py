@@ -120,7 +120,7 @@ def ranked_board(dag: Dag, rank: Ints) -> Board:
     """A board on which the ready task of the smallest rank goes first."""
     sources = np.flatnonzero(dag.indegree == 0).astype(np.int32)
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, sources)
-    return Board(*rows, np.zeros(len(dag)), np.zeros(0), 0.0, BY_RANK, rank, False)
+    return Board(*rows, np.zeros(len(dag)), np.zeros(0), 0.0, BY_RANK, rank, np.zeros(0), False)
 
 
 def improved(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object, order: Order) -> tuple[Name, ...]:

@@ -198,6 +198,17 @@ def priority_numbers(order: Sequence[Name], first: int | None = None) -> dict[Na
     return {name: top - i for i, name in enumerate(order)}
 
 
+def in_priority_order(flow: Workflow, order: Sequence[Name]) -> list[Name]:
+    """The order with tasks of larger priority first; no priority counts as 0.
+
+    >>> flow = Workflow(Dag.from_arcs([], "ab"), {"b": Task(name="b", priority=1)})
+    >>> in_priority_order(flow, "ab")
+    ['b', 'a']
+    """
+    wishes = {task.name: task.priority for task in flow.details.values() if task.priority}
+    return sorted(order, key=lambda name: -wishes.get(name, 0))
+
+
 def dag_of(flow: Dag | Workflow) -> Dag:
     """The dag itself, or that of the workflow: what the theory's functions, which take either, begin with."""
     return flow if isinstance(flow, Dag) else flow.dag

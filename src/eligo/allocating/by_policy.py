@@ -8,7 +8,7 @@ from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_see
 from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
-from eligo.policies import Floats, Policy, grown
+from eligo.policies import Floats, Policy, grown, in_classes
 from eligo.workflow import Workflow
 
 MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds: some take none
@@ -17,6 +17,8 @@ UNTIMED = np.zeros(0)
 
 class ByPolicy:
     """Gives every client the ready task of the highest score, in O(log n) a decision; a modest one that of the lowest.
+
+    Where the tasks of *flow* have priorities, the policy decides among those of the largest one that is ready.
 
     Tasks that a client cannot run are looked at one by one, as far as they come before one that it can.
 
@@ -51,8 +53,9 @@ class ByPolicy:
 
     def _go_by(self, policy: Policy) -> None:
         """Go by this policy for all that the dag has now."""
-        self.policy, self._grown = policy, len(self.execution.additions)
-        self._board = board = policy.board(both_ends=True)
+        self.policy = in_classes(policy, self._flow.column("priority"))
+        self._grown = len(self.execution.additions)
+        self._board = board = self.policy.board(both_ends=True)
         self._moves: dict[int, Callable[[int], object]] = {
             TAKE: board.take, HOLD: board.take, COMPLETE: board.execute, FAIL: board.lose, RELEASE: board.give_back,
         }  # fmt: skip
@@ -128,4 +131,5 @@ class ByPolicy:
 
     def _why(self, ask: Ask, ready: int) -> str:
         which = "the last, for a slow client," if ask.modest else "the first"
-        return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} by the rule {self.policy.name!r}"
+        classes = "by priority, and among equals " if len(self.policy.lead) else ""
+        return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} {classes}by the rule {self.policy.name!r}"

@@ -17,7 +17,7 @@ from eligo.running import RunFolder
 from eligo.running.dagman import DagmanJob, Fate, run_dagman
 from eligo.running.task_files import TaskFiles
 from eligo.running.whole import commands_in
-from eligo.workflow import Workflow
+from eligo.workflow import Workflow, in_priority_order
 
 SELDOM = 30.0  # seconds between two lines that tell how it goes
 
@@ -44,7 +44,7 @@ class Watch:
 
 def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
     """Hand a workflow to DAGMan, follow it to its end, and say what came of it; the exit code."""
-    settings, order = request.settings(), order_to_follow(flow, request.policy)
+    settings, order = request.settings(), tuple(in_priority_order(flow, order_to_follow(flow, request.policy)))
     commands = commands_in(folder, flow, request.directory)
     files = TaskFiles(flow, commands.folder)
     if files.any_outputs:

@@ -11,6 +11,7 @@ Dask itself is told nothing of them. Workers need the same version of Python, an
 import asyncio
 import importlib
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -38,10 +39,21 @@ class DaskEngine(FutureEngine):
         if not slots:
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
-        super().__init__(self._sent, slots, "dask", wanted.room(slots))
+        super().__init__(self._sent, slots, "dask", wanted.room(slots, self._memory()))
+        if self.room.memory == math.inf:
+            self.unheeded = (
+                f"the Dask workers at {wanted.address} state no memory limit: memory of tasks is not counted",
+            )
         self._busy = set[str]()  # own workers that have something to do, or are gone
         #: where the scheduler is to be found
         self.address = str(self._client.scheduler.address)
+
+    def _memory(self) -> int | None:
+        """The bytes that all workers of the cluster may have together; None where one of them does not say."""
+        limits = [
+            worker.get("memory_limit") for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()
+        ]
+        return sum(limits) if limits and all(limits) else None
 
     def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         work = self._queued(job, mark) if self._own is None else self._given(job, mark)

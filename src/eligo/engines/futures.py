@@ -44,6 +44,8 @@ class FutureEngine:
         self, submit: Submit, slots: int, name: str = "executor", room: Room | None = None, ahead: int = 0
     ) -> None:
         self.name = name
+        #: what tasks ask for and this engine does not honour, a sentence each
+        self.unheeded: tuple[str, ...] = ()
         self.room = Room(slots) if room is None else room
         self.slack = ahead if slots > 1 and self.room.admits is None else 0
         self._submit, self._slots = submit, slots

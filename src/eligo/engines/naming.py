@@ -1,11 +1,12 @@
 """Engines by name."""
 
 import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 
 from eligo.engines.jobs import Engine
-from eligo.engines.room import Needs, Room
+from eligo.engines.room import Needs, Room, machine_memory
 from eligo.errors import InputError, check_choice
 
 #: the engines by name, and the module of each, whose `engine` makes one
@@ -18,6 +19,8 @@ ENGINES = {
     "slurm-steps": "eligo.engines.slurm_steps",
     "htcondor": "eligo.engines.htcondor",
 }
+#: those whose tasks share this machine, unless they are given an address
+SHARING = {"local", "dask", "ray", "parsl"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,7 @@ class Wanted:
     address: str | None = None
     #: how many tasks at a time; None: as many as there are cores
     workers: int | None = None
-    #: what tasks may have together: cores, as many as there are workers, and bytes of memory
+    #: what tasks may have together: cores, as many as there are workers, and bytes of memory, all that this machine has
     cores: float | None = None
     memory: int | None = None
     #: what each task needs of these; None: one core and nothing that is known
@@ -47,9 +50,10 @@ class Wanted:
         """How many tasks at a time."""
         return len(os.sched_getaffinity(0)) if self.workers is None else self.workers
 
-    def room(self, cores: float) -> Room:
-        """What tasks may have together, where the engine has so many cores."""
-        return Room(cores if self.cores is None else self.cores, self.memory, self.needs)
+    def room(self, cores: float, memory: int | None = None) -> Room:
+        """What tasks may have together, where the engine has so many cores and, if known, so many bytes of memory."""
+        limit = memory if self.memory is None else self.memory
+        return Room(cores if self.cores is None else self.cores, limit, self.needs)
 
     def queued(self) -> tuple[int, str, str]:
         """How many jobs at a time, the folder for their files, and the mark: what a batch system is used with."""
@@ -84,6 +88,8 @@ def engine_on(  # noqa: PLR0913
     eligo.errors.InputError: there is no engine 'abacus'; there are local, dask, ray, parsl, slurm, ...
     """
     called, _, address = name.partition("=")
+    if memory is None and shares_machine(name):
+        memory = machine_memory()
     check_choice("engine", called, ENGINES)
     if workers is not None and workers < 1:
         raise InputError(f"at least one task at a time must run, and {workers} are none")
@@ -93,6 +99,15 @@ def engine_on(  # noqa: PLR0913
     )  # fmt: skip
     engine: Engine = import_module(ENGINES[called]).engine(wanted)
     return engine
+
+
+def shares_machine(name: object) -> bool:
+    """Whether the tasks of an engine, or executor, all run on this machine.
+
+    >>> shares_machine("dask"), shares_machine("dask=tcp://head:8786"), shares_machine("slurm")
+    (True, False, False)
+    """
+    return isinstance(name, ThreadPoolExecutor | ProcessPoolExecutor) or (isinstance(name, str) and name in SHARING)
 
 
 def absent(package: str, extra: str) -> InputError:

@@ -30,12 +30,15 @@ class RayEngine(FutureEngine):
         self._joined = ray.is_initialized()  # the user's own session, which stays
         if not self._joined:
             _begin(ray, wanted)
-        cores = ray.cluster_resources().get("CPU", 0.0)
+        resources = ray.cluster_resources()
+        cores, memory = resources.get("CPU", 0.0), resources.get("memory")
         slots = wanted.workers or int(cores)
         if not slots:
             self.free()
             raise InputError(f"the Ray cluster at {wanted.address} has no cores")
-        super().__init__(self._sent, slots, "ray", wanted.room(cores), ahead=slots)
+        super().__init__(
+            self._sent, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
+        )
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
 
     def _remote_for(self, cores: float, memory: float) -> Any:
@@ -81,6 +84,8 @@ def _begin(ray: Any, wanted: Wanted) -> None:
     if wanted.address is None:
         end_marked(POOL, wanted.mark)  # Ray's processes outlive whoever began them
     own = {"num_cpus": wanted.slots, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    if wanted.memory is not None:
+        own["_memory"] = wanted.memory  # which Ray would take for less, as some is in use now
     place = own if wanted.address is None else {"address": wanted.address}
     before = signal.getsignal(signal.SIGTERM)
     try:

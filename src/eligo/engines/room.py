@@ -1,7 +1,10 @@
 """How much room tasks have together on an engine's machine: cores and memory, where they differ in what they need."""
 
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from pathlib import Path
 
 from eligo.engines.jobs import Job
 from eligo.names import Name
@@ -9,6 +12,41 @@ from eligo.names import Name
 #: what a task needs: cores, and bytes of memory
 Needs = Callable[[Name], tuple[float, int]]
 ROUNDING = 1e-6  # of a core: thirds that come and go must add up
+
+PROC, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+
+
+def machine_memory(proc: Path = PROC, groups: Path = GROUPS) -> int:
+    """The bytes of memory that the processes of this machine may have together: its RAM, or the limit of a control group."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([physical, *_group_limits(proc, groups)])
+
+
+def _group_limits(proc: Path, groups: Path) -> Iterator[int]:
+    """The limits of the control groups that this process is in, of either version of them."""
+    try:
+        lines = proc.read_text("utf-8").splitlines()
+    except OSError:
+        return
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") > 1):
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        place, file = (groups / "memory", "memory.limit_in_bytes") if controllers else (groups, "memory.max")
+        for above in accumulate(["", *filter(None, path.split("/"))], lambda *steps: "/".join(steps)):
+            try:
+                yield int((place / above.lstrip("/") / file).read_text("ascii"))
+            except (OSError, ValueError):  # there is no such file, or no limit: "max"
+                continue
+
+
+def in_gibibytes(memory: float) -> str:
+    """Bytes of memory for people.
+
+    >>> in_gibibytes(25_000_000_000), in_gibibytes(99e12), in_gibibytes(2**20)
+    ('23.3 GiB', '92,201 GiB', '0.000977 GiB')
+    """
+    size = memory / 2**30
+    return f"{size:,.0f} GiB" if size >= 1000 else f"{size:.3g} GiB"
 
 
 class Room:

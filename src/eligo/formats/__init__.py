@@ -54,7 +54,7 @@ from eligo.formats.reading import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
 from eligo.formats.shared.interface import Editing, FileRenaming, Format, Prioritising, Renaming
 from eligo.formats.shared.names import renamed, with_files
-from eligo.workflow import Origin, Task, Workflow, priority_numbers, with_priorities
+from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
 __all__ = [
     "LARGEST_FILE",
@@ -299,7 +299,6 @@ def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict
 
 def _in_classes(flow: Workflow, order: Sequence[str]) -> tuple[list[str], list[str]]:
     """The order with tasks of larger priority first, and what to tell of that."""
-    wishes = {task.name: task.priority for task in flow.details.values() if task.priority}
-    classes = len({wishes.get(name, 0) for name in order})
+    classes = len({priority or 0 for priority in flow.column("priority")})
     told = f"the priorities that tasks had are kept as {classes:,} classes; override them for this order throughout"
-    return sorted(order, key=lambda name: -wishes.get(name, 0)), [told] if classes > 1 else []
+    return list(map(str, in_priority_order(flow, order))), [told] if classes > 1 else []

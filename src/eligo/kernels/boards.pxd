@@ -39,10 +39,10 @@ cdef class Heap:
 @cython.final
 cdef class Board:
     cdef const int[::1] child_ptr, child, parent_ptr, parent, sources, rank
-    cdef const double[::1] score, phi
+    cdef const double[::1] score, phi, lead
     cdef public double square
     cdef public int ties, n, done
-    cdef public bint both_ends
+    cdef public bint both_ends, leading
     cdef public Draws draws
     cdef public Heap best, worst, worst_late, opened
     cdef public int[::1] state, group, late

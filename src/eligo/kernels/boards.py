@@ -165,9 +165,10 @@ class Board:
 
     A task's score is its static part plus sqrt(square * the sum over its children c in reach of phi[awaited(c)] times
     static(c) / static(v)), where awaited(c) counts the parents of c that nobody has taken yet; c is in reach once all of
-    these are ready. Rows of children and *sources* are sorted by *rank*, the
-    order in which tasks that become ready together arrive; *ties* tells equal scores apart: by rank, the first arrived, the
-    last arrived, or at random. With FIRST and LAST, equal ranks arrive in random order.
+    these are ready. *lead*, larger for a class that goes first, is added to that where it has an entry for each task. Rows
+    of children and *sources* are sorted by *rank*, the order in which tasks that become ready together arrive; *ties* tells
+    equal scores apart: by rank, the first arrived, the last arrived, or at random. With FIRST and LAST, equal ranks arrive in
+    random order.
     """
 
     def __init__(
@@ -182,6 +183,7 @@ class Board:
         square: float,
         ties: int,
         rank: Ints,
+        lead: Floats,
         both_ends: bool,
     ) -> None:
         n = rank.shape[0]
@@ -195,6 +197,8 @@ class Board:
         self.square = square
         self.ties = ties
         self.rank = rank
+        self.lead = lead
+        self.leading = lead.shape[0] > 0
         self.both_ends = both_ends
         self.n = n
         self.draws = Draws(0)
@@ -403,6 +407,8 @@ class Board:
         key: float = self.score[v]
         if self.square > 0.0:
             key += math.sqrt(self.square * self.gain[v] / key)
+        if self.leading:
+            key += self.lead[v]
         return key
 
     def place(self, v: int) -> None:

@@ -16,8 +16,10 @@ from typing import Any
 
 from eligo.allocating import ALLOCATORS
 from eligo.engines import Engine
+from eligo.engines.naming import shares_machine
 from eligo.errors import InputError, shorten
 from eligo.estimating import Estimate, estimate
+from eligo.policies import in_classes
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
 from eligo.running.whole import TIES_BY_PLAN, Settings, begun, carried_out, quick_plan
@@ -92,15 +94,29 @@ def staged(flow: Workflow, settings: Settings, seconds: float) -> Stage:
 
 def _timed(task: Task, seconds: float) -> Task:
     """What of a task counts for when it is run."""
-    return Task(name=task.name, seconds=seconds, cores=task.cores, memory=task.memory, category=task.category)
+    return Task(
+        name=task.name,
+        seconds=seconds,
+        cores=task.cores,
+        memory=task.memory,
+        category=task.category,
+        priority=task.priority,
+    )
+
+
+def _weightless(flow: Workflow) -> Workflow:
+    """The workflow without the memory that tasks ask for: on this machine they only sleep."""
+    return replace(flow, details={name: replace(task, memory=None) for name, task in flow.details.items()})
 
 
 def predicted(flow: Workflow, workers: int, policy: str) -> float:
     """When all would be done, by the simulator, which breaks ties as a run does."""
-    from eligo.simulation.steady import finish_on
+    from eligo.simulation.steady import Steady
 
     known = quick_plan(flow) if policy in TIES_BY_PLAN else None
-    return finish_on(flow, workers, policy, known, improve=False).makespan
+    steady = Steady.following(flow, policy, known, improve=False)
+    classed = in_classes(steady.rule, flow.column("priority"))
+    return replace(steady, rule=classed).finish(workers).makespan
 
 
 def rehearse(
@@ -137,7 +153,7 @@ def _played(
     with TemporaryDirectory(prefix="eligo-rehearsal-", dir=shared) as scratch:
         settings = replace(stage.settings, policy=policy, directory=scratch, skip_done=False, timeout=None)
         with closing(RunFolder(os.path.join(scratch, "run"))) as folder:
-            runner, _ = begun(stage.flow, on, settings, folder)
+            runner, _ = begun(_weightless(stage.flow) if shares_machine(on) else stage.flow, on, settings, folder)
             with around(runner):
                 result = carried_out(runner)
     for task, why in result.failed.items():

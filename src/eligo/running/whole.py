@@ -5,18 +5,18 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eligo.allocating import Allocator, Rules, allocator, informed
+from eligo.allocating import ALLOCATORS, Allocator, Rules, allocator, informed
 from eligo.allocating.prudent import SLOW
 from eligo.engines import Engine
 from eligo.engines.futures import on_executor
-from eligo.engines.naming import engine_on
-from eligo.engines.room import Needs
+from eligo.engines.naming import engine_on, shares_machine
+from eligo.engines.room import Needs, Room, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
@@ -160,6 +160,8 @@ def _functions(
     found: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
 ) -> Result:
     values = Values(found.takes, tasks_to_keep(keep, found.flow.dag))
+    if shares_machine(on):
+        _check_room(found.flow, settings.slots, machine_memory())
     engine = engine_of(on, settings, needs_of(found.flow), functions=True)
     with ended_where_wrong(engine):
         game = Execution(found.flow)
@@ -193,13 +195,14 @@ def begun(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
     """A run of a workflow's commands in a folder, ready to go on from what was done there."""
-    if on == "local":
-        _check_room(flow, settings.slots)
+    if shares_machine(on):
+        _check_room(flow, settings.slots, machine_memory())
     commands, needs = commands_in(folder, flow, settings.directory), needs_of(flow)
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
     with ended_where_wrong(engine):
-        resumed = folder.resume(flow, engine)
+        unheeded = _unheeded(flow, engine, settings, needs)
+        resumed = replace(folder.resume(flow, engine), remarks=unheeded)
         _check_added(resumed.execution)
         files = TaskFiles(flow, commands.folder)
         if not resumed.execution.additions:
@@ -228,12 +231,29 @@ def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Com
     return commands
 
 
-def _check_room(flow: Workflow, cores: int) -> None:
+def _check_room(flow: Workflow, cores: float, memory: float) -> None:
     """Refuse what could never be begun."""
-    for task in flow.details.values():
-        if task.cores is not None and task.cores > cores:
-            wants = f"task {shorten(task.name)!r} wants {task.cores:g} cores"
-            raise InputError(f"{wants}, and there are {cores}: it could never be begun").cured_by("workers")
+    for name, wanted in zip(flow.dag.tasks, flow.column("cores"), strict=True):
+        if (wanted or 0) > cores:
+            wants = f"task {shorten(name)!r} wants {wanted:g} cores"
+            raise InputError(f"{wants}, and there are {cores:g}: it could never be begun").cured_by("workers")
+    for name, wanted in zip(flow.dag.tasks, flow.column("memory"), strict=True):
+        if (wanted or 0) > memory:
+            wants = (
+                f"task {shorten(name)!r} wants {in_gibibytes(wanted)} of memory, and there are {in_gibibytes(memory)}"
+            )
+            raise InputError(f"{wants}: lower its memory, or run it on a larger machine or cluster")
+
+
+def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
+    """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
+    room = getattr(engine, "room", None)
+    if isinstance(room, Room):
+        _check_room(flow, room.cores, room.memory)
+    remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
+    if settings.policy in ALLOCATORS and any(flow.column("priority")):
+        remarks.append(f"the policy {settings.policy} does not follow the priorities of tasks; other policies do")
+    return tuple(remarks)
 
 
 def _check_added(game: Execution) -> None:
@@ -257,7 +277,8 @@ def engine_of(  # noqa: PLR0913
     if isinstance(on, str):
         return engine_on(on, settings.workers, needs=needs, functions=functions, scratch=scratch, mark=mark)
     if isinstance(on, Executor):
-        return on_executor(on, settings.slots)
+        memory = machine_memory() if shares_machine(on) else None
+        return on_executor(on, settings.slots, Room(settings.slots, memory, needs))
     if not all(hasattr(on, verb) for verb in ("asks", "start", "wait", "cancel", "close")):
         raise InputError(f"tasks run on an engine by its name, or on an executor, and {on!r} is neither")
     return on  # type: ignore[return-value]

@@ -80,9 +80,10 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     )
     if without is not None:
         raise InputError(f"what {without!r} should run is not said in the file")
-    check_choice(
-        "policy", wishes.policy, (*POLICIES, *ALLOCATORS)
-    )  # never a file: a client would read ours by its errors
+    # never a file: its lines would be told in errors
+    check_choice("policy", wishes.policy, (*POLICIES, *ALLOCATORS))
+    if wishes.policy in ALLOCATORS and any(flow.column("priority")):
+        raise InputError(f"the policy {wishes.policy!r} does not follow the priorities of tasks: choose another policy")
     allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
     made = plan(flow, effort) if wishes.policy in PLANNED else None
     document = packed(flow)

@@ -107,14 +107,15 @@ def _workflow(document: object) -> Workflow:
 
 
 def _unread(top: Row) -> Iterator[str]:
-    """The keys that are not read, with where they stand."""
+    """The keys that are not read, with where they stand; without those that a run refuses."""
+    told = {*UNHONOURED, "options"}
     categories = mapping(top.get("categories") or {}, '"categories"').values()
     places = (("document", [top], _TOP), ("rules", top["rules"], _RULE), ("categories", categories, _CATEGORY))
     for where, rows, known in places:
         for row in rows:
-            yield from (f"{key} ({where})" for key in row if key not in known)
+            yield from (f"{key} ({where})" for key in row if key not in known and key not in told)
             resources = row.get("resources") if where != "document" else None
-            yield from (f"{key} ({where})" for key in resources or () if key not in _RESOURCES)
+            yield from (f"{key} ({where})" for key in resources or () if key not in _RESOURCES and key not in told)
 
 
 def _rule(row: Row, what: str, sizes: dict[str, int]) -> Rule:

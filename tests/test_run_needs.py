@@ -1,0 +1,266 @@
+"""What tasks ask for beside cores: memory, and to go before others."""
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eligo
+from eligo.allocating import Ask, ByPolicy, allocator
+from eligo.cli import run as command
+from eligo.engines.room import Room, machine_memory
+from eligo.execution import Execution
+from eligo.formats import generate, parse
+from eligo.policies import POLICIES, in_classes, policy
+from eligo.running import whole
+from eligo.running.rehearsing import predicted
+from eligo.server.preparing import Wishes, prepared
+from eligo.workflow import Task, Workflow
+from running_cases import attempts, ran, written
+
+Captured = pytest.CaptureFixture[str]
+GB = 10**9
+
+
+def workflow(*tasks: Task) -> Workflow:
+    """Tasks without arcs."""
+    return Workflow(eligo.Dag.from_arcs([], [task.name for task in tasks]), {task.name: task for task in tasks})
+
+
+def began(flow: Path) -> list[str]:
+    """The tasks of a run on one worker in the order in which they began."""
+    return [each["name"] for each in sorted(attempts(Path(f"{flow}.run")), key=lambda each: each["began"])]
+
+
+# Memory
+
+
+def test_a_task_that_wants_more_memory_than_there_is_is_refused_first(tmp_path: Path, capsys: Captured) -> None:
+    flow = written(
+        tmp_path, [{"name": "a", "run": "touch ran"}, {"name": "big", "run": "touch ran", "memory": 99 * 10**12}]
+    )
+    assert ran(flow) == 2
+    told = capsys.readouterr().err
+    assert "task 'big' wants 92,201 GiB of memory, and there are " in told
+    assert "lower its memory, or run it on a larger machine or cluster" in told
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("on", ["local", "dask", "ray", "parsl", ThreadPoolExecutor(1)])
+def test_whoever_shares_this_machine_refuses_it_before_it_starts_anything(on: Any) -> None:
+    with pytest.raises(eligo.InputError, match="wants 92,201 GiB of memory"):
+        eligo.run(workflow(Task(name="a", command="true", memory=99 * 10**12)), on=on)
+    with pytest.raises(eligo.InputError, match="wants 92,201 GiB of memory"):
+        eligo.run(workflow(Task(name="a", memory=99 * 10**12)), lambda task: task, on=on)
+
+
+def test_tasks_that_do_not_fit_together_do_not_run_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (whole, eligo.engines.naming):
+        monkeypatch.setattr(place, "machine_memory", lambda: 10 * GB)
+    sizes = [6, 5, 3, 2, 9, 1, 4, 4]
+    tasks = [{"name": f"t{i}", "run": "sleep 0.05", "memory": size * GB} for i, size in enumerate(sizes)]
+    assert ran(written(tmp_path, tasks), "--workers", "8") == 0
+    found = [
+        (each["began"], each["ended"], sizes[int(each["name"][1:])]) for each in attempts(tmp_path / "flow.yaml.run")
+    ]
+    for moment in (began for began, _, _ in found):
+        assert sum(size for began, ended, size in found if began <= moment < ended) <= 10
+
+
+def test_memory_counts_on_an_executor_too() -> None:
+    class Watched(ThreadPoolExecutor):
+        pass
+
+    seen: list[Room] = []
+    original = Room.enter
+
+    def enter(self: Room, job: Any) -> None:
+        seen.append(self)
+        original(self, job)
+
+    with Watched(2) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Room, "enter", enter)
+        eligo.run(workflow(Task(name="a", command="true", memory=1000)), on=pool, workers=2)
+    assert {each.memory for each in seen} == {float(machine_memory())}
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "expected"),
+    [
+        ("0::/a/b\n", {"a/memory.max": "5000", "a/b/memory.max": "max"}, 5000),
+        ("0::/a/b\n", {"a/memory.max": "5000", "a/b/memory.max": "3000"}, 3000),
+        ("4:memory:/a\n3:cpu:/\n0::/\n", {"memory/a/memory.limit_in_bytes": "7000"}, 7000),
+        ("4:memory:/gone\n", {"memory/memory.limit_in_bytes": "8000"}, 8000),
+        ("4:memory:/a\n", {"memory/a/memory.limit_in_bytes": "9223372036854771712"}, None),
+        ("", {}, None),
+    ],
+)
+def test_the_limit_of_a_control_group_counts(
+    groups: str, files: dict[str, str], expected: int | None, tmp_path: Path
+) -> None:
+    (tmp_path / "cgroup").write_text(groups, "utf-8")
+    for name, text in files.items():
+        (tmp_path / "sys" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sys" / name).write_text(text, "utf-8")
+    physical = machine_memory(tmp_path / "nothing", tmp_path / "sys")
+    assert machine_memory(tmp_path / "cgroup", tmp_path / "sys") == (expected or physical)
+    assert physical >= 2**28
+
+
+def test_a_rehearsal_needs_no_memory(tmp_path: Path) -> None:
+    flow = written(tmp_path, [{"name": "a", "run": "false", "seconds": 5, "memory": 99 * 10**12}])
+    assert ran(flow, "--rehearse", "0.2") == 0
+
+
+def test_a_cluster_that_states_its_memory_has_that_much(tmp_path: Path, capsys: Captured) -> None:
+    distributed = pytest.importorskip("distributed")
+    tasks = [{"name": "a", "run": "true", "memory": 3 * GB}]
+    for limit, code, words in (
+        (0, 0, "state no memory limit"),
+        ("1GB", 2, "wants 2.79 GiB of memory, and there are 1.86"),
+    ):
+        with distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=limit,
+            protocol="tcp://",
+            processes=False,
+        ) as cluster:
+            flow = written(tmp_path, tasks)
+            options = ("--on", f"dask={cluster.scheduler_address}", "--run", str(tmp_path / str(limit)))
+            assert ran(flow, *options) == code
+            assert words in capsys.readouterr().err
+
+
+# Priorities
+
+
+@pytest.mark.parametrize("name", ["finish", "balanced", "plan", "fifo", "lifo", "greedy", "critical-path", "random"])
+def test_the_larger_priority_goes_first(name: str, tmp_path: Path) -> None:
+    numbers = {"a": None, "b": -5, "c": 7, "d": 2**40, "e": 0, "f": 7}
+    tasks = [
+        {"name": task, "run": "true"} | ({} if number is None else {"priority": number})
+        for task, number in numbers.items()
+    ]
+    flow = written(tmp_path, tasks)
+    assert ran(flow, "--workers", "1", "--policy", name) == 0
+    order = began(flow)
+    assert [numbers[task] or 0 for task in order] == sorted((number or 0 for number in numbers.values()), reverse=True)
+
+
+def test_our_order_decides_among_equal_priorities(tmp_path: Path) -> None:
+    tasks: list[dict[str, Any]] = [{"name": f"leaf{i}", "run": "true"} for i in range(3)]
+    tasks += [{"name": "root", "run": "true"}, *({"name": f"c{i}", "run": "true", "after": ["root"]} for i in range(3))]
+    tasks += [{"name": "late", "run": "true", "priority": -1}]
+    flow = written(tmp_path, tasks)
+    assert ran(flow, "--workers", "1") == 0
+    assert began(flow)[0] == "root"
+    assert began(flow)[-1] == "late"
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*POLICIES} - {"dask", "critical-path-seconds", "random", "greedy", "fifo", "lifo"})
+)
+def test_classes_keep_the_order_inside_them(name: str) -> None:
+    """On any dag, what is handed out is the best of the policy among ready tasks of the largest priority."""
+    chance = random.Random(7)
+    arcs = [(f"t{i}", f"t{j}") for j in range(60) for i in range(j) if chance.random() < 0.05]
+    numbers = [chance.choice([None, 3, -2, 10**12]) for _ in range(60)]
+    dag = eligo.Dag.from_arcs(arcs, [f"t{i}" for i in range(60)])
+    details = {f"t{i}": Task(name=f"t{i}", priority=number) for i, number in enumerate(numbers)}
+    flow, plain = Workflow(dag, details), Execution(dag)
+    game = Execution(dag)
+    live, twin = allocator(name, flow, game, rules=None), ByPolicy(policy(name, Workflow(dag)), plain)
+    while not game.finished:
+        ready = list(game.eligible)
+        top = max(numbers[dag.index[task]] or 0 for task in ready)
+        best = twin.hand_out([Ask(fits=lambda task, top=top: (numbers[dag.index[task]] or 0) == top)])[0].tasks
+        assert live.hand_out([Ask()])[0].tasks == best
+        game.complete(best[0])
+        plain.complete(best[0])
+
+
+def test_a_lead_is_beyond_any_score() -> None:
+    """A task of many releases stays behind one of a larger priority."""
+    dag = eligo.Dag.from_arcs(
+        [("wide", f"c{i}") for i in range(5000)], ["thin", "wide", *(f"c{i}" for i in range(5000))]
+    )
+    rule = in_classes(policy("finish", dag), [1, *[None] * 5001])
+    assert dag.named(rule.order())[0] == "thin"
+    assert np.isfinite(rule.lead).all()
+    assert math.log2(rule.lead.max()).is_integer()
+
+
+def test_a_planned_file_is_run_in_the_order_of_its_plan(tmp_path: Path) -> None:
+    arcs = {"a": [], "b": [], "c": ["a"], "d": ["b"], "e": ["b"], "f": []}
+    flow = written(tmp_path, [{"name": name, "run": "true", "after": above} for name, above in arcs.items()])
+    order = tmp_path / "order.txt"
+    order.write_text("f\nb\ne\nd\na\nc\n", "utf-8")
+    planned = tmp_path / "planned.yaml"
+    assert command(["plan", str(flow), "--order", str(order), "-o", str(planned)]) == 0
+    assert ran(planned, "--workers", "1") == 0
+    assert began(planned) == ["f", "b", "e", "d", "a", "c"]
+
+
+def test_the_priorities_of_dagman_count(tmp_path: Path) -> None:
+    (tmp_path / "one.sub").write_text("executable = /bin/true\nqueue\n", "utf-8")
+    nodes = "".join(f"JOB {name} one.sub\n" for name in "abcd")
+    flow = tmp_path / "flow.dag"
+    flow.write_text(f"{nodes}PRIORITY c 10\nPRIORITY b -1\nPRIORITY d 5\n", "utf-8")
+    assert ran(flow, "--workers", "1") == 0
+    assert began(flow) == ["c", "d", "a", "b"]
+
+
+def test_functions_go_by_priority_too() -> None:
+    seen: list[object] = []
+    flow = workflow(*(Task(name=name, priority=number) for name, number in (("a", 1), ("b", 3), ("c", None), ("d", 2))))
+    eligo.run(flow, seen.append, workers=1)
+    assert seen == ["b", "d", "a", "c"]
+
+
+def test_tasks_that_come_later_have_no_priority_of_their_own() -> None:
+    flow = workflow(Task(name="a", priority=-1), Task(name="b", priority=4))
+    game = Execution(flow.dag)
+    live = allocator("finish", flow, game, rules=None)
+    live.hand_out([Ask()])
+    game.grow(["new"])
+    assert [grant.tasks for grant in live.hand_out([Ask(), Ask()])] == [("new",), ("a",)]
+
+
+def test_a_server_goes_by_priority_too() -> None:
+    flow = parse(
+        generate(
+            workflow(*(Task(name=n, command="true", priority=p) for n, p in (("a", 1), ("b", 3), ("c", 2)))), "json"
+        )
+    )
+    ready = prepared(flow, Wishes())
+    live = allocator("finish", ready.flow, rules=None, order=ready.order)
+    assert [grant.tasks for grant in live.hand_out([Ask()] * 3)] == [("b",), ("c",), ("a",)]
+
+
+@pytest.mark.parametrize(("options", "name"), [(["--batch"], "batch-optimal"), (["--policy", "cluster"], "cluster")])
+def test_a_policy_that_does_not_follow_priorities_says_so(
+    options: Sequence[str], name: str, tmp_path: Path, capsys: Captured
+) -> None:
+    tasks = [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "priority": 3}]
+    assert ran(written(tmp_path, tasks), *options) == 0
+    assert f"the policy {name} does not follow the priorities of tasks" in capsys.readouterr().err
+    with pytest.raises(eligo.InputError, match="does not follow the priorities of tasks: choose another policy"):
+        prepared(parse(json.dumps({"tasks": tasks})), Wishes(policy=name))
+
+
+def test_a_rehearsal_goes_by_priority(tmp_path: Path) -> None:
+    tasks = [
+        {"name": "long", "run": "false", "seconds": 10, "priority": -1},
+        *({"name": f"t{i}", "run": "false", "seconds": 5} for i in range(4)),
+    ]
+    flow = written(tmp_path, tasks)
+    assert predicted(eligo.read(flow), 2, "finish") == pytest.approx(20.0)
