@@ -43,6 +43,7 @@ from eligo.verifying.documents import PLAN, check_document
 from eligo.verifying.finishes import finish_holds
 from eligo.verifying.marks import marks_of
 from eligo.verifying.refuting import Refuted, require
+from eligo.verifying.schedules import check_ends
 from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
 from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
@@ -155,7 +156,8 @@ def _check_orders(claim: Proof, dag: Dag) -> None:
 def _check_finish(claim: Proof, flow: object) -> None:
     """The bound on the finish, where a document has one, and that no order is done before it."""
     if claim.get("certificate") is None:
-        require(claim.get("bound") is None, "the bound on the finish has no certificate")
+        ends = [claim.get("bound"), *(entry.get("makespan") for entry in claim.get("orders", ()))]
+        require(all(end is None for end in ends), "the finish has no certificate")
         return
     bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
     whole = estimate(as_workflow(flow)).own.all()
@@ -168,6 +170,7 @@ def _check_finish(claim: Proof, flow: object) -> None:
     require(claim.get("makespan") == used, "the makespan is not that of the order used")
     soon = any(end is not None and end < bound["seconds"] for end in ends.values())
     require(not soon, "an order is done before any can be")
+    check_ends(as_workflow(flow), claim.get("orders", ()), pool)
 
 
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
