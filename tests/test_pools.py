@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.timing import REAL
 from conftest import random_small_dag
 from eligo import families, policies
 from eligo.cli import run
@@ -32,6 +31,7 @@ from eligo.verifying.schedules import makespan
 from eligo.workflow import Task, Workflow
 from slow_games import SlowBoard
 
+REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 NAMES = ("fifo", "lifo", "greedy", "random", "critical-path", "balanced")
 
 

@@ -2,7 +2,7 @@
 
 | order | what it is |
 |---|---|
-| `finish` | the default: what ends soonest, as far as is known: the policy of that name, played once; for a pool, the soonest found |
+| `finish` | the default: what ends soonest, as far as is known: the policy of that name, or for a pool the soonest found |
 | `ready` | the plan's own: the most tasks ready, proved |
 | `fifo` | first come, first served, and of those that come together the first in the workflow |
 | a policy's name | that policy, played once |

@@ -97,7 +97,7 @@ def run(
 
 
 class _Marks:
-    """Fingerprints: of dags with how long their tasks take, and of orders in files, which are also checked here, before the play."""
+    """Fingerprints: of dags with their run times, and of orders in files, which are also checked here, before the play."""
 
     def __init__(self) -> None:
         self._dags: dict[Source, Dag] = {}
