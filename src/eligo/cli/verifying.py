@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eligo.cli.orders import number
-from eligo.cli.plans import average_share
+from eligo.cli.plans import average_share, working
 from eligo.cli.printing import print_facts, print_json, sparkline
 from eligo.errors import InputError, ScheduleError
 from eligo.estimating import lasting
@@ -40,7 +40,8 @@ def check_plan(flow: Workflow, document: Mapping[str, Any], as_json: bool, recal
     if document.get("certificate") and origin != "the file" and not recalled:
         again = "eligo verify FILE PLAN --history FILE"
         raise InputError(f"when this plan ends rests on run times from {origin}, which are needed again: {again}")
-    found = verify(flow, document)
+    with working(f"checking a plan of {len(flow):,} tasks"):
+        found = verify(flow, document)
     if not found.holds:
         return _no(f"the proof does not hold: {found.reason}", {}, as_json)
     if as_json:
