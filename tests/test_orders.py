@@ -17,7 +17,7 @@ from eligo.estimating import lasting
 from eligo.planning import plan
 from eligo.pools import Pool
 from eligo.prioritising import order_to_follow
-from eligo.scheduling import improved_schedule
+from eligo.scheduling import soonest
 from eligo.simulation import figures
 from eligo.simulation.figures import order_figures
 from eligo.simulation.steady import finish_on
@@ -372,12 +372,11 @@ def test_a_saved_plan_for_any_pool_is_checked(say: Words) -> None:
 def test_an_order_is_made_for_the_pool_once(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def counted(terms: Any, begun: Any) -> Any:
+    def counted(terms: Any, starts: Any) -> Any:
         made.append(str(terms.pool))
-        return improved_schedule(terms, begun)
+        return soonest(terms, starts)
 
-    monkeypatch.setattr("eligo.prioritising.improved_schedule", counted)
-    monkeypatch.setattr("eligo.simulation.steady.improved_schedule", counted)
+    monkeypatch.setattr("eligo.prioritising.soonest", counted)
     words = ("plan", "timed.json", "--workers", "2x1,1x0.5", "-o", "order.txt", "--save", "plan.json")
     _, out, err = say(*words)
     assert len(made) == 1

@@ -14,9 +14,11 @@ import pytest
 from conftest import random_small_dag
 from eligo import families, policies
 from eligo.cli import run
+from eligo.cli.orders import candidates
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.formats import read_order
+from eligo.formats import read, read_order
+from eligo.planning import plan
 from eligo.policies import Policy, policy
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import order_to_follow, priorities
@@ -25,9 +27,11 @@ from eligo.simulation.pebble import run_seeds
 from eligo.simulation.steady import Steady, finish_on
 from eligo.simulation.volatile import Clients, volatile
 from eligo.verifying.finishes import finish_holds
+from eligo.verifying.schedules import makespan
 from eligo.workflow import Task, Workflow
 from slow_games import SlowBoard
 
+REAL = Path(__file__).parents[2] / "shared" / "data" / "wfinstances"
 NAMES = ("fifo", "lifo", "greedy", "random", "critical-path", "balanced")
 
 
@@ -80,11 +84,12 @@ def slow_schedule(rule: Policy, flow: Workflow, pool: Pool, seed: int) -> tuple[
             order.append(v)
             begin[v], left = now, left - Fraction(needs[v])
             out.append((now + seconds[v] / speeds[worker], worker, v))
-        now, worker, v = min(out)
-        out.remove((now, worker, v))
-        left += Fraction(needs[v])
-        board.finish(v)
-        waiting.append(worker)
+        now = min(out)[0]
+        for event in sorted(event for event in out if event[0] == now):
+            out.remove(event)
+            left += Fraction(needs[event[2]])
+            board.finish(event[2])
+            waiting.append(event[1])
     return begin, order, now
 
 
@@ -99,6 +104,56 @@ def test_the_kernel_does_what_its_plain_twin_does(case: int) -> None:
         assert found.sequence.tolist() == order
         assert found.begin.tolist() == begin
         assert found.makespan == makespan
+
+
+def plain_end(flow: Workflow, order: list[int], pool: Pool) -> float:
+    """When all is done, moment by moment: all that ends now is done, then each idle worker in turn looks along the order."""
+    cores = [0.0] * len(flow) if pool.cores is None else [flow.task(name).cores for name in flow.dag.tasks]
+    needs = [Fraction(1 if c is None else c) for c in cores]
+    speeds = sorted(pool.speeds, reverse=True) or [1.0] * len(flow)
+    seconds, now, waiting, done = seconds_of(flow).tolist(), 0.0, list(order), set[int]()
+    at_work: dict[int, tuple[float, int]] = {}
+    while True:
+        for worker in [worker for worker, (end, _) in at_work.items() if end == now]:
+            done.add(at_work.pop(worker)[1])
+        for worker in (worker for worker in range(len(speeds)) if worker not in at_work):
+            taken = sum((needs[task] for _, task in at_work.values()), Fraction(0))
+            fits = (v for v in waiting if pool.cores is None or taken + needs[v] <= pool.cores)
+            task = next((v for v in fits if done.issuperset(flow.dag.parents_of(v).tolist())), None)
+            if task is not None:
+                waiting.remove(task)
+                at_work[worker] = now + seconds[task] / speeds[worker], task
+        if not at_work:
+            return now
+        now = min(end for end, _ in at_work.values())
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_plan_and_checker_agree_with_a_plain_simulation_where_many_tasks_end_together(case: int) -> None:
+    rng = np.random.default_rng(300 + case)
+    for _ in range(30):
+        flow, pool = some_flow(rng, 25), some_pool(rng)
+        order = policy("random", flow).order(int(rng.integers(1000)))
+        end = plain_end(flow, order.tolist(), pool)
+        assert terms_of(flow, seconds_of(flow), pool).listed(order).makespan == end
+        assert makespan(flow, order.tolist(), pool) == end
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the traces are not beside the checkout")
+@pytest.mark.parametrize("name", ["bacass-dirt02-001", "srasearch-chameleon-20a-001", "blast-chameleon-small-001"])
+def test_plan_and_checker_agree_with_a_plain_simulation_of_traces(name: str) -> None:
+    flow = read(REAL / f"{name}.json")
+    for pool in map(Pool.parse, ("3", "2x1.0,2x0.5", "1x1,3x0.25", "4 cores")):
+        order = flow.dag.indices(order_to_follow(flow, pool=pool))
+        end = plain_end(flow, order.tolist(), pool)
+        assert finish_on(flow, pool).makespan == makespan(flow, order.tolist(), pool) == end
+
+
+def test_a_fast_worker_that_is_free_together_with_a_slow_one_gets_the_first_task_of_both() -> None:
+    dag = Dag.from_arcs([("fast", "short"), ("slow", "long")], tasks=["fast", "slow", "long", "short"])
+    times = {"fast": 2.0, "slow": 1.0, "long": 10.0, "short": 1.0}
+    flow = Workflow(dag, {name: Task(name=name, seconds=time) for name, time in times.items()})
+    assert finish_on(flow, "1x1,1x0.5", list(times)).makespan == 12.0
 
 
 def test_equal_workers_and_cores_of_single_core_tasks_are_clients_who_stay() -> None:
@@ -180,6 +235,27 @@ def test_an_improved_order_is_never_worse_and_gives_its_schedule_again(case: int
         assert again.makespan <= begun
         better += again.makespan < begun
     assert better > 10
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_no_order_of_the_table_ends_sooner_than_the_one_for_the_pool(case: int) -> None:
+    rng = np.random.default_rng(500 + case)
+    for _ in range(15):
+        flow, pool = some_flow(rng, 30), some_pool(rng)
+        known = candidates(flow, plan(flow), "finish", pool, whole=True).known
+        ends = {name: each.makespan for name, each in known.items() if each.makespan is not None}
+        assert ends["finish"] == min(ends.values()) == finish_on(flow, pool).makespan
+        listed = terms_of(flow, seconds_of(flow), pool).listed(flow.dag.indices(order_to_follow(flow, pool=pool)))
+        assert listed.makespan == ends["finish"] == makespan(flow, known["finish"].sequence.tolist(), pool)
+
+
+def test_a_slow_worker_leaves_the_longest_task_to_a_fast_one() -> None:
+    """By longest paths, the slow worker has one of two gates and is the one that is free when the giant is ready."""
+    times = {"gate": 5.0, "other gate": 5.0} | {f"short{i}": 3.1 for i in range(20)} | {"giant": 60.0}
+    dag = Dag.from_arcs([("gate", "giant"), ("other gate", "giant")], tasks=times)
+    flow = Workflow(dag, {name: Task(name=name, seconds=time) for name, time in times.items()})
+    assert finish_on(flow, "1x1.0,1x0.25", policy("critical-path-seconds", flow).order()).makespan == 260.0
+    assert finish_on(flow, "1x1.0,1x0.25").makespan < 110.0
 
 
 def test_no_more_schedules_are_looked_at_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

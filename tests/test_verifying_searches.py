@@ -82,6 +82,43 @@ def test_moves_that_open_or_touch_others_are_not_equal() -> None:
             assert positions.attained(order, subsets.maxima)
 
 
+def branches(copies: int, size: int, rng: np.random.Generator) -> tuple[Dag, list[list[tuple[str, str]]]]:
+    """A root before equal branches, the tasks in any order; and the swaps of neighbours, with their pairs in any order."""
+    shape = [(i, j) for j in range(1, size) for i in range(j) if i == j - 1 or rng.random() < 0.3]
+    arcs = [("root", f"{c}.0") for c in range(copies)]
+    arcs += [(f"{c}.{i}", f"{c}.{j}") for c in range(copies) for i, j in shape]
+    arcs += [(f"{c}.{i}", f"{c}.{i}.end") for c in range(copies) for i in range(size)]
+    names = sorted({name for arc in arcs for name in arc})
+    dag = Dag.from_arcs(arcs, tasks=rng.permutation(names).tolist())
+    swaps = [[(f"{c}.{i}", f"{c + 1}.{i}") for i in rng.permutation(size)] for c in range(copies - 1)]
+    return dag, swaps
+
+
+def test_positions_that_differ_by_swaps_alone_are_one_however_tasks_are_numbered() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        copies, size = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+        dag, swaps = branches(copies, size, rng)
+        game = positions._Game(dag, swaps)
+        states = rng.integers(0, 2, (copies, size))
+        rows = np.zeros((20, game.k), np.bool_)
+        for row in rows:
+            for c, state in enumerate(rng.permutation(states)):
+                row[[game.place[dag.index[f"{c}.{i}"]] for i in np.flatnonzero(state)]] = True
+        assert len(np.unique(game._sorted(np.packbits(rows, axis=1)), axis=0)) == 1
+
+
+def test_an_order_that_attains_the_maxima_needs_no_other_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways to grow a set are looked at only where the order is not the best at every step."""
+    dag = Dag.from_arcs(
+        [("a", "x"), ("a", "y"), ("b", "y"), ("b", "z"), ("c", "z"), ("c", "x"), ("a", "w"), ("c", "v")]
+    )
+    part = _Part(dag, np.array(Subsets.of(dag).best_order()[0], np.int32))
+    bound = part.certified({"rule": "exact"})
+    monkeypatch.delattr(blocks.Sets, "largest_sum")
+    assert part.certified({"rule": "exact"}).slack == bound.slack == 0
+
+
 def test_a_search_that_is_cut_off_concludes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """With less and less to spend: the right answer, or none."""
     answers = []

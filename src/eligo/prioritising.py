@@ -2,14 +2,14 @@
 
 | order | what it is |
 |---|---|
-| `finish` | the default: what ends soonest, as far as is known: the policy of that name, played once, or made for a pool |
+| `finish` | the default: what ends soonest, as far as is known: the policy of that name, or for a pool the soonest found |
 | `ready` | the plan's own: the most tasks ready, proved |
 | `fifo` | first come, first served, and of those that come together the first in the workflow |
 | a policy's name | that policy, played once |
 | a file, or a list of tasks | itself |
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os.path import isfile
 
 from eligo.border import as_workflow
@@ -18,9 +18,10 @@ from eligo.estimating import estimate
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
-from eligo.policies import POLICIES, Policy, policy
+from eligo.policies import POLICIES, Policy, from_order, policy
 from eligo.pools import Pool
-from eligo.scheduling import improved_schedule, terms_of
+from eligo.rows import Ints
+from eligo.scheduling import Soonest, Terms, soonest, terms_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow, priority_numbers
 
@@ -46,7 +47,7 @@ def order_to_follow(
 ) -> tuple[Name, ...]:
     """The order of that name, in that file, or as given, which must be a schedule; *plan* is the workflow's, where known.
 
-    With a *pool*, and where it is known how long every task runs, "finish" is the order made for that pool.
+    With a *pool*, and where it is known how long every task runs, "finish" is the order found to end soonest on that pool.
 
     >>> order_to_follow({"a": [], "b": [], "c": ["b"], "d": ["b"]}, "ready")
     ('b', 'a', 'c', 'd')
@@ -60,17 +61,25 @@ def order_to_follow(
         return (make_plan(known) if plan is None else plan).order
     if order == "fifo":
         return known.dag.named(known.dag.order)
-    rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
-    return order_on(known, rule, pool) if pool is not None and order == "finish" else known.dag.named(rule.order())
+    times = estimate(known) if pool is not None and order == "finish" else None
+    if times is not None and times.level == "seconds":
+        best = soonest_on(
+            terms_of(known, times.seconds, pool), finishing_rules(known, None if plan is None else plan.sequence)
+        )
+        return known.dag.named(best.schedule.sequence)
+    return known.dag.named(policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence).order())
 
 
-def order_on(flow: Workflow, rule: Policy, pool: Pool) -> tuple[Name, ...]:
-    """The order in which a pool begins the tasks under a rule, improved; without their seconds, that of the rule itself."""
-    found = estimate(flow)
-    if found.level != "seconds":
-        return flow.dag.named(rule.order())
-    terms = terms_of(flow, found.seconds, pool)
-    return flow.dag.named(improved_schedule(terms, terms.played(rule.board())).sequence)
+def finishing_rules(flow: Workflow, ready: Ints | None = None) -> dict[str, Policy]:
+    """The rules of which a pool gets what ends soonest, by name, the first where they tie; *ready* is the plan's order."""
+    sequence = make_plan(flow).sequence if ready is None else ready
+    rules = {"ready": from_order(flow.dag, sequence, "ready"), "fifo": from_order(flow.dag, flow.dag.order, "fifo")}
+    return {"finish": policy("finish", flow, sequence)} | rules
+
+
+def soonest_on(terms: Terms, rules: Mapping[str, Policy]) -> Soonest:
+    """The schedule found to end soonest on a pool: never later than any of the rules by itself."""
+    return soonest(terms, {name: terms.played(rule.board()) for name, rule in rules.items()})
 
 
 def check_order(name: str) -> None:

@@ -4,10 +4,15 @@ Whoever is free gets the first ready task, the fastest worker first; where tasks
 for. Forward-backward improvement [1]_ lists the tasks anew by a schedule of the reversed dag, which lists them by when they
 ended before, and so on while that gains: a task with time to spare gives way to those without.
 
+Where workers differ in speed, a list may give a slow worker the longest task. So some schedules are also made for deadlines:
+a slower worker leaves alone what it would end too late, while there is anything else to do. Listed in the order in which
+tasks begin, each schedule comes out again, so that an order is all that needs to be followed.
+
 .. [1] Li, Willis (1992): An iterative scheduling technique for resource-constrained project scheduling. EJOR 56.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +24,7 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.kernels.boards import Board
 from eligo.kernels.pools import Crew
+from eligo.kernels.windows import longest_after
 from eligo.names import Name
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, places
@@ -29,6 +35,8 @@ Longs = NDArray[np.int64]
 
 MOST_PLAYED = 41  # schedules that an improvement looks at
 MOST_TASKS = 4_000_000  # in all of them together
+LEAST_PLAYED = 3  # however many tasks there are
+DEADLINES = 8  # for which unequal workers are scheduled
 BY_RANK = 0  # ties, as the kernel numbers them
 PARTS = 1_000  # of a core: a task's cores are counted in these, rounded up
 
@@ -95,10 +103,16 @@ class Terms:
         n = len(self.dag)
         if board.n != n:
             raise InputError(f"a board of {board.n:,} tasks is none of this dag, which has {n:,}")
-        found = Schedule(np.zeros(n), np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.int32))
+        return self._scheduled(board, seed)
+
+    def _scheduled(self, board: Board, seed: int, deadline: float = 0.0) -> Schedule:
+        n = len(self.dag)
+        schedule = Schedule(np.zeros(n), np.zeros(n), np.zeros(n, np.int32), np.zeros(n, np.int32))
         if n:
-            self.crew(board).play(seed, self.seconds, *found)
-        return found
+            crew = self.crew(board)
+            crew.aim_at(deadline, self.tails / self.pool.fastest if deadline else self.seconds)
+            crew.play(seed, self.seconds, *schedule)
+        return schedule
 
     def dual(self) -> "Terms":
         """The same on the dag whose arcs are turned round."""
@@ -107,6 +121,24 @@ class Terms:
     def listed(self, sequence: Ints) -> Schedule:
         """The schedule where whoever is free gets the ready task that comes first in a sequence of all of them."""
         return self.played(ranked_board(self.dag, places(len(self.dag), sequence)))
+
+    @cached_property
+    def tails(self) -> Floats:
+        """The seconds on the longest path after every task, itself left out."""
+        length = np.zeros(len(self.dag))
+        longest_after(self.dag.child_ptr, self.dag.child, self.dag.order[::-1].copy(), self.seconds, length)
+        return length
+
+    @cached_property
+    def least(self) -> float:
+        """No schedule on workers ends before: the longest path on the fastest, or all work on all."""
+        path = float((self.tails + self.seconds).max(initial=0.0)) / self.pool.fastest
+        return max(path, math.fsum(self.seconds) / math.fsum(self.pool.speeds))
+
+    def due(self, deadline: float) -> Schedule:
+        """The schedule by longest paths where slower workers pass over what they would end too late for a deadline."""
+        sequence = np.argsort(-(self.tails + self.seconds), kind="stable").astype(np.int32)
+        return self._scheduled(ranked_board(self.dag, places(len(self.dag), sequence)), 0, deadline)
 
 
 def terms_of(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object) -> Terms:
@@ -135,15 +167,56 @@ def improved(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: obje
     return terms.dag.named(improved_schedule(terms, begun).sequence)
 
 
-def improved_schedule(terms: Terms, begun: Schedule) -> Schedule:
-    """The best schedule found to and fro, from one that is there already, while each round gains.
+class Soonest(NamedTuple):
+    """The schedule that ends soonest of those tried, and the name of what it was made from."""
+
+    origin: str
+    schedule: Schedule
+
+    @property
+    def makespan(self) -> float:
+        """When its last task ends."""
+        return self.schedule.makespan
+
+
+#: what a schedule was made from that no start led to
+PATHS = "longest paths"
+
+
+def soonest(terms: Terms, starts: Mapping[str, Schedule]) -> Soonest:
+    """The schedule that ends soonest, never later than any of the starts: each of them improved, or made for a deadline.
+
+    Of a large dag the first start alone is improved. Equally good ones go by the order of the starts.
+    """
+    played = MOST_TASKS // (len(starts) * max(1, len(terms.dag)))
+    tried = [
+        Soonest(name, improved_schedule(terms, start, max(played, 1 if place else LEAST_PLAYED)))
+        for place, (name, start) in enumerate(starts.items())
+    ]
+    best = min(tried, key=lambda found: found.makespan)
+    if terms.pool.equal:
+        return best
+    due = min(_for_deadlines(terms, best.makespan, played), key=lambda found: found.makespan, default=best.schedule)
+    better = Soonest(PATHS, improved_schedule(terms, due, max(played, 1)))
+    return better if better.makespan < best.makespan else best
+
+
+def _for_deadlines(terms: Terms, latest: float, most: int) -> Iterator[Schedule]:
+    """Schedules for deadlines spread evenly from the least conceivable one up to the latest, itself left out."""
+    count = min(DEADLINES, max(1, most))
+    for k in range(count):
+        yield terms.due(terms.least + (latest - terms.least) * k / count)
+
+
+def improved_schedule(terms: Terms, begun: Schedule, most: int | None = None) -> Schedule:
+    """The best schedule found to and fro, from one that is there already, while each round gains; *most* are looked at.
 
     Listed in the order in which its tasks begin it comes out again, so that this order is as good. More search would gain
     more where the seconds are exact, and lose it again where they are a tenth off.
     """
-    left = min(MOST_PLAYED, max(3, MOST_TASKS // max(1, len(terms.dag)))) - 1
+    played = max(LEAST_PLAYED, MOST_TASKS // max(1, len(terms.dag))) if most is None else most
     best, back = begun, terms.dual()
-    for _ in range(left // 2):
+    for _ in range((min(MOST_PLAYED, played) - 1) // 2):
         now = terms.listed(_latest_end_first(back.listed(_latest_end_first(best))))
         if now.makespan >= best.makespan:
             break

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from eligo.estimating import lasting
-from eligo.finishing import FinishBound, earliest_finish
+from eligo.estimating import estimate, lasting, without_seconds
+from eligo.finishing import FinishBound, earliest_finish, own_seconds
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.pools import Pool
-from eligo.prioritising import ORDERS, order_to_follow
+from eligo.prioritising import ORDERS, finishing_rules, order_to_follow, soonest_on
 from eligo.rows import Ints
+from eligo.scheduling import terms_of
 from eligo.simulation.figures import MOST_PLAYED, REQUESTS, order_figures
 from eligo.simulation.players import name_of
 from eligo.simulation.steady import Finish, Steady
@@ -55,6 +56,8 @@ class Candidate:
     polls: tuple[float, ...]
     #: when all is done on the workers asked about
     makespan: float | None
+    #: of an order that was chosen for these workers, what it was made from
+    origin: str | None = None
 
     @property
     def area(self) -> int:
@@ -76,6 +79,15 @@ class Candidates:
     known: dict[str, Candidate]
     #: where it is asked when all is done on some pool, and no order can be done before
     bound: FinishBound | None
+    #: where run times are known and `finish` is used: the rounds of the same order made without them
+    untimed: tuple[float, ...] = ()
+
+    @property
+    def extra_rounds(self) -> tuple[float, float]:
+        """The largest share of rounds that run times cost, and how many ask at a time there; 0 where they cost none."""
+        used = () if self.chosen is None else self.chosen.polls
+        costs = [(own / other - 1, mean) for own, other, mean in zip(used, self.untimed, REQUESTS, strict=False)]
+        return max([(0.0, 0.0), *costs])
 
     @property
     def chosen(self) -> Candidate | None:
@@ -120,29 +132,49 @@ class Candidates:
         order = self.plan.dag.labelled().named(candidate.sequence)
         found = {"name": candidate.name, "order": order, "average": candidate.average, "share": self.share(candidate)}
         polls = {} if checked else {"polls": candidate.polls}
+        if self.untimed and not checked and candidate.name == self.used:
+            polls |= {"polls_without_seconds": self.untimed}
         return found | polls | ({} if candidate.makespan is None else {"makespan": candidate.makespan})
 
 
 def candidates(flow: Workflow, plan: Plan, used: str, pool: Pool | None, whole: bool) -> Candidates:
     """The orders worth a look and the one used; of a large dag those that cost nothing, but for *whole* all of them.
 
-    With a *pool* it is known how long every task runs: `finish` is then the order made for that pool.
+    With a *pool* it is known how long every task runs: `finish` is then the order found to end soonest on that pool, so
+    that neither `ready` nor `fifo` ends sooner.
     """
     used = next((name for name, policy in ORDERS.items() if policy == used), used)
     names = dict.fromkeys((*SHOWN, used))
     if len(flow) > MOST_PLAYED and not whole:
         names = dict.fromkeys(("ready", "fifo"))
     found = {name: _candidate(flow, plan, name, pool) for name in names}
-    return Candidates(plan, used, found, None if pool is None else earliest_finish(flow, pool))
+    untimed = _untimed_polls(flow, plan) if used in found and used == "finish" else ()
+    return Candidates(plan, used, found, None if pool is None else earliest_finish(flow, pool), untimed)
 
 
 def _candidate(flow: Workflow, plan: Plan, name: str, pool: Pool | None) -> Candidate:
-    dag = flow.dag
-    known = {"ready": plan.sequence, "fifo": dag.order}
-    sequence = known[name] if name in known else dag.indices(order_to_follow(flow, name, plan, pool))
+    dag, (sequence, origin) = flow.dag, _order(flow, plan, name, pool)
     counts = plan.counts if name == "ready" else eligible_counts(dag, sequence)
     makespan = None if pool is None else Steady.following(flow, sequence).schedule(pool).makespan
-    return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, makespan)
+    return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, makespan, origin)
+
+
+def _order(flow: Workflow, plan: Plan, name: str, pool: Pool | None) -> tuple[Ints, str | None]:
+    """The tasks by number, and for an order that was chosen for a pool, what it was made from."""
+    if name == "finish" and pool is not None:
+        rules = finishing_rules(flow, plan.sequence)
+        best = soonest_on(terms_of(flow, own_seconds(flow), pool), rules)
+        return best.schedule.sequence, best.origin
+    known = {"ready": plan.sequence, "fifo": flow.dag.order}
+    return (known[name] if name in known else flow.dag.indices(order_to_follow(flow, name, plan))), None
+
+
+def _untimed_polls(flow: Workflow, plan: Plan) -> tuple[float, ...]:
+    """The rounds of the order that `finish` would be without run times; none where none are known, or of a large dag."""
+    if len(flow) > MOST_PLAYED or estimate(flow).level == "nothing":
+        return ()
+    order = order_to_follow(without_seconds(flow), "finish", plan)
+    return order_figures(flow.dag, flow.dag.indices(order)).polls
 
 
 # As people see it

@@ -21,10 +21,12 @@ from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool
 from eligo.prioritising import check_order
+from eligo.scheduling import PATHS
 from eligo.simulation.players import name_of
 from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
 
+WORTH_SAYING = 0.0005  # as a share: what rounds to a tenth of a per cent
 HEIGHT = 5  # lines of the chart: all of a plan fits on a screen
 
 
@@ -174,6 +176,7 @@ def _remarks(flow: Workflow, found: Candidates) -> Iterator[str]:
     """What the mark means, and whether anything is gained."""
     aim = _made(found, ", made for {}") or (", meant to end soonest" if found.used == "finish" else "")
     yield f"{USED} you get this one{aim}; --order NAME gives another"
+    yield from _choice(found)
     if found.chosen is None or found.used == "fifo":
         return
     level = "nothing" if found.bound else estimate(flow).level
@@ -184,6 +187,20 @@ def _remarks(flow: Workflow, found: Candidates) -> Iterator[str]:
         yield "nothing to gain here: first come, first served does as well"
     elif found.usual_does(found.used):
         yield f"nothing is gained by {told_name(found.used)}: first come, first served does as well"
+
+
+def _choice(found: Candidates) -> Iterator[str]:
+    """What the order used was made from, which order ends sooner, and what run times cost in rounds; if anything."""
+    chosen, soonest = found.chosen, found.known.get("finish")
+    if chosen is None:
+        return
+    if chosen.origin not in (None, "finish"):
+        yield f"  made from {chosen.origin}: the soonest of finish, ready, fifo, {PATHS}"
+    if chosen.makespan is not None and soonest is not None and (soonest.makespan or 0.0) < chosen.makespan:
+        yield f"  `finish` ends sooner: after {lasting(soonest.makespan or 0.0)}"
+    share, mean = found.extra_rounds
+    if share >= WORTH_SAYING:
+        yield f"  run times cost rounds: up to {100 * share:.1f} % more than without them (if {mean:g} ask at a time)"
 
 
 def _print_rest(found: Candidates, steps: Sequence[tuple[str, str]]) -> None:

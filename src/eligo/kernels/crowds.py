@@ -1,5 +1,6 @@
 """Clients that nobody controls: they come, ask, work at their own speed, leave, return late or never. Event by event.
 
+All that happens at one moment has happened before anybody is served.
 Every client has a random stream of its own, so that two policies meet the same clients at the same times. Lengths of time
 are drawn by division by a rate, and what is left of a task is kept as time: no product is ever added (see `games`).
 """
@@ -113,7 +114,8 @@ class Crowd:
                 fruitless = 0
             elif slot < 3 * self.count:
                 self.give_up(slot - 2 * self.count)
-            self.serve()
+            if self.events.size == 0 or -self.events.key[self.events.top()] > self.now:
+                self.serve()
         for c in range(self.count):
             if self.present[c]:
                 self.here += self.now - self.came[c]

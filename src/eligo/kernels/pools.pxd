@@ -1,18 +1,22 @@
 cimport cython
 from eligo.kernels.boards cimport Board, Heap
 
+cdef int LOOK
+
 @cython.final
 cdef class Crew:
     cdef public Board board
-    cdef const double[::1] speeds
+    cdef const double[::1] speeds, after
+    cdef double aim
     cdef const long long[::1] sizes
     cdef const int[::1] sort, members
     cdef long long room, free, asked
     cdef Heap waiting, ends
-    cdef int[::1] task, local, first
+    cdef int[::1] task, local, first, passed
     cdef list queues
     @cython.locals(k=cython.int, i=cython.int)
     cpdef void part(self)
+    cpdef void aim_at(self, double aim, const double[::1] after)
     @cython.locals(now=cython.double, begun=cython.int, v=cython.int, c=cython.int)
     cpdef double play(
         self, unsigned long long seed, const double[::1] seconds, double[::1] begin, double[::1] end, int[::1] worker,
@@ -24,5 +28,7 @@ cdef class Crew:
     cpdef void take(self, int v)
     @cython.locals(found=cython.int, k=cython.int, i=cython.int, v=cython.int, queue=Heap)
     cpdef int next_task(self)
+    @cython.locals(best=Heap, count=cython.int, i=cython.int, v=cython.int)
+    cpdef int in_time(self, int c, double now, const double[::1] seconds)
     @cython.locals(best=Heap, v=cython.int, queue=Heap)
     cpdef void part_ready(self)

@@ -1,6 +1,6 @@
 """Workers who stay, and tasks that take as long as is known: list scheduling, event by event.
 
-Ends are seen one after another, and whoever is free is served after each. Times are sums of quotients: no product is ever
+All tasks that end at one moment are finished before anybody is served. Times are sums of quotients: no product is ever
 added (see `games`).
 """
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Longs = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
+LOOK = 64  # ready tasks that a slower worker passes over at most
+
 
 class Crew:
     """Workers playing on a board, one task at a time each; tasks may also need room, of which there is so much in all.
@@ -27,6 +29,9 @@ class Crew:
     that there is room for; those before it are passed over. A task needs what *sizes*, which rise, has for its sort; where
     there is one sort, the board's own queue is used as it is, else the ready tasks of each sort queue by themselves, so
     that nobody looks through all that do not fit. *members* are the tasks sort by sort, each sort by number.
+
+    With an *aim*, a worker who is not of the greatest speed gets the first of `LOOK` ready tasks that it ends early enough
+    for the aim, or the last of these: what would be late goes to a faster worker, where there is anything else to do.
     """
 
     def __init__(self, board: Board, speeds: Floats, room: int, sizes: Longs, sort: Ints, members: Ints) -> None:
@@ -45,6 +50,9 @@ class Crew:
         self.local = array("i", bytes(4 * n))  # the place of a task among those of its sort
         self.first = array("i", bytes(4 * (sizes.shape[0] + 1)))  # where a sort begins among the members
         self.queues: list[Heap] = []
+        self.aim = 0.0  # none
+        self.after = speeds  # with an aim: the time that a task leaves for what waits for it
+        self.passed = array("i", bytes(4 * LOOK))
         if sizes.shape[0] > 1:
             self.part()
 
@@ -58,6 +66,11 @@ class Crew:
             self.first[k + 1] = i
             self.queues.append(Heap(i - self.first[k]))
 
+    def aim_at(self, aim: float, after: Floats) -> None:
+        """Let what follows end at *aim*, where every task must leave the time *after* it."""
+        self.aim = aim
+        self.after = after
+
     def play(self, seed: int, seconds: Floats, begin: Floats, end: Floats, worker: Ints, order: Ints) -> float:
         """Play until every task is executed: when each begins and ends, on which worker, and the order in which they begin.
 
@@ -70,6 +83,8 @@ class Crew:
             v = self.next_task()
             while v >= 0:
                 c = self.waiting.top()
+                if self.aim > 0.0 and self.speeds[c] < self.speeds[0]:
+                    v = self.in_time(c, now, seconds)
                 self.waiting.remove(c)
                 self.take(v)
                 self.task[c] = v
@@ -83,12 +98,14 @@ class Crew:
             c = self.ends.top()
             if c < 0:
                 return now
-            self.ends.remove(c)
-            v = self.task[c]
-            now = end[v]
-            self.free += self.sizes[self.sort[v]]
-            self.board.finish(v)
-            self.ask(c)
+            now = end[self.task[c]]
+            while c >= 0 and end[self.task[c]] == now:
+                self.ends.remove(c)
+                v = self.task[c]
+                self.free += self.sizes[self.sort[v]]
+                self.board.finish(v)
+                self.ask(c)
+                c = self.ends.top()
 
     def reset(self, seed: int) -> None:
         """Begin again: time 0, everybody free."""
@@ -134,6 +151,20 @@ class Crew:
                 if found < 0 or self.board.best.before(v, found):
                     found = v
         return found
+
+    def in_time(self, c: int, now: float, seconds: Floats) -> int:
+        """The first of some ready tasks that worker c ends in time for the aim, or the last of them."""
+        best = self.board.best
+        count = 0
+        v = best.top()
+        while count < LOOK and best.size > 1 and now + seconds[v] / self.speeds[c] + self.after[v] > self.aim:
+            self.passed[count] = v
+            count += 1
+            self.board.hide(v)
+            v = best.top()
+        for i in range(count):
+            self.board.place(self.passed[i])
+        return v
 
     def part_ready(self) -> None:
         """What became ready, or has another score, goes to the queue of its sort; the board still knows its key."""

@@ -86,7 +86,8 @@ class LiveCrowd:
         fruitless = 0
         while not self.game.finished and fruitless < PATIENT * (len(self.clients) + 1):
             fruitless = 0 if self._step() else fruitless + 1
-            self._serve()
+            if self._next_event()[0] > self.now:
+                self._serve()
         self.here += sum(self.now - client.came for client in self.clients if client.here)
         self.stalled += sum(self.now - self.clients[c].since for c in self.waiting)
         return len(self.game.dag) - len(self.game.executed)
@@ -96,12 +97,16 @@ class LiveCrowd:
         """The makespan, and the clients' time here, of use, waiting and wasted."""
         return self.now, self.here, self.useful, self.stalled, self.wasted
 
-    def _step(self) -> bool:
-        """The next event; whether it brought a result."""
+    def _next_event(self) -> tuple[float, int, int]:
+        """When something happens next, of which kind, and to which client."""
         turns = [(client.turns, 0, client.number) for client in self.clients]
         ends = [(client.ends, 1, client.number) for client in self.clients]
         gone = [(client.given_up, 2, client.number) for client in self.clients]
-        self.now, kind, number = min([*turns, *ends, *gone, (self.check, 3, 0)])
+        return min([*turns, *ends, *gone, (self.check, 3, 0)])
+
+    def _step(self) -> bool:
+        """Make the next event happen; returns whether it brought a result."""
+        self.now, kind, number = self._next_event()
         client = self.clients[number]
         if kind == 0:
             (self._go if client.here else self._enter)(client)

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from eligo.allocating import PRUDENT, informed
 from eligo.dag import Dag
 from eligo.errors import EligoError, InputError
-from eligo.estimating import estimate, without_seconds
+from eligo.estimating import estimate
 from eligo.finishing import earliest_finish, own_seconds
 from eligo.formats import read_order
 from eligo.planning import plan
+from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
+from eligo.scheduling import terms_of
 from eligo.simulation import SCHEDULERS, Player, batched, profiles, scheduler, volatile
 from eligo.simulation.settings import Cell, Experiment, Source, crowd_of
 from eligo.simulation.spreading import spread, workers
@@ -95,7 +97,7 @@ def run(
 
 
 class _Marks:
-    """Fingerprints: of dags with their histories, and of orders in files, which are also checked here, before the play."""
+    """Fingerprints: of dags with their run times, and of orders in files, which are also checked here, before the play."""
 
     def __init__(self) -> None:
         self._dags: dict[Source, Dag] = {}
@@ -107,8 +109,10 @@ class _Marks:
         """That of a dag."""
         if source not in self._dags:
             flow = source.load()
-            self._dags[source], self._pasts[source] = flow.dag, repr(flow.history) if flow.history else ""
-            self._timed |= {source} if estimate(flow).level == "seconds" else set()
+            times = estimate(flow)
+            self._dags[source] = flow.dag
+            self._pasts[source] = "" if times.level == "nothing" else times.seconds.tobytes().hex()
+            self._timed |= {source} if times.level == "seconds" else set()
             if not len(self._dags[source]):
                 raise InputError(f"{source.label}: there are no tasks to play with")
         return _short(self._dags[source].fingerprint() + self._pasts[source])
@@ -159,7 +163,7 @@ def _workflow(source: Source, fingerprint: str) -> Workflow:
 def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
     """The values of every measure of a cell, run by run."""
     game = cell.game
-    player = scheduler(cell.scheduler, flow if _in_seconds(cell) else without_seconds(flow), planned.sequence)
+    player = scheduler(cell.scheduler, flow, planned.sequence)
     match game.name:
         case "pebble":
             area = areas(player, cell.runs, cell.seed)
@@ -167,22 +171,24 @@ def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
         case "batched":
             return {"polls": np.asarray(batched(player, game.rate, cell.runs, cell.seed), np.float64)}
         case "steady":
-            bound, seconds = earliest_finish(flow, game.workers).seconds, own_seconds(flow)
-            ends = makespans(player, game.workers, seconds, cell.runs, cell.seed)
-            return {"over": ends / bound, "makespan": ends}
+            ends = _steady(player, planned, flow, cell)
+            return {"over": ends / earliest_finish(flow, game.workers).seconds, "makespan": ends}
         case _:
             return _volatile(player, flow, cell)
 
 
-def _in_seconds(cell: Cell) -> bool:
-    """Whether tasks take the seconds that are known of them: elsewhere it would mislead to go by these."""
-    game = cell.game
-    return game.name == "steady" or (game.name == "volatile" and crowd_of(game)[2] == "recorded")
+def _steady(player: Player, planned: Planned, flow: Workflow, cell: Cell) -> Values:
+    """When all is done on steady workers, run by run; "finish" is the order that a plan for these workers gives."""
+    seconds, workers = own_seconds(flow), cell.game.workers
+    if cell.scheduler != "finish":
+        return makespans(player, workers, seconds, cell.runs, cell.seed)
+    best = soonest_on(terms_of(flow, seconds, workers), finishing_rules(flow, planned.sequence))
+    return np.full(cell.runs, best.makespan)
 
 
 def _volatile(player: Player, flow: Workflow, cell: Cell) -> dict[str, Values]:
     clients, rules, times = crowd_of(cell.game)
-    rules = informed(rules, flow) if rules is PRUDENT and _in_seconds(cell) else rules
+    rules = informed(rules, flow) if rules is PRUDENT and times == "recorded" else rules
     seconds = None if times == "equal" else estimate(flow).seconds
     found = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
     return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}

@@ -1,7 +1,8 @@
 """A steady pool: workers who stay, or cores that tasks share, and tasks that take as long as is known. When is all done?"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from eligo.finishing import FinishBound, own_seconds, window_bound
 from eligo.planning import Plan
 from eligo.policies import Policy, from_order, policy
 from eligo.pools import Floats, Pool
-from eligo.prioritising import ORDERS
+from eligo.prioritising import ORDERS, finishing_rules, soonest_on
 from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of
 from eligo.simulation.pebble import run_seeds
 from eligo.simulation.players import Player
@@ -34,12 +35,16 @@ class Finish(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Steady:
-    """A workflow and the order that it follows, on any pool; *improve* where that order is to be bettered for each."""
+    """A workflow and the rule that it follows, on any pool; *improve* where its order is to be bettered for each.
+
+    With *rules*, every pool gets what ends soonest of these, each of them bettered.
+    """
 
     flow: Workflow
     seconds: Floats
     rule: Policy
     improve: bool = False
+    rules: Mapping[str, Policy] = field(default_factory=dict)
 
     @classmethod
     def following(
@@ -47,15 +52,17 @@ class Steady:
     ) -> Self:
         """The workflow under the order or policy of that name, or in the order given.
 
-        "finish" is improved for each pool unless told otherwise, the others only where that is wanted.
+        Unless *improve* is False, "finish" is what ends soonest on each pool; others are improved only where it is True.
         """
         known = as_workflow(flow)
         seconds = own_seconds(known)
-        better = isinstance(order, str) and order == "finish" if improve is None else improve
         if not isinstance(order, str):
-            return cls(known, seconds, from_order(known.dag, order), better)
+            return cls(known, seconds, from_order(known.dag, order), bool(improve))
+        if order == "finish" and improve is not False:
+            rules = finishing_rules(known, None if plan is None else plan.sequence)
+            return cls(known, seconds, rules["finish"], rules=rules)
         rule = policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence)
-        return cls(known, seconds, rule, better)
+        return cls(known, seconds, rule, bool(improve))
 
     def schedule(self, workers: object) -> Schedule:
         """Who runs what from when to when."""
@@ -68,6 +75,8 @@ class Steady:
         return Finish(self._schedule(terms).makespan, bound)
 
     def _schedule(self, terms: Terms) -> Schedule:
+        if self.rules:
+            return soonest_on(terms, self.rules).schedule
         played = terms.played(self.rule.board(), run_seeds(1, 0)[0])
         return improved_schedule(terms, played) if self.improve else played
 
@@ -78,8 +87,9 @@ def finish_on(
     """When a workflow is done on a pool, whose workers get the ready task that the order or policy says.
 
     *workers* is their number, their speeds, or whatever else `Pool.of` takes; *order* is a name, or the tasks themselves, of
-    which each worker gets the first that is ready. With *improve* the order is bettered forward and backward for this pool;
-    that is the default of the order "finish".
+    which each worker gets the first that is ready. With *improve* the order is bettered forward and backward for this pool.
+    Unless *improve* is False, "finish" is the order found to end soonest on this pool, never later than "ready" or the
+    tasks as they come in the workflow.
 
     >>> from eligo import Dag, Task, Workflow
     >>> fork = Dag.from_parents({"a": [], "b": ["a"], "c": ["a"], "d": ["a"]})

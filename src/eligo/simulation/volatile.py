@@ -2,6 +2,7 @@
 
 An event-driven simulation. A client that is here and has nothing to do asks; the allocator chooses among the ready tasks;
 where there are none the client waits (it is *stalled*) and is served when one becomes ready, the first to have asked first.
+All that happens at one moment has happened before anybody is served.
 A task takes its seconds divided by the client's speed. See `Clients` for how they come and go, `eligo.allocating.Rules` for
 what the server may do beyond its choice. Run k of a seed meets the same clients, and the same task times, whoever plays.
 

@@ -43,6 +43,7 @@ from eligo.verifying.documents import PLAN, check_document
 from eligo.verifying.finishes import finish_holds
 from eligo.verifying.marks import marks_of
 from eligo.verifying.refuting import Refuted, require
+from eligo.verifying.schedules import check_ends
 from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
 from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
@@ -155,7 +156,8 @@ def _check_orders(claim: Proof, dag: Dag) -> None:
 def _check_finish(claim: Proof, flow: object) -> None:
     """The bound on the finish, where a document has one, and that no order is done before it."""
     if claim.get("certificate") is None:
-        require(claim.get("bound") is None, "the bound on the finish has no certificate")
+        claimed = [claim.get("bound"), *(entry.get("makespan") for entry in claim.get("orders", ()))]
+        require(all(end is None for end in claimed), "the finish has no certificate")
         return
     bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
     whole = estimate(as_workflow(flow)).own.all()
@@ -168,6 +170,7 @@ def _check_finish(claim: Proof, flow: object) -> None:
     require(claim.get("makespan") == used, "the makespan is not that of the order used")
     soon = any(end is not None and end < bound["seconds"] for end in ends.values())
     require(not soon, "an order is done before any can be")
+    check_ends(as_workflow(flow), claim.get("orders", ()), pool)
 
 
 def _agree(claim: Proof, origin: str, **found: Any) -> None:
@@ -297,7 +300,8 @@ class _Part:
         sets = Sets(self.tails, self.heads, MOST_ITEMS_IN_ORDER)
         require(sets.fit, "there are too many tasks to enumerate all sets")
         bound, steps, conflict = sets.maxima(), np.arange(self.k + 1), proof.get("conflict", ())
-        area, chosen = sets.largest_sum(steps >= 0), np.isin(steps, conflict)
+        attained, chosen = np.array_equal(self.cumulative, bound), np.isin(steps, conflict)
+        area = int(bound.sum()) if attained else sets.largest_sum(steps >= 0)
         require(area == self.cumulative.sum(), "the order does not have the largest area")
         apart = not conflict or (chosen.sum() == len(conflict) and sets.largest_sum(chosen) < bound[chosen].sum())
         require(apart, "one order is best after all the steps said to be in conflict")

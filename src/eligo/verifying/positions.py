@@ -60,9 +60,8 @@ class _Game:
     """A dag's nonsources in groups of equal parents, its nonsinks in units, and which groups each unit is needed by."""
 
     def __init__(self, dag: Dag, swaps: Swaps) -> None:
-        self.place, self.weight = place, _ = _units(dag)
-        pairs = [{frozenset(place[[dag.index[a], dag.index[b]]].tolist()) for a, b in swap} for swap in swaps]
-        self.swaps = [np.array(sorted(sorted(pair) for pair in swap if len(pair) > 1)) for swap in pairs]
+        self.place, self.weight, self.swaps = _aligned(*_units(dag), [_by_number(dag, swap) for swap in swaps])
+        place = self.place
         groups: dict[tuple[int, ...], list[int]] = {}
         for v in np.flatnonzero(dag.indegree).tolist():
             parents = np.unique(place[dag.parents_of(v)]).tolist()
@@ -155,6 +154,31 @@ def _units(dag: Dag) -> tuple[Numbers, Numbers]:
         around = tuple(tuple(sorted(row.tolist())) for row in (dag.parents_of(v), dag.children_of(v)))
         place[v] = units.setdefault(around, len(units))
     return place, np.bincount(place[place >= 0], minlength=len(units)).astype(np.int32)
+
+
+def _by_number(dag: Dag, swap: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    return [(dag.index[a], dag.index[b]) for a, b in swap]
+
+
+def _aligned(
+    place: Numbers, weight: Numbers, swaps: Sequence[Sequence[tuple[int, int]]]
+) -> tuple[Numbers, Numbers, list[Numbers]]:
+    """The units numbered anew, so that all that is exchanged together stands in the same sequence, and pairs of them.
+
+    Otherwise sorting by swaps would leave many of the positions apart that differ by swaps alone.
+    """
+    both = [place[np.array(swap, np.int64).reshape(-1, 2)] for swap in swaps]
+    number, pairs = dict[int, int](), [swap[(swap >= 0).all(axis=1)].tolist() for swap in both]
+    for swap in pairs:
+        turned = [(b, a) if b in number and a not in number else (a, b) for a, b in swap]
+        turned.sort(key=lambda pair: number.get(pair[0], len(weight)))
+        for unit in (*(a for a, _ in turned), *(b for _, b in turned)):
+            number.setdefault(unit, len(number))
+    for unit in range(len(weight)):
+        number.setdefault(unit, len(number))
+    new = np.array([number[unit] for unit in range(len(weight))] + [-1], np.int64)  # the last is that of sinks
+    exchanged = [{(min(a, b), max(a, b)) for a, b in new[swap].tolist() if a != b} for swap in pairs if swap]
+    return new[place], weight[np.argsort(new[:-1])], [np.array(sorted(swap)) for swap in exchanged if swap]
 
 
 def _distinct(rows: Bits) -> tuple[Numbers, Numbers]:
