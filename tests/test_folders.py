@@ -88,6 +88,17 @@ def test_a_moved_project_goes_on_where_it_is_now(project: Path, aged: bool) -> N
     assert not project.exists()
 
 
+def test_a_copy_that_was_opened_and_refused_is_still_on_its_own(project: Path) -> None:
+    copy = project.parent / "second"
+    shutil.copytree(project, copy)
+    (copy / "go").touch()
+    assert ran(copy / "flow.yaml", "--policy", "nonsense") == 2
+    mark = mark_of(copy)
+    assert run(["run", "--resume", str(copy / "flow.yaml.run")]) == 0
+    assert (lines(project / "ran"), lines(copy / "ran")) == (["a", "b"], ["a", "b", "b"])
+    assert mark_of(copy) == mark != mark_of(project)
+
+
 def test_a_project_that_was_moved_away_and_copied_back_is_two_runs(project: Path) -> None:
     away = project.parent / "away"
     project.rename(away)

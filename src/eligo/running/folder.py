@@ -54,8 +54,11 @@ class RunFolder:
             raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
         self.location = Location(self.path, facts)
-        known = "" if self.location.is_copy else facts.get("mark")
-        self.mark = known or secrets.token_hex(8)
+        #: whether what is here was copied from another folder, whose processes are not this run's
+        self.copied = self.location.is_copy
+        self.mark = (not self.copied and facts.get("mark")) or secrets.token_hex(8)
+        if self.mark != facts.get("mark"):  # kept at once: an engine's processes have it before the run begins
+            self.store.remember(mark=self.mark)
 
     @property
     def logs(self) -> str:
@@ -112,7 +115,7 @@ class RunFolder:
         if resumed.tasks is not None:
             self.store.begin(resumed.tasks, list(resumed.execution.journal))
         self.store.keep_curves(**curves)
-        self.store.remember(mark=self.mark, workflow=check_sum(kept), **facts)
+        self.store.remember(workflow=check_sum(kept), **facts)
 
     def _is_same(self, resumed: Resumed) -> bool:
         """Whether the tasks are those that are kept."""
