@@ -16,6 +16,7 @@ from eligo.cli import run
 from eligo.engines.strays import marked
 from eligo.running.folder import MARK, kept_workflow
 from eligo.running.seen import Seen
+from eligo.stores import Store
 from running_cases import lines, ran, started, written
 
 Captured = pytest.CaptureFixture[str]
@@ -223,6 +224,32 @@ def test_a_refused_edit_leaves_the_run_as_it_was(
     assert (after.counts, after.facts, list(after.moves)) == (before.counts, before.facts, list(before.moves))
     assert run(["status", str(folder)]) == 1
     assert json.loads(kept)
+
+
+@pytest.mark.parametrize("step", ["begin", "remember", "open_session"])
+def test_a_kill_while_a_run_begins_leaves_what_was_done(
+    project: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Whatever was written before the kill, the run can be looked at or is told to be run again, and goes on."""
+
+    remember = Store.remember
+
+    def killed(store: Store, *args: object, **facts: str) -> None:
+        if step != "remember" or "workflow" not in facts:
+            raise KeyboardInterrupt
+        remember(store, **facts)  # the check sum, which is kept before the file is replaced
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, step, killed)
+        changed = [*TASKS, {"name": "c", "run": "true"}] if step == "begin" else TASKS
+        assert ran(written(project, changed)) == 130
+    capsys.readouterr()
+    code = run(["status", str(project / "flow.yaml")])
+    said = capsys.readouterr().err
+    assert code == 1 or (code == 2 and "run the workflow's file again" in said)
+    (project / "go").touch()
+    assert ran(project / "flow.yaml") == 0
+    assert lines(project / "ran") == ["a", "b", "b"]
 
 
 def test_a_first_run_that_is_refused_is_told_as_none(tmp_path: Path, capsys: Captured) -> None:
