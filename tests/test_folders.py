@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from running_cases import lines, ran, started, written
 Captured = pytest.CaptureFixture[str]
 PATIENT = 60.0
 #: `b` fails until there is a file `go` where it runs
-TASKS = (
+TASKS: tuple[dict[str, Any], ...] = (
     {"name": "a", "run": "echo a >> ran; echo said"},
     {"name": "b", "run": "echo b >> ran; test -e go", "after": ["a"]},
 )
@@ -241,8 +242,8 @@ def test_a_kill_while_a_run_begins_leaves_what_was_done(
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, step, killed)
-        changed = [*TASKS, {"name": "c", "run": "true"}] if step == "begin" else TASKS
-        assert ran(written(project, changed)) == 130
+        changed = ({"name": "c", "run": "true"},) if step == "begin" else ()
+        assert ran(written(project, [*TASKS, *changed])) == 130
     capsys.readouterr()
     code = run(["status", str(project / "flow.yaml")])
     said = capsys.readouterr().err
