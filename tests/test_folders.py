@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,13 @@ from eligo.cli import run
 from eligo.engines.strays import marked
 from eligo.running.folder import MARK, kept_workflow
 from eligo.running.seen import Seen
+from eligo.stores import Store
 from running_cases import lines, ran, started, written
 
 Captured = pytest.CaptureFixture[str]
 PATIENT = 60.0
 #: `b` fails until there is a file `go` where it runs
-TASKS = (
+TASKS: tuple[dict[str, Any], ...] = (
     {"name": "a", "run": "echo a >> ran; echo said"},
     {"name": "b", "run": "echo b >> ran; test -e go", "after": ["a"]},
 )
@@ -86,6 +88,17 @@ def test_a_moved_project_goes_on_where_it_is_now(project: Path, aged: bool) -> N
     assert run(["run", "--resume", str(moved / "flow.yaml.run")]) == 0
     assert (lines(moved / "ran"), mark_of(moved)) == (["a", "b", "b"], mark)
     assert not project.exists()
+
+
+def test_a_copy_that_was_opened_and_refused_is_still_on_its_own(project: Path) -> None:
+    copy = project.parent / "second"
+    shutil.copytree(project, copy)
+    (copy / "go").touch()
+    assert ran(copy / "flow.yaml", "--policy", "nonsense") == 2
+    mark = mark_of(copy)
+    assert run(["run", "--resume", str(copy / "flow.yaml.run")]) == 0
+    assert (lines(project / "ran"), lines(copy / "ran")) == (["a", "b"], ["a", "b", "b"])
+    assert mark_of(copy) == mark != mark_of(project)
 
 
 def test_a_project_that_was_moved_away_and_copied_back_is_two_runs(project: Path) -> None:
@@ -212,6 +225,32 @@ def test_a_refused_edit_leaves_the_run_as_it_was(
     assert (after.counts, after.facts, list(after.moves)) == (before.counts, before.facts, list(before.moves))
     assert run(["status", str(folder)]) == 1
     assert json.loads(kept)
+
+
+@pytest.mark.parametrize("step", ["begin", "remember", "open_session"])
+def test_a_kill_while_a_run_begins_leaves_what_was_done(
+    project: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Whatever was written before the kill, the run can be looked at or is told to be run again, and goes on."""
+
+    remember = Store.remember
+
+    def killed(store: Store, *args: object, **facts: str) -> None:
+        if step != "remember" or "workflow" not in facts:
+            raise KeyboardInterrupt
+        remember(store, **facts)  # the check sum, which is kept before the file is replaced
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, step, killed)
+        changed = ({"name": "c", "run": "true"},) if step == "begin" else ()
+        assert ran(written(project, [*TASKS, *changed])) == 130
+    capsys.readouterr()
+    code = run(["status", str(project / "flow.yaml")])
+    said = capsys.readouterr().err
+    assert code == 1 or (code == 2 and "run the workflow's file again" in said)
+    (project / "go").touch()
+    assert ran(project / "flow.yaml") == 0
+    assert lines(project / "ran") == ["a", "b", "b"]
 
 
 def test_a_first_run_that_is_refused_is_told_as_none(tmp_path: Path, capsys: Captured) -> None:

@@ -64,8 +64,11 @@ class RunFolder:
             raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
         self.location = Location(self.path, facts)
-        known = "" if self.location.is_copy else facts.get("mark")
-        self.mark = known or secrets.token_hex(8)
+        #: whether what is here was copied from another folder, whose processes are not this run's
+        self.copied = self.location.is_copy
+        self.mark = (not self.copied and facts.get("mark")) or secrets.token_hex(8)
+        if self.mark != facts.get("mark"):  # kept at once: an engine's processes have it before the run begins
+            self.store.remember(mark=self.mark)
 
     @property
     def logs(self) -> str:
@@ -110,19 +113,34 @@ class RunFolder:
         directory: str | None = None,
     ) -> None:
         """Write down what is run now, and nothing before this: a run that is refused leaves the folder as it was."""
-        from eligo.formats import write
-
-        kept, path, facts = str(self.path / KEPT), self._path_of(flow), self.location.facts()
-        write(flow.labelled(), kept, "json")
+        path, facts = self._path_of(flow), self.location.facts()
         if path is not None:
             facts |= {"file": path, "folder": os.path.dirname(path)}
         if directory is not None:
             facts["directory"] = os.path.realpath(directory)
-        curves = {**(self.store.curves() if self._is_same(resumed) else {}), **(curves or {})}
+        kept = self.store.curves() if self._is_same(resumed) else {}
+        self._keep_workflow(flow)
         if resumed.tasks is not None:
             self.store.begin(resumed.tasks, list(resumed.execution.journal))
-        self.store.keep_curves(**curves)
-        self.store.remember(mark=self.mark, workflow=check_sum(kept), **facts)
+        if new := {**kept, **(curves or {})} if resumed.tasks is not None or not kept else {}:
+            self.store.keep_curves(**new)
+        self.store.remember(**facts)
+
+    def _keep_workflow(self, flow: Workflow) -> None:
+        """Keep the workflow itself, so that the run can be looked at and resumed without its file.
+
+        Both check sums are known while the file is replaced, so that whoever comes after a kill believes either form.
+        """
+        from eligo.formats import write
+
+        kept, fresh, facts = self.path / KEPT, self.path / f"{KEPT}.part", self.store.facts()
+        before = facts["workflow"].split()[:1] if "workflow" in facts else [check_sum(kept)] if kept.is_file() else []
+        write(flow.labelled(), str(fresh), "json")
+        self.store.remember(workflow=" ".join([check_sum(fresh), *before]))
+        try:
+            os.replace(fresh, kept)
+        except OSError as error:
+            raise InputError(f"{kept}: cannot be written: {error.strerror}") from None
 
     def _is_same(self, resumed: Resumed) -> bool:
         """Whether the tasks are those that are kept."""
@@ -218,7 +236,7 @@ def read_kept(folder: str | Path, facts: Mapping[str, str], tasks: Mapping[str, 
     path = str(Path(folder) / KEPT)
     if not tasks and not os.path.exists(path):
         raise InputError(f"{folder}: no run was begun in this folder")
-    if "workflow" in facts and os.path.isfile(path) and check_sum(path) != facts["workflow"]:
+    if "workflow" in facts and os.path.isfile(path) and check_sum(path) not in facts["workflow"].split():
         raise strange(path)
     flow = read(path, "json")
     if flow.dag.labels != tuple(tasks) or ("workflow" not in facts and digests(flow) != tasks):
@@ -232,7 +250,7 @@ def strange(path: str) -> InputError:
     return InputError(f"{path}: {words}: run the workflow's file again, or restore a copy")
 
 
-def check_sum(path: str) -> str:
+def check_sum(path: str | Path) -> str:
     """What tells whether a file is still the same."""
     with open(path, "rb") as file:
         return f"{crc32(file.read()):08x}"

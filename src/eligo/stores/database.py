@@ -96,9 +96,9 @@ def readable(path: str | Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NO_ACCESS:
             raise InputError(f"{path}: no run can be opened here: {error}") from None
-        raise damage(path, error) from None
+        raise damage(path, error) from error
     except (EligoError, sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise damage(path, error) from None
+        raise damage(path, error) from error
 
 
 def damage(path: str | Path, why: object) -> InputError:
