@@ -12,7 +12,7 @@
 | `dax`       | older Pegasus                              | .dax .xml                       |
 | `d3dag`     | Snakemake's --d3dag; d3-dag's own          | .json, with "nodes", or a list  |
 | `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
-| `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
+| `mermaid`   | flowcharts; Nextflow's -with-dag, or pages | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
 | `ninja`     | build.ninja                                | .ninja                          |
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
@@ -265,8 +265,8 @@ def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
     if not hasattr(chosen, "fitted_file"):
         return []
     fit = cast(FileRenaming, chosen).fitted_file
-    used = {file: None for task in flow.details.values() for file in (*task.inputs, *task.outputs)} | flow.file_sizes
-    names = [file for file in used if fit(file) is None]
+    used = (file for task in flow.details.values() for file in (*task.inputs, *task.outputs))
+    names = [file for file in dict.fromkeys((*used, *flow.file_sizes)) if fit(file) is None]
     count = "1 file" if len(names) == 1 else f"{len(names):,} files"
     return [f"the names of {count}, left out, such as {shorten(names[0])!r}"] if names else []
 
