@@ -226,7 +226,7 @@ def as_yaml(uses: Uses, arcs: list[str]) -> str:
         for name, (reads, writes) in uses.items()
     ]  # fmt: skip
     return json.dumps(
-        {"pegasus": "5.0", "jobs": jobs, "jobDependencies": [{"id": a, "children": [b]} for a, b in arcs]}
+        {"pegasus": "5.0", "jobs": jobs, "jobDependencies": [{"id": arc[0], "children": [arc[1]]} for arc in arcs]}
     )
 
 

@@ -60,7 +60,7 @@ def test_arcs_are_turned_round_or_that_is_refused(format: str) -> None:
     given = {"arguments": {"N": 1}} if format == "jx" else {"environment": {"N": "1"}} if format == "makeflow" else {}
     if format in IN_WORDS:
         with pytest.raises(InputError, match=f"^{format} says in words which task needs which"):
-            formats.parse(TEXTS[format], format, reverse=True, **given)  # type: ignore[arg-type]
+            formats.parse(TEXTS[format], format, reverse=True, **given)
     else:
         assert ("b", "a") in formats.parse(TEXTS[format], format, reverse=True).dag.arcs()
 
