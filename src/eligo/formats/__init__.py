@@ -230,8 +230,8 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
         instead: str = getattr(module(format), "INSTEAD", "")
         known = f" ({instead})" if instead else ""
         cure = "name another file to write, .json or .yaml" if path is None else "write .json or .yaml"
-        place = path or (flow.origin and flow.origin.path) or "-"
-        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(place))
+        place = path if path not in {None, "-"} else flow.origin and flow.origin.path
+        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(place or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format
