@@ -92,3 +92,12 @@ def test_options_that_say_how_to_read_are_refused_where_nothing_is_read(
     assert run(["run", "--resume", str(tmp_path), *options]) == 2
     said = f"eligo: {options[0]} says how a file is read, and no file is given: leave it out\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_server_without_files_refuses_to_be_told_how_to_read_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("uvicorn")
+    store = ["--store", str(tmp_path / "store.db"), "--port", "0"]
+    assert run(["serve", *store, "--format", "dot"]) == 2
+    assert capsys.readouterr().err == "eligo: --format says how a file is read, and no file is given: leave it out\n"
