@@ -134,6 +134,8 @@ def test_a_first_row_that_may_be_a_header_is_told() -> None:
         "\n  \n\t\nparent,child\na,b\n",
         "#!x\nparent\tchild\na\tb\n",
         "# by hand\na,b\n",
+        "sep=;\r\nparent;child\r\na;b\r\n",
+        "SEP=,\na,b\n",
         "parent,child\na,b\nparent,child\na,b\n",
     ],
 )
@@ -144,6 +146,7 @@ def test_comments_and_blank_lines_at_the_top_and_a_header_in_between_are_no_task
 
 def test_a_name_may_begin_as_a_comment_does() -> None:
     assert list(parse("#1,b\n#2,b\n").dag.arcs()) == [("#1", "b"), ("#2", "b")]
+    assert list(parse("#1\tb\n#2\tb\n").dag.arcs()) == [("#1", "b"), ("#2", "b")]
     assert parse("parent,child\n# lonely\n").dag.tasks == ("# lonely",)
 
 

@@ -305,6 +305,7 @@ def test_where_jx_has_no_place_for_priorities_what_can_be_written_is_named(
     assert run(["plan", "flow.json", *options]) == 2
     told = capsys.readouterr().err
     assert "jx has no place for priorities: " in told
+    assert told.startswith("eligo: flow.json: ") or "out.jx" in options
     assert "write .json or .yaml\n" in told or "name another file to write, .json or .yaml\n" in told
 
 

@@ -215,7 +215,7 @@ def as_dax(uses: Uses, arcs: list[str]) -> str:
         + "</job>"
         for name, used in uses.items()
     ]
-    children = (f'<child ref="{b}"><parent ref="{a}"/></child>' for a, b in arcs)
+    children = (f'<child ref="{b}"><parent ref="{a}"/></child>' for a, b in map(tuple, arcs))
     return f"<adag>{''.join(jobs)}{''.join(children)}</adag>"
 
 
@@ -226,7 +226,7 @@ def as_yaml(uses: Uses, arcs: list[str]) -> str:
         for name, (reads, writes) in uses.items()
     ]  # fmt: skip
     return json.dumps(
-        {"pegasus": "5.0", "jobs": jobs, "jobDependencies": [{"id": a, "children": [b]} for a, b in arcs]}
+        {"pegasus": "5.0", "jobs": jobs, "jobDependencies": [{"id": arc[0], "children": [arc[1]]} for arc in arcs]}
     )
 
 
@@ -261,7 +261,7 @@ def test_where_files_and_declared_arcs_go_round_in_a_circle_the_declared_arcs_st
     assert {a + b for a, b in flow.dag.arcs()} == arcs
     assert list(flow.origin.remarks) == [
         f"'{file}' makes no arc from {tail} to {head}, since the declared arcs say otherwise"
-        for file, tail, head in left_out
+        for file, tail, head in map(tuple, left_out)
     ]
 
 

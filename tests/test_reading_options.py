@@ -60,7 +60,7 @@ def test_arcs_are_turned_round_or_that_is_refused(format: str) -> None:
     given = {"arguments": {"N": 1}} if format == "jx" else {"environment": {"N": "1"}} if format == "makeflow" else {}
     if format in IN_WORDS:
         with pytest.raises(InputError, match=f"^{format} says in words which task needs which"):
-            formats.parse(TEXTS[format], format, reverse=True, **given)  # type: ignore[arg-type]
+            formats.parse(TEXTS[format], format, reverse=True, **given)
     else:
         assert ("b", "a") in formats.parse(TEXTS[format], format, reverse=True).dag.arcs()
 
@@ -92,3 +92,12 @@ def test_options_that_say_how_to_read_are_refused_where_nothing_is_read(
     assert run(["run", "--resume", str(tmp_path), *options]) == 2
     said = f"eligo: {options[0]} has no effect without FILE (a run is resumed as it was read): leave it out\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_server_without_files_refuses_to_be_told_how_to_read_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("uvicorn")
+    store = ["--store", str(tmp_path / "store.db"), "--port", "0"]
+    assert run(["serve", *store, "--format", "dot"]) == 2
+    assert capsys.readouterr().err == "eligo: --format says how a file is read, and no file is given: leave it out\n"

@@ -408,3 +408,22 @@ def test_a_real_task_with_all_that_is_known() -> None:
     assert (task.seconds, task.cores, task.memory) == (0.054023, 1, 3_000_000)
     assert task.inputs == ("small.fasta", "split_fasta")
     assert flow.file_sizes["small.fasta.0"] == 6
+
+
+def test_without_parents_and_children_files_make_the_arcs_in_every_layout() -> None:
+    rows = [{"id": "a", "name": "a", "outputFiles": ["f"]}, {"id": "b", "name": "b", "inputFiles": ["f"]}]
+    old = [
+        {"name": "a", "files": [{"name": "f", "link": "output"}]},
+        {"name": "b", "files": [{"name": "f", "link": "input"}]},
+    ]
+    stated = [row | {"parents": [], "children": []} for row in rows]
+    for parts, arcs in (
+        ({"specification": {"tasks": rows}}, 1),
+        ({"tasks": old}, 1),
+        ({"specification": {"tasks": stated}}, 0),
+    ):
+        flow = formats.parse(json.dumps({"name": "w", "workflow": parts}))
+        assert list(flow.dag.arcs()) == [("a", "b")][:arcs]
+        assert flow.origin is not None
+        told = "no task names parents or children: it needs those that write the files that it reads"
+        assert flow.origin.remarks == (told,) * arcs

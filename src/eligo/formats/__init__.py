@@ -12,7 +12,7 @@
 | `dax`       | older Pegasus                              | .dax .xml                       |
 | `d3dag`     | Snakemake's --d3dag; d3-dag's own          | .json, with "nodes", or a list  |
 | `dot`       | Graphviz; Snakemake's --dag and Nextflow's | .dot .gv                        |
-| `mermaid`   | flowcharts; Nextflow's -with-dag           | .mmd .mermaid                   |
+| `mermaid`   | flowcharts; Nextflow's -with-dag, or pages | .mmd .mermaid                   |
 | `makeflow`  | Makeflow                                   | .mf .makeflow                   |
 | `ninja`     | build.ninja                                | .ninja                          |
 | `jx`        | Makeflow's JSON                            | .jx .json, with "rules"         |
@@ -231,7 +231,8 @@ def format_for_priorities(flow: Workflow, path: StrPath | None, format: str | No
         instead: str = getattr(module(format), "INSTEAD", "")
         known = f" ({instead})" if instead else ""
         cure = "name another file to write, .json or .yaml" if path is None else "write .json or .yaml"
-        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(path or "-"))
+        place = path if path not in {None, "-"} else flow.origin and flow.origin.path
+        raise FormatError(f"{format} has no place for priorities{known}: {cure}", shown(place or "-"))
     if path is None and (flow.origin is None or flow.origin.path is None):
         raise FormatError("what was read is in no file that could be changed in place: name one to write")
     return format
@@ -266,8 +267,8 @@ def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
     if not hasattr(chosen, "fitted_file"):
         return []
     fit = cast(FileRenaming, chosen).fitted_file
-    used = {file: None for task in flow.details.values() for file in (*task.inputs, *task.outputs)} | flow.file_sizes
-    names = [file for file in used if fit(file) is None]
+    used = (file for task in flow.details.values() for file in (*task.inputs, *task.outputs))
+    names = [file for file in dict.fromkeys((*used, *flow.file_sizes)) if fit(file) is None]
     count = "1 file" if len(names) == 1 else f"{len(names):,} files"
     return [f"the names of {count}, left out, such as {shorten(names[0])!r}"] if names else []
 

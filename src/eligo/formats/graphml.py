@@ -78,8 +78,8 @@ def sniff(text: str) -> bool:
 def parse(text: str) -> Workflow:
     """The workflow that a GraphML text describes."""
     reader = _GraphmlReader()
-    takers = {"node": reader.node, "edge": reader.edge, "hyperedge": reader.hyperedge, "data": reader.data}
-    xml_text.scan(text, {**takers, "key": reader.key}, reader.enter)
+    takers: dict[str, xml_text.Taker] = {"node": reader.node, "edge": reader.edge, "hyperedge": reader.hyperedge}
+    xml_text.scan(text, {**takers, "data": reader.data, "key": reader.key}, reader.enter)
     if not reader.graphs:
         raise FormatError("there is no <graph>, so this is no GraphML")
     names = reader.names()

@@ -15,8 +15,8 @@ Before, `workflow.tasks` (`jobs` up to 1.2) held all of it, with `files` of each
 
 A task is named by its `id` since 1.5 and by its `name` before; where names repeat, by both, joined with _, as WfCommons' own
 migration does. Parents and children are taken together; each is sought first as an id, then as a name. Old files of Nextflow
-runs name neither: there, a task needs those that write what it reads. A program without arguments is a line for a shell: so
-Nextflow's are.
+runs name neither: there, a task needs those that write what it reads, and a remark says so. A program without arguments is
+a line for a shell: so Nextflow's are.
 
 >>> flow = parse('{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": ['
 ...              '{"id": "a_1", "name": "a", "children": ["b_1"]}, {"id": "b_1", "name": "b"}]}}}')
@@ -88,14 +88,16 @@ def parse(text: str) -> Workflow:
         flow = mapping(top.get("workflow"), '"workflow"')
         name = None if top.get("name") is None else string(top["name"], "the workflow's name")
         origin = Origin(format=NAME, version=_version(top))
-        if "specification" in flow:
-            dag, details, sizes = _specified(flow)
-        else:
-            dag, details, sizes = _flat(flow)
+        dag, details, sizes, by_files = _specified(flow) if "specification" in flow else _flat(flow)
+        origin = replace(origin, remarks=(BY_FILES,) if by_files and dag.arc_count else ())
         return Workflow(dag, details, name, origin, sizes)
 
 
-Parts = tuple[Dag, Described, dict[str, int]]
+#: What is told where parents and children are missing.
+BY_FILES = "no task names parents or children: it needs those that write the files that it reads"
+
+#: the dag, the details of tasks, the sizes of files, and whether the arcs are those that files make
+Parts = tuple[Dag, Described, dict[str, int], bool]
 
 
 def _specified(flow: Row) -> Parts:
@@ -104,13 +106,17 @@ def _specified(flow: Row) -> Parts:
     tasks = _table(_tasks(specification, "tasks"), _TASK)
     names = _ids(tasks, "the id of task {}")
     refer = _Referee(tasks, names)
-    dag = _dag(names, *_references(tasks, names, refer))
+    inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
+    by_files = tasks["parents"] is tasks["children"] is None
+    dag = _dag(
+        names,
+        *(_shared_files(list(zip(inputs, outputs, strict=True))) if by_files else _references(tasks, names, refer)),
+    )
     execution = mapping(flow.get("execution") or {}, '"execution"')
     runs = _runs(execution, names, refer)
-    inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
     files = _table(_objects(specification, "files"), _FILE)
     sizes = _sizes(_ids(files, "the id of file {}"), files)
-    return dag, _described(dag, tasks, runs, inputs, outputs), sizes
+    return dag, _described(dag, tasks, runs, inputs, outputs), sizes, by_files
 
 
 def _flat(flow: Row) -> Parts:
@@ -122,12 +128,13 @@ def _flat(flow: Row) -> Parts:
     files_of = [[_file_name(file) for file in group] for group in files]
     links = [_links(group, rows) for group, rows in zip(files_of, files, strict=True)]
     tails, heads = _references(tasks, names, _Referee(tasks, names))
-    if not len(tails):
+    by_files = not len(tails)
+    if by_files:
         tails, heads = _shared_files(links)
     dag = _dag(names, tails, heads)
     sizes = _sizes(list(chain.from_iterable(files_of)), _table(list(chain.from_iterable(files)), _FILE))
     inputs, outputs = zip(*links, strict=True) if links else ((), ())
-    return dag, _described(dag, tasks, tasks, inputs, outputs), sizes
+    return dag, _described(dag, tasks, tasks, inputs, outputs), sizes, by_files
 
 
 def _runs(execution: Row, names: list[str], refer: "_Referee") -> Columns:
@@ -218,7 +225,7 @@ def _references(tasks: Columns, names: list[str], refer: _Referee) -> tuple[Ints
     return np.concatenate((named[0], owners[1])), np.concatenate((owners[0], named[1]))
 
 
-def _shared_files(links: list[tuple[list[str], list[str]]]) -> tuple[Ints, Ints]:
+def _shared_files(links: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Ints, Ints]:
     """The arc to every task from the first that writes a file that it reads."""
     writer: dict[str, int] = {}
     for i, (_, outputs) in enumerate(links):
