@@ -50,6 +50,7 @@ STATEMENTS = {
     "WEAK": "JOB b b.sub\nWEAK PARENT a CHILD b",
     "SUBDAG": "SUBDAG EXTERNAL b inner.dag",
     "VARS": "VARS a seed=7",
+    "SCRIPT": "SCRIPT BETWEEN a no-such.sh",
 }
 
 
