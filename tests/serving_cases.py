@@ -73,6 +73,13 @@ def worked(folder: Path, url: str, name: str = "ann", *words: str) -> str:
     return said
 
 
+def dismissed(client: "subprocess.Popen[str]") -> str:
+    """What a client says when it is asked to stop."""
+    client.send_signal(signal.SIGTERM)
+    _, said = client.communicate(timeout=PATIENCE)
+    return said
+
+
 def told(*words: str) -> tuple[int, str, str]:
     """The exit code of a command, and what it says."""
     found = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)

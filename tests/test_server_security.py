@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -168,6 +169,19 @@ def test_a_link_on_another_site_leads_to_the_page_and_nowhere_else(
     assert server.get("/v1/workflows", **link, **admin).status == 403
     assert server.get("/", **{**link, "Sec-Fetch-Mode": "no-cors"}).status == 403
     assert server.call("POST", "/", b"", {**link, "Origin": "https://evil.example"}).status == 403
+
+
+def test_a_policy_is_a_name_and_never_a_file_of_the_server(server: ServerProcess, admin: dict[str, str]) -> None:
+    """A file of an order would be read with the server's rights, and its lines told in the error."""
+    secret = Path(server.store).with_name("secret.txt")
+    secret.write_text("root:x:0:0\n")
+    flow = {"tasks": [{"name": "a", "run": "true"}]}
+    for number, path in enumerate((str(secret), "/etc/passwd", "../secret.txt", "secret.txt", "/dev/zero")):
+        address, key = f"/v1/workflows?policy={quote(path, safe='')}", {"Idempotency-Key": f"policy{number}"}
+        reply = server.call("POST", address, flow, admin | key)
+        assert reply.status == 422, path
+        assert "root:x" not in str(reply.words)
+        assert "there is no policy" in str(reply.words)
 
 
 def test_no_cookie_is_set_or_heeded(server: ServerProcess, admin: dict[str, str]) -> None:

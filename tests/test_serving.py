@@ -9,7 +9,7 @@ import pytest
 
 from client_server import certificate
 from running_cases import written
-from serving_cases import PATIENCE, got, posted, serving, told, worked, working
+from serving_cases import PATIENCE, dismissed, got, posted, serving, told, worked, working
 
 CHAIN = [
     {"name": "make", "run": "sort given.txt > sorted.txt", "inputs": ["given.txt"], "outputs": ["sorted.txt"]},
@@ -68,10 +68,9 @@ def test_submit_prints_the_id_and_the_same_file_is_not_served_twice(tmp_path: Pa
 
 def test_run_on_a_server_is_run_by_its_clients(tmp_path: Path, flow: Path) -> None:
     with serving(tmp_path) as (url, _):
-        client = working(tmp_path, url, "ann", "--idle-exit", "20")
+        client = working(tmp_path, url, "ann")
         code, said, _ = told("run", str(flow), "--on", url, "--json")
-        client.send_signal(signal.SIGTERM)
-        client.communicate(timeout=PATIENCE)
+        dismissed(client)
     document = json.loads(said)
     assert (code, document["tasks"], document["done"], document["failed"]) == (0, 4, 4, {})
     assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
@@ -120,9 +119,10 @@ def test_a_client_that_dies_loses_only_what_it_had(tmp_path: Path) -> None:
             time.sleep(0.02)
         dying.kill()
         dying.communicate()
-        worked(tmp_path, url, "ann", "--idle-exit", "5")
+        client = working(tmp_path, url, "ann")
         assert server.stdout is not None
         document = json.loads(server.stdout.read())
+        dismissed(client)
     assert document["workflows"][0]["counts"]["done"] == 20
     assert document["lost"] <= 1
 
@@ -239,12 +239,11 @@ def test_sigterm_ends_a_server_in_order(tmp_path: Path) -> None:
 
 def test_what_the_user_has_is_never_overwritten_and_new_inputs_are_new_work(tmp_path: Path, flow: Path) -> None:
     with serving(tmp_path) as (url, _):
-        client = working(tmp_path, url, "ann", "--idle-exit", "20")
+        client = working(tmp_path, url, "ann")
         assert told("run", str(flow), "--on", url)[0] == 0
         (tmp_path / "given.txt").write_text("zebra\nyak\n")
         assert told("run", str(flow), "--on", url)[0] == 0
-        client.send_signal(signal.SIGTERM)
-        client.communicate(timeout=PATIENCE)
+        dismissed(client)
     assert (tmp_path / "given.txt").read_text() == "zebra\nyak\n"
     assert (tmp_path / "both.txt").read_text() == "yak\nzebra\n"
 
@@ -259,14 +258,15 @@ def test_a_name_that_cannot_be_kept_is_refused_and_the_server_goes_on(tmp_path: 
 
 def test_a_client_that_was_approved_works(tmp_path: Path) -> None:
     path = written(tmp_path, nothing(3))
-    with serving(tmp_path, str(path), "--approve") as (url, _):
+    with serving(tmp_path, "--approve") as (url, _):
         operator = ("--token-file", str(tmp_path / "s.token"))
-        client = working(tmp_path, url, "ann", "--idle-exit", "3")
+        client = working(tmp_path, url, "ann")
         while not (found := json.loads(told("clients", url, *operator, "--json")[1])["clients"]):
             time.sleep(0.1)
         assert not found[0]["approved"]
         assert told("clients", url, "--approve", found[0]["client"], *operator)[0] == 0
-        _, said = client.communicate(timeout=PATIENCE)
+        assert told("submit", url, str(path), "--wait", *operator)[0] == 0
+        said = dismissed(client)
     assert "3 tasks done" in said
 
 
@@ -274,11 +274,11 @@ def test_signatures_are_there_before_anything_is_handed_out(tmp_path: Path) -> N
     path = written(tmp_path, nothing(60))
     told("key", str(tmp_path / "mine"))
     with serving(tmp_path) as (url, _):
-        client = working(tmp_path, url, "ann", "--idle-exit", "4", "--trust", str(tmp_path / "mine.pub"))
+        client = working(tmp_path, url, "ann", "--trust", str(tmp_path / "mine.pub"))
         while not got(f"{url}/v1/clients")["clients"]:
             time.sleep(0.05)
-        told("submit", url, str(path), "--sign", str(tmp_path / "mine"), "--retries", "0")
-        _, said = client.communicate(timeout=PATIENCE)
+        told("submit", url, str(path), "--sign", str(tmp_path / "mine"), "--retries", "0", "--wait")
+        said = dismissed(client)
     assert "60 tasks done, 0 failed" in said
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli.completing import offered
+from eligo.cli.effects import check_cluster, check_compare, check_plan
 from eligo.cli.options import (
     Args,
     Columns,
@@ -79,6 +80,7 @@ def show(
 
 @app.command()
 def plan(
+    context: typer.Context,
     file: File,
     output: Annotated[
         str | None,
@@ -113,6 +115,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """An order in which to hand out the tasks, and how good it is: no order can have more tasks ready, or how many more."""
+    check_plan(context)
     from eligo.cli.planning import PlanRequest, answer
     from eligo.cli.plans import read_told
     from eligo.cli.recalling import recall
@@ -156,26 +159,10 @@ def explain(
     json: Json = False,
 ) -> None:
     """What the workflow is made of, why the plan is right, and a picture of it."""
-    from eligo.cli.plans import plan_document, print_explanation, read_told, searching, tell, tell_cut, working
-    from eligo.explaining import explain as put_in_words
-    from eligo.planning import plan as make_plan
+    from eligo.cli.plans import explain_plan, read_told
 
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
-    with searching(len(flow), seconds) as (clock, watch):
-        found = make_plan(flow, effort, clock=clock, watch=watch)
-        words = put_in_words(flow, found)
-    tell_cut(found)
-    remarks: list[str] = []
-    if output is not None:
-        from eligo.cli.pictures import save_plan
-
-        with working("drawing"):
-            remarks = [*save_plan(found, flow, words, output), f"wrote {output}"]
-    if json:
-        print_json(plan_document(found) | {"words": words})
-    else:
-        print_explanation(found, words)
-    tell(remarks)
+    explain_plan(flow, effort, seconds, output, json)
 
 
 @app.command()
@@ -304,6 +291,7 @@ def batch(
 
 @app.command()
 def cluster(
+    context: typer.Context,
     file: File,
     size: Annotated[int | None, typer.Option(help="How many tasks one client is to get.")] = None,
     sizes: Annotated[
@@ -350,6 +338,7 @@ def cluster(
     json: Json = False,
 ) -> None:
     """Which tasks to give to one client at once, as many as suit it, so that what is left stays good."""
+    check_cluster(context)
     from eligo.cli.clustering import ClusterRequest, answer
     from eligo.cli.places import check_place
     from eligo.cli.plans import read_told
@@ -374,6 +363,7 @@ def cluster(
 
 @app.command()
 def compare(
+    context: typer.Context,
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="Workflows, or one experiment (YAML).")
     ] = None,
@@ -410,6 +400,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Which order would have served you best, and at which rate of requests: schedulers side by side."""
+    check_compare(context)
     from eligo.cli.comparing import CompareRequest
     from eligo.cli.comparing import compare as play
 

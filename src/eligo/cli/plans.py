@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from eligo.cli.charts import chart
-from eligo.cli.printing import print_facts, print_lines, width
+from eligo.cli.printing import print_facts, print_json, print_lines, width
 from eligo.deciding.clock import Clock
 from eligo.deciding.work import Outlook
 from eligo.errors import InputError, UnknownTaskError
@@ -214,6 +214,28 @@ def first_tasks(order: Sequence[str]) -> str:
     shown = ", ".join(names[:FIRST_TASKS]) + (", ..." if len(names) > FIRST_TASKS else "")
     lines = wrap(shown, width() - 12, break_on_hyphens=False, max_lines=FIRST_LINES, placeholder=" ...")
     return "\n            ".join(lines)
+
+
+def explain_plan(flow: Workflow, effort: str, seconds: float | None, output: str | None, json: bool) -> None:
+    """Plan a workflow, draw it where *output* says, and print what the plan rests on."""
+    from eligo.explaining import explain
+    from eligo.planning import plan as make_plan
+
+    with searching(len(flow), seconds) as (clock, watch):
+        plan = make_plan(flow, effort, clock=clock, watch=watch)
+        words = explain(flow, plan)
+    tell_cut(plan)
+    remarks: list[str] = []
+    if output is not None:
+        from eligo.cli.pictures import save_plan
+
+        with working("drawing"):
+            remarks = [*save_plan(plan, flow, words, output), f"wrote {output}"]
+    if json:
+        print_json(plan_document(plan) | {"words": words})
+    else:
+        print_explanation(plan, words)
+    tell(remarks)
 
 
 def print_explanation(plan: Plan, words: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.completing import offered
+from eligo.cli.effects import check_run, is_server, refuse_useless
 from eligo.cli.options import Args, Columns, Env, From, Histories, Ignore, Json, Outside, Reverse, Trace
 
 __all__ = ["app"]
@@ -14,7 +15,6 @@ Folder = Annotated[
     str,
     typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE; or a server's URL[/WORKFLOW]."),
 ]
-SERVER = ("http://", "https://")
 Token = Annotated[str | None, typer.Option("--token-file", help="A file with the token that a server wants.")]
 Authority = Annotated[str | None, typer.Option("--ca", help="A file with the certificates to trust, for https.")]
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by its name.")]
@@ -22,6 +22,7 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by 
 
 @app.command()
 def run(
+    context: typer.Context,
     file: Annotated[str | None, typer.Argument(help="A workflow with commands, in any format.")] = None,
     on: Annotated[
         str,
@@ -71,6 +72,7 @@ def run(
     json: Json = False,
 ) -> int:
     """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
+    check_run(context)
     from eligo.cli.plans import read_told
     from eligo.cli.recalling import recall
     from eligo.cli.rehearsing import rehearse_all
@@ -101,9 +103,11 @@ def run(
 
 
 @app.command()
-def status(folder: Folder, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
+def status(
+    context: typer.Context, folder: Folder, token_file: Token = None, ca: Authority = None, json: Json = False
+) -> int:
     """Where a run stands, also while it goes on: counts, what runs since when, and failures by cause."""
-    if folder.startswith(SERVER):
+    if is_server(context):
         from eligo.cli.remote import ServerDoor, show_remote
 
         return show_remote(ServerDoor(folder, token_file, ca), json)
@@ -113,9 +117,16 @@ def status(folder: Folder, token_file: Token = None, ca: Authority = None, json:
 
 
 @app.command()
-def why(folder: Folder, task: TaskName, token_file: Token = None, ca: Authority = None, json: Json = False) -> int:
+def why(
+    context: typer.Context,
+    folder: Folder,
+    task: TaskName,
+    token_file: Token = None,
+    ca: Authority = None,
+    json: Json = False,
+) -> int:
     """Why a task of a run stands where it does: what it waits for, its place in the order, and how it was tried."""
-    if folder.startswith(SERVER):
+    if is_server(context):
         from eligo.cli.remote import ServerDoor, show_remote_task
 
         return show_remote_task(ServerDoor(folder, token_file, ca), task, "why", json)
@@ -126,6 +137,7 @@ def why(folder: Folder, task: TaskName, token_file: Token = None, ca: Authority 
 
 @app.command()
 def log(
+    context: typer.Context,
     folder: Folder,
     task: TaskName,
     err: Annotated[bool, typer.Option("--err", help="Standard error instead of standard output.")] = False,
@@ -134,9 +146,10 @@ def log(
     ca: Authority = None,
 ) -> int:
     """What a task of a run printed, also while it runs."""
-    if folder.startswith(SERVER):
+    if is_server(context):
         from eligo.cli.remote import ServerDoor, show_remote_task
 
+        refuse_useless(context, "on a server, which keeps the last lines of the last attempt", "err", "attempt")
         return show_remote_task(ServerDoor(folder, token_file, ca), task, "log")
     from eligo.cli.seeing import show_log
 
@@ -158,6 +171,7 @@ def page(
 
 @app.command()
 def top(
+    context: typer.Context,
     folder: Annotated[
         str | None,
         typer.Argument(
@@ -172,7 +186,7 @@ def top(
     from eligo.cli.remote import ServerDoor
     from eligo.cli.top_sources import ServerSource, folder_source
 
-    remote = folder is not None and folder.startswith(SERVER)
+    remote = is_server(context)
     source = ServerSource(ServerDoor(str(folder), token_file, ca)) if remote else folder_source(folder)
     if once:
         from eligo.cli.top_frame import print_once

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli.completing import offered
+from eligo.cli.effects import refuse_useless
 from eligo.cli.options import Args, Columns, Env, From, Ignore, Json, Outside, Reverse, Trace
 from eligo.cli.run_verbs import Authority, Token, app
 
@@ -18,6 +19,7 @@ NoFiles = Annotated[bool, typer.Option("--no-files", help="No file travels: clie
 
 @app.command()
 def serve(
+    context: typer.Context,
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Workflows with commands.")] = None,
     host: Annotated[str, typer.Option(help="Where to listen; elsewhere than here needs tokens and TLS.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0: any that is free.")] = 8750,
@@ -58,6 +60,8 @@ def serve(
     """Hand out the tasks of workflows to whoever asks: `eligo work URL` on any machine. It may be killed and goes on."""
     from eligo.cli.serving import checked, served_until_stopped, set_up
 
+    if not files:
+        refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
     setup = set_up(
         host=host, port=port, store=store, files=folder, lease=lease, gather=gather,
         keep_results=keep_results, tokens=tokens or approve,
@@ -72,6 +76,7 @@ def serve(
 
 @app.command()
 def work(
+    context: typer.Context,
     url: Url,
     cores: Annotated[int | None, typer.Option(help="How many tasks at once: the cores of this machine.")] = None,
     name: Annotated[str | None, typer.Option(help="How this client is called: the machine's name.")] = None,
@@ -97,6 +102,10 @@ def work(
     """Run tasks for a server, each in a folder of its own, until it has no more or a signal says to stop."""
     from eligo.cli.remote import worked
 
+    if sandbox is None:
+        refuse_useless(context, "without --sandbox", "sandbox_network")
+    if seconds is not None:
+        refuse_useless(context, "with --seconds", "size")
     given = {
         "cores": cores, "name": name, "token": token_file, "ca": ca, "folder": folder, "memory": memory,
         "output": output, "size": size, "seconds": seconds, "trust": tuple(trust or ()), "sandbox": sandbox,
@@ -176,6 +185,7 @@ def clients(
 
 @app.command()
 def token(
+    context: typer.Context,
     url: Url,
     name: Annotated[str, typer.Argument(help="What it is called.")],
     scope: Annotated[list[str] | None, typer.Option(help="What it is good for: work, submit, read, admin.")] = None,
@@ -187,6 +197,8 @@ def token(
     """Make a token for a server, which is printed once, or make one worthless."""
     from eligo.cli.remote import ServerDoor, made_token
 
+    if revoke:
+        refuse_useless(context, "with --revoke", "scope", "days")
     return made_token(ServerDoor(url, token_file, ca), name, (scope or ["work"], days), revoke)
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eligo.allocating import allocator
-from eligo.errors import InputError, is_amount
+from eligo.allocating import ALLOCATORS, allocator
+from eligo.errors import InputError, check_choice, is_amount
 from eligo.formats.fidelity import as_runnable
 from eligo.planning import plan
+from eligo.policies import POLICIES
 from eligo.rows import Ints
 from eligo.running.whole import PLANNED
 from eligo.server.packing import packed, packed_plan, unpacked_flow
@@ -79,6 +80,9 @@ def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     )
     if without is not None:
         raise InputError(f"what {without!r} should run is not said in the file")
+    check_choice(
+        "policy", wishes.policy, (*POLICIES, *ALLOCATORS)
+    )  # never a file: a client would read ours by its errors
     allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
     made = plan(flow, effort) if wishes.policy in PLANNED else None
     document = packed(flow)
