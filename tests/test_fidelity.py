@@ -50,6 +50,7 @@ STATEMENTS = {
     "WEAK": "JOB b b.sub\nWEAK PARENT a CHILD b",
     "SUBDAG": "SUBDAG EXTERNAL b inner.dag",
     "VARS": "VARS a seed=7",
+    "SCRIPT": "SCRIPT BETWEEN a no-such.sh",
 }
 
 
@@ -373,7 +374,11 @@ def _submitted(url: str, text: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_an_export_tells_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize("export", ["dagman", "snakemake"])
+def test_an_export_tells_what_it_leaves_out(tmp_path: Path, capsys: Captured, export: str) -> None:
     path = dag(tmp_path, nodes("a", "b") + "JOB c no.sub NOOP\nPARENT a CHILD b\nSCRIPT PRE a no.sh\n")
-    assert cli(["cluster", str(path), "--size", "2", "--export", "dagman", "-o", str(tmp_path / "fat.dag")]) == 0
+    assert cli(["cluster", str(path), "--size", "2", "--export", export, "-o", str(tmp_path / "fat")]) == 0
+    assert any(
+        "/usr/bin/touch" in (tmp_path / name).read_text() for name in ("fat", "fat_1.sh") if (tmp_path / name).exists()
+    )
     assert "warning: exporting without PRE (task 'a'" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def _write(
             raise InputError(f"{output} is the name of a picture: leave --export out, or name another file")
         _draw(flow, found, output)
     elif export is not None:
-        flow = accepted(flow, [ALL], what="exporting") if export == "dagman" else flow
+        flow = accepted(flow, [ALL], what="exporting") if export in {"dagman", "snakemake"} else flow
         _export(exported(flow, _fats(found), export, executed), output or "-")
     elif output is not None:
         raise InputError(f"{output}: a picture's name ends in .svg, .png or .html; another file needs --export")

@@ -61,7 +61,7 @@ def serve(
     from eligo.cli.serving import checked, served_until_stopped, set_up
 
     if not files:
-        refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside")
+        refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
     setup = set_up(
         host=host, port=port, store=store, files=folder, lease=lease, gather=gather,
         keep_results=keep_results, tokens=tokens or approve,

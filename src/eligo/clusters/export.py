@@ -102,8 +102,10 @@ def pegasus_labels(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[s
 def snakemake_groups(flow: Workflow, fats: Sequence[FatTask], executed: Iterable[str] = ()) -> str:
     """A Snakefile with a rule for every task, in the group of its fat task, that runs the workflow through marker files.
 
-    Groups of several parts need `--group-components`, which a comment at the top spells out.
+    Groups of several parts need `--group-components`, which a comment at the top spells out. What the nodes of a DAGMan file
+    run is read from their submit files.
     """
+    flow = as_runnable(flow, ALL, elsewhere=True)
     clustered = _clustered(flow, fats, executed)
     labels, numbers, dag = clustered.labels, clustered.numbers, clustered.flow.dag
     marks = {name: f".eligo/{numbers[name]}.done" for name in dag.tasks}

@@ -26,7 +26,7 @@ ALL = "all"
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (
         "ABORT-DAG-ON", "CONFIG", "DIR", "ENV", "FINAL", "HOLD", "MAXJOBS", "POST", "PRE", "PRE-SKIP", "PROVISIONER", "RETRY",
-        "SERVICE", "SUBDAG", "TOLERANCE", "VARS", "WEAK", *SUBMIT_COMMANDS,
+        "SCRIPT", "SERVICE", "SUBDAG", "TOLERANCE", "VARS", "WEAK", *SUBMIT_COMMANDS,
     ),
     "makeflow": ("BATCH_OPTIONS", "GPUS", "LOCAL", "MPI_PROCESSES", "UMBRELLA", "WALL_TIME", "export", "rename"),
     "jx": ("allocation", "environment", "gpus", "local_job", "mpi-processes", "options", "rename", "wall-time"),

@@ -25,6 +25,7 @@ _MARKS = ('"', "'", "\\", "{", "+", "@", *FOREIGN_BLANKS)
 _UNKNOWN = -1
 #: Commands whose quotes belong to what they pass on.
 _AS_THEY_STAND = {*NOTED, "SCRIPT", "VARS"}
+_SCRIPTS = {"PRE", "POST", "HOLD"}
 #: How many words an option of SCRIPT takes.
 _SCRIPT_OPTIONS = {"DEFER": 2, "DEBUG": 2}
 
@@ -335,7 +336,8 @@ class _Reading:
         place = 1
         while place < len(words) and (skipped := _SCRIPT_OPTIONS.get(keyword(words[place]))):
             place += 1 + skipped
-        self._remark(*(keyword(words[place]), words[place + 1]) if place + 1 < len(words) else ("SCRIPT",))
+        kind, node = keyword("".join(words[place : place + 1])), "".join(words[place + 1 : place + 2])
+        self._remark(kind if kind in _SCRIPTS else "SCRIPT", node)
 
     def _vars(self, line: str, words: list[str]) -> None:
         if len(words) > 2:
