@@ -123,7 +123,7 @@ def test_a_cluster_that_states_its_memory_has_that_much(tmp_path: Path, capsys: 
     tasks = [{"name": "a", "run": "true", "memory": 3 * GB}]
     for limit, code, words in (
         (0, 0, "state no memory limit"),
-        ("1GB", 2, "wants 2.79 GiB of memory, and there are 1.86"),
+        ("1GB", 2, "wants 2.79 GiB of memory, and there are 0.931"),
     ):
         with distributed.LocalCluster(
             n_workers=2,

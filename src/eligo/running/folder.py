@@ -134,8 +134,8 @@ class RunFolder:
         game, curves = Execution(flow, executed=flow.dag.named(sorted(done))), self.store.curves()
         self.store.begin(digests(flow), list(game.journal))
         self.store.keep_curves(**curves)
-        counts = {"unmade": len(redone.gone), "dependent": len(redone.dependent)}
-        return replace(resumed, execution=game, kept=len(done), **counts)
+        unmade, dependent = len(redone.gone), len(redone.dependent)
+        return replace(resumed, execution=game, kept=len(done), unmade=unmade, dependent=dependent)
 
     def planned(self, flow: Workflow, effort: str = "normal") -> Ints:
         """The order of the workflow's plan: as it was kept, else made now and kept with its curves for whoever looks."""

@@ -209,7 +209,7 @@ def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs |
     """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
     room = getattr(engine, "room", None)
     if isinstance(room, Room):
-        _check_room(flow, room.cores, room.memory)
+        _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"the policy {settings.policy} does not follow the priorities of tasks; other policies do")
