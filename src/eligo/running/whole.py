@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
@@ -149,9 +150,17 @@ def _commands(graph: object, on: "str | Executor | Engine", settings: Settings, 
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
             kept.describe(flow)
-            return carried_out(begun(flow, on, settings, kept)[0])
+            return _carried_out_with_warnings(*begun(flow, on, settings, kept))
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as kept:
-        return carried_out(begun(flow, on, settings, kept)[0])
+        return _carried_out_with_warnings(*begun(flow, on, settings, kept))
+
+
+def _carried_out_with_warnings(runner: Runner, resumed: Resumed) -> Result:
+    """Run it to its end, after a warning of each thing that is not honoured."""
+    with ended_where_wrong(runner.engine):
+        for remark in resumed.remarks:
+            warnings.warn(remark, stacklevel=4)
+    return carried_out(runner)
 
 
 def begun(
