@@ -158,5 +158,6 @@ def _place_told(looked: Looked, place: Place | None) -> list[str]:
     classes = "priority, then " if any(looked.flow.column("priority")) else ""
     return [
         f"Place {place.place:,} of {len(looked.flow):,} in the order by {classes}{place.policy}."
-        f" The longest path from it to the end is {length}{seconds} ({most}); {hangs if place.children else 'no task needs it'}{only}."
+        f" The longest path from it to the end is {length}{seconds} ({most});"
+        f" {hangs if place.children else 'no task needs it'}{only}."
     ]
