@@ -39,6 +39,12 @@ def test_a_task_that_reads_what_it_writes_comes_after_nobody_for_that() -> None:
     assert list(flow.dag.arcs()) == [("append", "show")]
 
 
+def test_two_names_of_one_file_are_seen_as_such() -> None:
+    assert list(parsed([{"name": "use", "inputs": ["d/../x"]}, {"name": "make", "outputs": ["./x"]}]).dag.arcs()) == [
+        ("make", "use")
+    ]
+
+
 def test_a_reader_does_not_start_with_the_writer(tmp_path: Path) -> None:
     tasks = [
         {"name": "use", "run": "cat x > y", "inputs": ["x"], "outputs": ["y"]},

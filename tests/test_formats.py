@@ -524,7 +524,8 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "long key": (
         "f.json",
         b'{"' + b"x" * 10_000_000 + b'": 1}',
-        f":1: the document has the unknown key '{'x' * 30}...{'x' * 10}': the keys are name, arcs, nodes, tasks, files, arcs_from",
+        f":1: the document has the unknown key '{'x' * 30}...{'x' * 10}':"
+        " the keys are name, arcs, nodes, tasks, files, arcs_from",
     ),
     "a long way to go": (
         "f.arcs",

@@ -123,7 +123,7 @@ def test_a_cluster_that_states_its_memory_has_that_much(tmp_path: Path, capsys: 
     tasks = [{"name": "a", "run": "true", "memory": 3 * GB}]
     for limit, code, words in (
         (0, 0, "state no memory limit"),
-        ("1GB", 2, "wants 2.79 GiB of memory, and there are 1.86"),
+        ("1GB", 2, "wants 2.79 GiB of memory, and there are 0.931"),
     ):
         with distributed.LocalCluster(
             n_workers=2,
@@ -177,12 +177,12 @@ def test_classes_keep_the_order_inside_them(name: str) -> None:
     dag = eligo.Dag.from_arcs(arcs, [f"t{i}" for i in range(60)])
     details = {f"t{i}": Task(name=f"t{i}", priority=number) for i, number in enumerate(numbers)}
     flow, plain = Workflow(dag, details), Execution(dag)
-    game = Execution(dag)
+    game, number_of = Execution(dag), {task: number or 0 for task, number in zip(dag.tasks, numbers, strict=True)}
     live, twin = allocator(name, flow, game, rules=None), ByPolicy(policy(name, Workflow(dag)), plain)
     while not game.finished:
         ready = list(game.eligible)
-        top = max(numbers[dag.index[task]] or 0 for task in ready)
-        best = twin.hand_out([Ask(fits=lambda task, top=top: (numbers[dag.index[task]] or 0) == top)])[0].tasks
+        top = max(number_of[task] for task in ready)
+        best = twin.hand_out([Ask(fits={task for task in ready if number_of[task] == top}.__contains__)])[0].tasks
         assert live.hand_out([Ask()])[0].tasks == best
         game.complete(best[0])
         plain.complete(best[0])
@@ -250,15 +250,24 @@ def test_a_server_goes_by_priority_too() -> None:
 def test_a_policy_that_does_not_follow_priorities_says_so(
     options: Sequence[str], name: str, tmp_path: Path, capsys: Captured
 ) -> None:
-    tasks = [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "priority": 3}]
+    tasks: list[dict[str, Any]] = [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "priority": 3}]
     assert ran(written(tmp_path, tasks), *options) == 0
     assert f"the policy {name} does not follow the priorities of tasks" in capsys.readouterr().err
     with pytest.raises(eligo.InputError, match="does not follow the priorities of tasks: choose another policy"):
         prepared(parse(json.dumps({"tasks": tasks})), Wishes(policy=name))
+    with pytest.warns(UserWarning, match=f"the policy {name} does not follow the priorities of tasks"):
+        eligo.run(parse(json.dumps({"tasks": tasks})), policy=name)
+
+
+def test_why_a_task_stands_where_it_does_counts_its_priority(tmp_path: Path, capsys: Captured) -> None:
+    tasks: list[dict[str, Any]] = [{"name": "a", "run": "true"}, {"name": "b", "run": "true", "priority": 3}]
+    flow = written(tmp_path, tasks)
+    assert (ran(flow), command(["why", str(flow), "b"])) == (0, 0)
+    assert "Place 1 of 2 in the order by priority, then finish." in capsys.readouterr().out
 
 
 def test_a_rehearsal_goes_by_priority(tmp_path: Path) -> None:
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"name": "long", "run": "false", "seconds": 10, "priority": -1},
         *({"name": f"t{i}", "run": "false", "seconds": 5} for i in range(4)),
     ]

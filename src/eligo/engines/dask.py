@@ -11,7 +11,6 @@ Dask itself is told nothing of them. Workers need the same version of Python, an
 import asyncio
 import importlib
 import logging
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -39,21 +38,22 @@ class DaskEngine(FutureEngine):
         if not slots:
             self.free()
             raise InputError(f"no worker is connected to the Dask scheduler at {wanted.address}").cured_by("workers")
-        super().__init__(self._sent, slots, "dask", wanted.room(slots, self._memory()))
-        if self.room.memory == math.inf:
-            self.unheeded = (
-                f"the Dask workers at {wanted.address} state no memory limit: memory of tasks is not counted",
-            )
+        limits = self._memory_limits()
+        super().__init__(self._sent, slots, "dask", wanted.room(slots, sum(limits) if limits else None))
+        if wanted.address and limits:
+            self.largest = float(max(limits))
+        elif wanted.address:
+            unlimited = f"the Dask workers at {wanted.address} state no memory limit"
+            self.unheeded = (f"{unlimited}: the memory that tasks ask for is not counted",)
         self._busy = set[str]()  # own workers that have something to do, or are gone
         #: where the scheduler is to be found
         self.address = str(self._client.scheduler.address)
 
-    def _memory(self) -> int | None:
-        """The bytes that all workers of the cluster may have together; None where one of them does not say."""
-        limits = [
-            worker.get("memory_limit") for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()
-        ]
-        return sum(limits) if limits and all(limits) else None
+    def _memory_limits(self) -> list[int]:
+        """The bytes that each worker of the cluster may have; none where one of them does not say."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker.get("memory_limit") for worker in workers]
+        return limits if all(limits) else []
 
     def _sent(self, job: Job, mark: str) -> "Future[Brought]":
         work = self._queued(job, mark) if self._own is None else self._given(job, mark)

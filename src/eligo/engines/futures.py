@@ -46,6 +46,8 @@ class FutureEngine:
         self.name = name
         #: what tasks ask for and this engine does not honour, a sentence each
         self.unheeded: tuple[str, ...] = ()
+        #: the bytes of memory of its largest worker, where that is known
+        self.largest = math.inf
         self.room = Room(slots) if room is None else room
         self.slack = ahead if slots > 1 and self.room.admits is None else 0
         self._submit, self._slots = submit, slots

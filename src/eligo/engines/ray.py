@@ -39,6 +39,7 @@ class RayEngine(FutureEngine):
         super().__init__(
             self._sent, slots, "ray", wanted.room(cores, None if memory is None else int(memory)), ahead=slots
         )
+        self.largest = max(node["Resources"].get("memory", 0.0) for node in ray.nodes() if node["Alive"])
         self._remote = lru_cache(maxsize=1024)(self._remote_for)
 
     def _remote_for(self, cores: float, memory: float) -> Any:

@@ -11,7 +11,7 @@ from eligo.estimating import estimate, lasting
 from eligo.execution import EXECUTED, HELD
 from eligo.execution import WAITING as NOT_READY
 from eligo.kernels.windows import longest_after
-from eligo.policies import policy
+from eligo.policies import in_classes, policy
 from eligo.prioritising import ORDERS
 from eligo.rows import Ints, gathered, places
 from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Looked, Trying
@@ -45,7 +45,7 @@ def order_of(looked: Looked) -> Ints | None:
         )
     except InputError:
         return None
-    return rule.order()
+    return in_classes(rule, looked.flow.column("priority")).order()
 
 
 def place_of(looked: Looked, v: int, order: Ints | None) -> Place | None:
@@ -157,7 +157,9 @@ def _place_told(looked: Looked, place: Place | None) -> list[str]:
     hangs = f"{place.children:,} task{' needs' if place.children == 1 else 's need'} it"
     only = f", {'and' if place.releases == place.children else f'{place.releases:,} of them'} nothing else any more"
     only = only if place.releases else ""
+    classes = "priority, then " if any(looked.flow.column("priority")) else ""
     return [
-        f"Place {place.place:,} of {len(looked.flow):,} in the order by {place.policy}. The longest path from it to the end"
-        f" is {length}{seconds} ({most}); {hangs if place.children else 'no task needs it'}{only}."
+        f"Place {place.place:,} of {len(looked.flow):,} in the order by {classes}{place.policy}."
+        f" The longest path from it to the end is {length}{seconds} ({most});"
+        f" {hangs if place.children else 'no task needs it'}{only}."
     ]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from eligo.errors import InputError, shorten
 from eligo.execution import Execution
+from eligo.formats.shared.data_arcs import plain_path
 from eligo.names import Name
 from eligo.workflow import Workflow
 
@@ -65,12 +66,12 @@ class TaskFiles:
         """Refuse inputs of tasks that are not done which do not exist and which no task writes."""
         if not any(self._inputs):
             return
-        written = {file for files in self.flow.column("outputs") for file in files or ()}
+        written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
         missing = [
             (file, name)
             for name, files in zip(self.flow.dag.tasks, self._inputs, strict=True)
             for file in files
-            if file not in written and name not in game.executed and not self._is_there(file)
+            if plain_path(file) not in written and name not in game.executed and not self._is_there(file)
         ]
         if missing:
             raise InputError(_refusal(missing))
@@ -100,7 +101,7 @@ class TaskFiles:
     def _is_owed(self, file: str, v: int, done: Collection[int]) -> bool:
         """Whether a file that task v has made is final, or read by a task that is not done."""
         dag, inputs = self.flow.dag, self._inputs
-        readers = self._readers.get(file) or [w for w in dag.children_of(v).tolist() if not inputs[w]]
+        readers = self._readers.get(plain_path(file)) or [w for w in dag.children_of(v).tolist() if not inputs[w]]
         return not readers or any(w not in done for w in readers)
 
     def _dependants(self, v: int, among: Collection[int]) -> list[int]:
@@ -114,20 +115,21 @@ class TaskFiles:
 
     def _sources(self, v: int) -> list[int]:
         """The tasks that may have written what task v reads."""
-        written = [self._writers[file] for file in self._inputs[v] if file in self._writers]
-        return [*written, *self.flow.dag.parents_of(v).tolist()]
+        writers = (self._writers.get(plain_path(file)) for file in self._inputs[v])
+        return [*(writer for writer in writers if writer is not None), *self.flow.dag.parents_of(v).tolist()]
 
     @cached_property
     def _readers(self) -> dict[str, list[int]]:
         readers: dict[str, list[int]] = {}
         for v, files in enumerate(self._inputs):
-            for file in files:
-                readers.setdefault(file, []).append(v)
-        return {file: [v for v in found if file not in self._outputs[v]] for file, found in readers.items()}
+            for file in map(plain_path, files):
+                if self._writers.get(file) != v:  # whoever changes a file in its place does not wait for it
+                    readers.setdefault(file, []).append(v)
+        return readers
 
     @cached_property
     def _writers(self) -> dict[str, int]:
-        return {file: v for v, files in enumerate(self._outputs) for file in files}
+        return {plain_path(file): v for v, files in enumerate(self._outputs) for file in files}
 
 
 def _refreshed(folder: str) -> bool:

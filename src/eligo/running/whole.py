@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
@@ -186,9 +187,17 @@ def _commands(
     flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local")
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
-            return carried_out(begun(flow, on, settings, kept)[0])
+            return _carried_out_with_warnings(*begun(flow, on, settings, kept))
     with TemporaryDirectory(prefix="eligo-") as scratch, closing(RunFolder(scratch)) as kept:
-        return carried_out(begun(flow, on, settings, kept)[0])
+        return _carried_out_with_warnings(*begun(flow, on, settings, kept))
+
+
+def _carried_out_with_warnings(runner: Runner, resumed: Resumed) -> Result:
+    """Run it to its end, after a warning of each thing that is not honoured."""
+    with ended_where_wrong(runner.engine):
+        for remark in resumed.remarks:
+            warnings.warn(remark, stacklevel=4)
+    return carried_out(runner)
 
 
 def begun(
@@ -249,7 +258,7 @@ def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs |
     """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
     room = getattr(engine, "room", None)
     if isinstance(room, Room):
-        _check_room(flow, room.cores, room.memory)
+        _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"the policy {settings.policy} does not follow the priorities of tasks; other policies do")

@@ -9,6 +9,7 @@ that the dag does not have; and where they make too few, Makeflow needs files th
 
 from collections.abc import Sequence
 from itertools import chain, repeat
+from posixpath import normpath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +65,19 @@ def written_twice(outputs: SparseFiles) -> tuple[str, int, int] | None:
 
 
 def _flat(files: SparseFiles) -> tuple[list[str], Ints]:
-    """All files in a row, and the task of each."""
+    """All files in a row, each by its plain path, and the task of each."""
     counts = [0 if names is None else len(names) for names in files]
-    return list(chain.from_iterable(filter(None, files))), np.repeat(np.arange(len(files), dtype=np.int32), counts)
+    owners = np.repeat(np.arange(len(files), dtype=np.int32), counts)
+    return [plain_path(file) for file in chain.from_iterable(filter(None, files))], owners
+
+
+def plain_path(file: str) -> str:
+    """The path without steps that lead nowhere, so that two names of one file are seen as such.
+
+    >>> plain_path("./a//b/../c"), plain_path("a")
+    ('a/c', 'a')
+    """
+    return normpath(file) if "/" in file else file
 
 
 def beyond(tails: Ints, heads: Ints, ends: tuple[Ints, Ints], n: int) -> tuple[Ints, Ints]:

@@ -177,7 +177,7 @@ def _linked(names: Sequence[str], needs: Column, files: _ReadAndWritten | None =
         raise UnknownTaskError(next(word for word in words if word not in index))
 
     tails, counts = references(needs, names, "after", index, unknown)
-    heads = np.repeat(np.arange(len(names)), counts)
+    heads = np.repeat(np.arange(len(names), dtype=np.int32), counts)
     if files is None:
         return Dag.from_arrays(len(names), tails, heads, names)
     return _linked_by_files(names, tails, heads, files)
@@ -195,9 +195,9 @@ def _linked_by_files(names: Sequence[str], tails: Ints, heads: Ints, files: _Rea
             f'{message}, or set "arcs_from" to "after" and order the tasks with "after"', task=names[both[1]]
         )
     more = data_arcs.beyond(tails, heads, data_arcs.written_once(inputs, outputs), len(names))
-    ends = (np.concatenate(pair) for pair in zip((tails, heads), more, strict=True))
+    tails, heads = np.concatenate((tails, more[0])), np.concatenate((heads, more[1]))
     try:
-        return Dag.from_arrays(len(names), *ends, names)
+        return Dag.from_arrays(len(names), tails, heads, names)
     except CycleError as error:
         raise _cycle_through_files(error, dict(zip(names, zip(inputs, outputs, strict=True), strict=True))) from None
 
@@ -208,7 +208,7 @@ def _cycle_through_files(error: CycleError, files: Mapping[str, tuple[Any, Any]]
         (child, file, parent)
         for parent, child in pairwise(map(str, error.cycle))
         for file in files[child][0] or ()
-        if file in (files[parent][1] or ())
+        if data_arcs.plain_path(file) in map(data_arcs.plain_path, files[parent][1] or ())
     ]
     if not shared:
         return error
