@@ -98,7 +98,7 @@ def test_it_is_said_what_the_order_for_a_pool_was_made_from(say: Words) -> None:
         ]
         Path("some.json").write_text(json.dumps({"tasks": tasks}))
         out = say("plan", "some.json", "--workers", "2x1.0,2x0.25")[1]
-        told = re.findall(r"^  made from (.*): the soonest of finish, ready, fifo, longest paths$", out, re.M)
+        told = re.findall(r"^  made from (.*): that ends sooner here than finish's own rule$", out, re.M)
         flow = eligo.read("some.json")
         best = soonest_on(terms_of(flow, own_seconds(flow), Pool.parse("2x1.0,2x0.25")), finishing_rules(flow))
         assert told == ([] if best.origin == "finish" else [best.origin])
