@@ -19,6 +19,7 @@ from eligo.formats import read
 from eligo.planning import plan
 from eligo.policies import Floats, Policy, fifo, policy
 from eligo.pools import Pool
+from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import places
 from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of
 from eligo.simulation.steady import Steady
@@ -27,6 +28,7 @@ from eligo.theory.eligibility import Order
 from eligo.workflow import Timed, Workflow
 
 WORKERS = (2, 4, 8, 16, 64)
+UNEQUAL = ("4x1.0,4x0.5", "1x1,3x0.5", "2x1,6x0.25", "8x1,8x0.1", "2x2,4x1,8x0.5", "16x1,16x0.5")
 NAMES = ("fifo", "critical-path", "critical-path-seconds", "balanced", "finish")
 #: what else is tried for the best schedule that anything finds
 OTHERS = ("plan", "lifo", "greedy-fifo")
@@ -48,6 +50,7 @@ def run() -> None:
     large()
     kernel()
     knowing()
+    unequal()
     found = ratios()
     real(found)
     tight(found)
@@ -104,6 +107,29 @@ def knowing() -> None:
         print(f"  {level}: {mean:.3f} of first come, first served's time <= {most:g}: {verdict(mean <= most)}")
     near = float(_share(cells.values(), "exact, improved", "bound"))
     print(f"  exact, improved: {near:.4f} times the bound <= {NEAR}: {verdict(near <= NEAR)}")
+
+
+def unequal() -> None:
+    """The order given for workers of unequal speed over the bound, beside what it is chosen from: never later than these."""
+    cells = [cell for _, flow in traces() for cell in _on_unequal(flow)]
+    if not cells:
+        return
+    widths = (16, 12, 12, 12, 12)
+    heading(f"Finish over the bound, {UNEQUAL}", ("", "given", *cells[0][1]), widths)
+    rows = [(given, *others.values()) for given, others in cells]
+    row(("on average", *(f"{_mean(list(column)):.4f}" for column in zip(*rows, strict=True))), widths)
+    row(("at most", *(f"{max(column):.4f}" for column in zip(*rows, strict=True))), widths)
+    later = sum(given > min(others.values()) for given, others in cells)
+    print(f"  later than another: {later} of {len(cells)} cells: {verdict(not later)}")
+
+
+def _on_unequal(flow: Workflow) -> Iterator[tuple[float, dict[str, float]]]:
+    rules, seconds = finishing_rules(flow, plan(flow, "quick").sequence), estimate(flow).seconds
+    for pool in UNEQUAL:
+        terms = terms_of(flow, seconds, pool)
+        bound = window_bound(terms.dag, terms.seconds, terms.pool).seconds
+        others = {name: terms.played(rule.board()).makespan / bound for name, rule in rules.items()}
+        yield soonest_on(terms, rules).makespan / bound, others
 
 
 def _print_losses(level: str, cells: Ratios) -> None:

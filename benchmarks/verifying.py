@@ -1,17 +1,21 @@
-"""The checker of plans: seconds and memory of `verify` beside those of the quick plans, up to a million tasks."""
+"""The checker of plans: seconds and memory of `verify` beside those of the quick plans, up to a million tasks.
+
+And on real workflows, how many times as long as the plan it takes, both measured in one process.
+"""
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import run as call
 from tempfile import TemporaryDirectory
 
 from benchmarks.planner import SIZED, montage_like
-from benchmarks.timing import heading, peak_kilobytes, row, shuffled, verdict
+from benchmarks.timing import REAL, heading, peak_kilobytes, row, shuffled, verdict
 from eligo import families
 from eligo.dag import Dag
+from eligo.formats import read
 from eligo.planning import plan
 from eligo.verifying import verify
 
@@ -24,8 +28,51 @@ CASES: dict[str, Callable[[int], Dag]] = {
 }
 
 
+MOST_TASKS = 2_000  # of a real workflow
+MOST_TIMES = 3.0  # as long as the plan, which no check of a real workflow may take
+LISTED = 5
+SHORT = 0.01  # seconds: shorter plans tell nothing of ratios
+
+
 def run() -> None:
-    """Print the checker's figures: each plan is made, saved and checked by processes of their own."""
+    """Print the checker's figures: quick plans of large dags, and ratios on real workflows."""
+    large()
+    ratios()
+
+
+def ratios() -> None:
+    """Processor seconds of a check over those of the plan, on real workflows, the largest first."""
+    found = dict(_ratios())
+    widths = (56, 10, 10, 10)
+    heading(
+        "verify() over plan(), processor seconds, the largest ratios",
+        ("workflow", "plan s", "verify s", "ratio"),
+        widths,
+    )
+    if not found:
+        print("  none beside the checkout: skipped")
+        return
+    worst = sorted(found, key=lambda name: -found[name][1] / found[name][0])
+    for name in worst[:LISTED]:
+        row((name, *found[name], f"{found[name][1] / found[name][0]:.2f}"), widths)
+    most = found[worst[0]][1] / found[worst[0]][0]
+    print(f"  at most {most:.2f} times on {len(found)} workflows <= {MOST_TIMES:g}: {verdict(most <= MOST_TIMES)}")
+
+
+def _ratios() -> Iterator[tuple[str, tuple[float, float]]]:
+    for path in sorted(REAL.glob("*.json*")) if REAL.exists() else list[Path]():
+        dag = read(path).dag
+        if len(dag) > MOST_TASKS:
+            continue
+        begin = time.process_time()
+        document, planned = plan(dag).document(), time.process_time()
+        verify(dag, document)
+        if planned - begin >= SHORT:
+            yield path.name, (planned - begin, time.process_time() - planned)
+
+
+def large() -> None:
+    """Each plan is made, saved and checked by processes of their own."""
     widths = (24, 10, 10, 10, 10, 10, 12, 8)
     columns = ("dag", "tasks", "verdict", "plan MB", "plan s", "verify s", "verify MB", "")
     heading("verify() of quick plans, the document read included; MB beside the workflow", columns, widths)

@@ -1,6 +1,7 @@
 """Experiments: what a file may say, resuming, spreading, and the statistics that results are put into."""
 
 import csv
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eligo.errors import EligoError, InputError
+from eligo.estimating import without_seconds
 from eligo.families import out_mesh
-from eligo.formats import write
+from eligo.formats import read, write
 from eligo.planning import plan
+from eligo.policies import policy
 from eligo.simulation import Clients, batched, profiles, scheduler, volatile
 from eligo.simulation.experiments import MEASURES, run
 from eligo.simulation.settings import (
@@ -27,6 +30,7 @@ from eligo.simulation.settings import (
     is_experiment,
     parse_experiment,
     read_experiment,
+    steady_games,
     volatile_game,
 )
 from eligo.simulation.statistics import (
@@ -37,6 +41,7 @@ from eligo.simulation.statistics import (
     ratio_of,
     student,
 )
+from eligo.simulation.steady import finish_on
 from eligo.simulation.tables import COLUMNS, PARTS, CellKey, Record, read_records, record_of
 
 SMALL = """
@@ -137,6 +142,37 @@ def test_what_is_kept_is_what_the_games_give() -> None:
     assert found["makespan"].mean == pytest.approx(outcome.makespan.mean())
     assert found["makespan"].deviation == pytest.approx(outcome.makespan.std(ddof=1))
     assert found["stalled"].mean == pytest.approx(outcome.stalled.mean())
+
+
+def test_finish_is_the_order_of_a_plan_in_every_game(tmp_path: Path) -> None:
+    """It goes by run times where they are known, also where rounds are counted, and is made for a pool that stays."""
+    times = [9, 1, 1, 1, 1, 1, 1, 5]
+    arcs = {3: [0], 4: [1], 5: [1], 6: [2], 7: [4, 5, 6]}
+    tasks = [
+        {"name": f"t{i}", "seconds": time, "after": [f"t{u}" for u in arcs.get(i, [])]} for i, time in enumerate(times)
+    ]
+    path = tmp_path / "timed.json"
+    path.write_text(json.dumps({"tasks": tasks}))
+    games = (Game("pebble"), *batched_games([1.5]), *steady_games([2]))
+    experiment = Experiment(sources=(Source.of_file(str(path)),), schedulers=("finish",), games=games, runs=9)
+    found = {(record.game, record.measure): record for record in run(experiment)}
+    rule = policy("finish", read(path))
+    assert found["batched", "polls"].mean == pytest.approx(batched(rule, 1.5, 9, 0).mean())
+    assert found["pebble", "area"].mean == profiles(rule, 1, 0).sum()
+    assert found["pebble", "area"].mean != profiles(policy("finish", without_seconds(read(path))), 1, 0).sum()
+    assert found["steady", "makespan"].mean == finish_on(path, 2).makespan
+
+
+def test_other_run_times_are_another_experiment(tmp_path: Path) -> None:
+    path, results = tmp_path / "timed.json", str(tmp_path / "t.csv")
+    played = []
+    for seconds in (1, 2, 2):
+        path.write_text(json.dumps({"tasks": [{"name": "a", "seconds": seconds}, {"name": "b", "seconds": 1}]}))
+        experiment = Experiment(
+            sources=(Source.of_file(str(path)),), schedulers=("finish",), games=(Game("pebble"),), runs=1
+        )
+        played.append({record.fingerprint for record in run(experiment, results)})
+    assert played[0] != played[1] == played[2]
 
 
 def test_the_table_is_tidy(small: Experiment, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import eligo
@@ -14,10 +15,11 @@ from eligo import families
 from eligo.cli import run
 from eligo.cli.orders import candidates, table
 from eligo.estimating import lasting
+from eligo.finishing import own_seconds
 from eligo.planning import plan
 from eligo.pools import Pool
-from eligo.prioritising import order_to_follow
-from eligo.scheduling import soonest
+from eligo.prioritising import finishing_rules, order_to_follow, soonest_on
+from eligo.scheduling import soonest, terms_of
 from eligo.simulation import figures
 from eligo.simulation.figures import order_figures
 from eligo.simulation.steady import finish_on
@@ -54,6 +56,54 @@ def shown(out: str) -> dict[str, str]:
     """The rows of the table by order, each from its mark on."""
     rows = re.findall(r"^([* ] (?!order)\S+) {2,}(\d.*|not counted.*)$", out, re.M)
     return {label[2:]: f"{label[0]} {rest}" for label, rest in rows}
+
+
+def write_costly() -> None:
+    """Nine tasks free one each, long ones; a tenth, short, frees twenty short ones: run times say to wait with it."""
+    long = [{"name": f"a{i}", "seconds": 50} for i in range(9)]
+    long += [{"name": f"b{i}", "after": [f"a{i}"], "seconds": 50} for i in range(9)]
+    short = [{"name": "hub", "seconds": 1}, *({"name": f"c{i}", "after": ["hub"], "seconds": 1} for i in range(20))]
+    Path("costly.json").write_text(json.dumps({"tasks": [*long, *short]}))
+
+
+def test_the_plan_says_what_run_times_cost_in_rounds(say: Words) -> None:
+    write_costly()
+    out = say("plan", "costly.json")[1]
+    told = re.search(r"run times cost rounds: up to (\d+\.\d) % more than without them \(if (\d+) ask at a time\)", out)
+    assert told
+    entries = {entry["name"]: entry for entry in json.loads(say("plan", "costly.json", "--json")[1])["orders"]}
+    own, other = (entries["finish"][key] for key in ("polls", "polls_without_seconds"))
+    costs = {mean: 100 * (a / b - 1) for mean, a, b in zip((4, 16, 64), own, other, strict=True)}
+    assert f"{costs[int(told[2])]:.1f}" == told[1] == f"{max(costs.values()):.1f}"
+    assert "run times cost" not in say("plan", "pie.yaml")[1]
+    assert "run times cost" not in say("plan", "costly.json", "--order", "ready")[1]
+
+
+def test_an_order_that_ends_later_than_finish_is_given_on_demand_and_said_to_be_later(say: Words) -> None:
+    out = say("plan", "timed.json", "--workers", "2", "--order", "fifo")[1]
+    assert "  `finish` ends sooner: after 30 min" in out
+    assert "ends sooner" not in say("plan", "timed.json", "--workers", "2")[1]
+
+
+def test_it_is_said_what_the_order_for_a_pool_was_made_from(say: Words) -> None:
+    rng, said = np.random.default_rng(5), set[str]()
+    for _ in range(12):
+        tasks = [
+            {
+                "name": f"t{i}",
+                "seconds": int(rng.integers(1, 90)),
+                "after": [f"t{j}" for j in range(i) if rng.random() < 0.1],
+            }
+            for i in range(25)
+        ]
+        Path("some.json").write_text(json.dumps({"tasks": tasks}))
+        out = say("plan", "some.json", "--workers", "2x1.0,2x0.25")[1]
+        told = re.findall(r"^  made from (.*): that ends sooner here than finish's own rule$", out, re.M)
+        flow = eligo.read("some.json")
+        best = soonest_on(terms_of(flow, own_seconds(flow), Pool.parse("2x1.0,2x0.25")), finishing_rules(flow))
+        assert told == ([] if best.origin == "finish" else [best.origin])
+        said.add(best.origin)
+    assert {"finish", "longest paths"} <= said
 
 
 # The table

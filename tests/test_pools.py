@@ -249,6 +249,18 @@ def test_no_order_of_the_table_ends_sooner_than_the_one_for_the_pool(case: int) 
         assert listed.makespan == ends["finish"] == makespan(flow, known["finish"].sequence.tolist(), pool)
 
 
+def test_a_schedule_for_a_deadline_comes_out_again_when_its_order_is_followed() -> None:
+    rng = np.random.default_rng(31)
+    for _ in range(150):
+        flow, speeds = some_flow(rng, 30), rng.choice([0.25, 0.5, 1.0, 2.0], int(rng.integers(2, 6))).tolist()
+        terms = terms_of(flow, seconds_of(flow), Pool.of(speeds))
+        due = terms.due(terms.least * float(rng.uniform(0.9, 2.0)))
+        again = terms.listed(due.sequence)
+        assert again.sequence.tolist() == due.sequence.tolist()
+        assert again.begin.tolist() == due.begin.tolist()
+        assert due.makespan >= terms.least * (1 - 1e-9)
+
+
 def test_a_slow_worker_leaves_the_longest_task_to_a_fast_one() -> None:
     """By longest paths, the slow worker has one of two gates and is the one that is free when the giant is ready."""
     times = {"gate": 5.0, "other gate": 5.0} | {f"short{i}": 3.1 for i in range(20)} | {"giant": 60.0}
@@ -305,6 +317,7 @@ for _ in range(60):
     terms = terms_of(flow, seconds_of(flow), pool)
     found = improved_schedule(terms, terms.played(some_rule(rng, flow.dag).board(), 9))
     print(found.begin.tolist(), found.worker.tolist(), found.sequence.tolist())
+    print(terms.due(1.2 * terms.least).begin.tolist() if pool.speeds else "")
 """
     told = []
     for pure in ("", "1"):

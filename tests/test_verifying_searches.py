@@ -113,7 +113,9 @@ def test_an_order_that_attains_the_maxima_needs_no_other_sets(monkeypatch: pytes
     dag = Dag.from_arcs(
         [("a", "x"), ("a", "y"), ("b", "y"), ("b", "z"), ("c", "z"), ("c", "x"), ("a", "w"), ("c", "v")]
     )
-    part = _Part(dag, np.array(Subsets.of(dag).best_order()[0], np.int32))
+    subsets = Subsets.of(dag)
+    assert subsets is not None
+    part = _Part(dag, np.array(subsets.best_order()[0], np.int32))
     bound = part.certified({"rule": "exact"})
     monkeypatch.delattr(blocks.Sets, "largest_sum")
     assert part.certified({"rule": "exact"}).slack == bound.slack == 0

@@ -35,8 +35,8 @@ Longs = NDArray[np.int64]
 
 MOST_PLAYED = 41  # schedules that an improvement looks at
 MOST_TASKS = 4_000_000  # in all of them together
-LEAST_PLAYED = 3  # however many tasks there are
 DEADLINES = 8  # for which unequal workers are scheduled
+MUCH = 0.05  # as a share of the time: what a schedule for a deadline must gain, for it rests on exact seconds
 BY_RANK = 0  # ties, as the kernel numbers them
 PARTS = 1_000  # of a core: a task's cores are counted in these, rounded up
 
@@ -184,39 +184,38 @@ PATHS = "longest paths"
 
 
 def soonest(terms: Terms, starts: Mapping[str, Schedule]) -> Soonest:
-    """The schedule that ends soonest, never later than any of the starts: each of them improved, or made for a deadline.
+    """The schedule that ends soonest, never later than any of the starts: of equally good ones the first.
 
-    Of a large dag the first start alone is improved. Equally good ones go by the order of the starts.
+    The first start is improved, and the others are taken as they are: to improve each and take the best would gain only
+    where the seconds are exact. Likewise a schedule for a deadline is taken only where it gains much.
     """
-    played = MOST_TASKS // (len(starts) * max(1, len(terms.dag)))
     tried = [
-        Soonest(name, improved_schedule(terms, start, max(played, 1 if place else LEAST_PLAYED)))
+        Soonest(name, start if place else improved_schedule(terms, start))
         for place, (name, start) in enumerate(starts.items())
     ]
     best = min(tried, key=lambda found: found.makespan)
     if terms.pool.equal:
         return best
-    due = min(_for_deadlines(terms, best.makespan, played), key=lambda found: found.makespan, default=best.schedule)
-    better = Soonest(PATHS, improved_schedule(terms, due, max(played, 1)))
-    return better if better.makespan < best.makespan else best
+    due = min((Soonest(PATHS, each) for each in _for_deadlines(terms, best.makespan)), key=lambda found: found.makespan)
+    return due if due.makespan < best.makespan * (1 - MUCH) else best
 
 
-def _for_deadlines(terms: Terms, latest: float, most: int) -> Iterator[Schedule]:
+def _for_deadlines(terms: Terms, latest: float) -> Iterator[Schedule]:
     """Schedules for deadlines spread evenly from the least conceivable one up to the latest, itself left out."""
-    count = min(DEADLINES, max(1, most))
+    count = max(1, min(DEADLINES, MOST_TASKS // max(1, len(terms.dag))))
     for k in range(count):
         yield terms.due(terms.least + (latest - terms.least) * k / count)
 
 
-def improved_schedule(terms: Terms, begun: Schedule, most: int | None = None) -> Schedule:
-    """The best schedule found to and fro, from one that is there already, while each round gains; *most* are looked at.
+def improved_schedule(terms: Terms, begun: Schedule) -> Schedule:
+    """The best schedule found to and fro, from one that is there already, while each round gains.
 
     Listed in the order in which its tasks begin it comes out again, so that this order is as good. More search would gain
     more where the seconds are exact, and lose it again where they are a tenth off.
     """
-    played = max(LEAST_PLAYED, MOST_TASKS // max(1, len(terms.dag))) if most is None else most
+    left = min(MOST_PLAYED, max(3, MOST_TASKS // max(1, len(terms.dag)))) - 1
     best, back = begun, terms.dual()
-    for _ in range((min(MOST_PLAYED, played) - 1) // 2):
+    for _ in range(left // 2):
         now = terms.listed(_latest_end_first(back.listed(_latest_end_first(best))))
         if now.makespan >= best.makespan:
             break

@@ -21,7 +21,6 @@ from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool
 from eligo.prioritising import check_order
-from eligo.scheduling import PATHS
 from eligo.simulation.players import name_of
 from eligo.simulation.steady import Steady
 from eligo.workflow import Workflow
@@ -195,7 +194,7 @@ def _choice(found: Candidates) -> Iterator[str]:
     if chosen is None:
         return
     if chosen.origin not in (None, "finish"):
-        yield f"  made from {chosen.origin}: the soonest of finish, ready, fifo, {PATHS}"
+        yield f"  made from {chosen.origin}: that ends sooner here than finish's own rule"
     if chosen.makespan is not None and soonest is not None and (soonest.makespan or 0.0) < chosen.makespan:
         yield f"  `finish` ends sooner: after {lasting(soonest.makespan or 0.0)}"
     share, mean = found.extra_rounds

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from eligo.border import as_workflow, dag_of
 from eligo.dag import Dag
 from eligo.errors import CycleError, InputError, ScheduleError, shorten
-from eligo.estimating import estimate
-from eligo.pools import Pool
 from eligo.rows import places
 from eligo.verifying import modules, positions, strings
 from eligo.verifying.blocks import (
@@ -40,10 +38,9 @@ from eligo.verifying.blocks import (
     too_long,
 )
 from eligo.verifying.documents import PLAN, check_document
-from eligo.verifying.finishes import finish_holds
 from eligo.verifying.marks import marks_of
 from eligo.verifying.refuting import Refuted, require
-from eligo.verifying.schedules import check_ends
+from eligo.verifying.schedules import check_finish
 from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
 from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
@@ -100,7 +97,7 @@ def verify(flow: object, plan: object) -> Verification:
         _agree(claim, "order", profile=result.profile, area=result.area)
         _check_summary(claim, dag, int(profile.sum()))
         _check_orders(claim, dag)
-        _check_finish(claim, flow)
+        check_finish(as_workflow(flow), claim)
         return _proved(dag, order, claim, result)
     except (Refuted, ScheduleError, OverflowError) as refutation:
         return replace(result, reason=str(refutation))
@@ -151,26 +148,6 @@ def _check_orders(claim: Proof, dag: Dag) -> None:
         area = int(_eligible(dag, dag.indices(entry["order"])).sum())
         told = {"average": area / max(1, len(dag)), "share": area / max(1, claim["area_bound"])}
         _agree(entry, f"order {shorten(entry['name'])!r}", **told)
-
-
-def _check_finish(claim: Proof, flow: object) -> None:
-    """The bound on the finish, where a document has one, and that no order is done before it."""
-    if claim.get("certificate") is None:
-        claimed = [claim.get("bound"), *(entry.get("makespan") for entry in claim.get("orders", ()))]
-        require(all(end is None for end in claimed), "the finish has no certificate")
-        return
-    bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
-    whole = estimate(as_workflow(flow)).own.all()
-    why = "does not hold" if whole else "cannot be checked: how long every task runs is not known"
-    require(finish_holds(flow, bound), f"the bound on the finish {why}")
-    pool = Pool(tuple(bound["workers"]), bound.get("cores"))
-    require(Pool.of(claim.get("workers", pool)) == pool, "the workers are not those of the certificate")
-    require(claim.get("bound", bound["seconds"]) == bound["seconds"], "the bound is not that of the certificate")
-    used = ends.get(claim.get("used"), claim.get("makespan"))
-    require(claim.get("makespan") == used, "the makespan is not that of the order used")
-    soon = any(end is not None and end < bound["seconds"] for end in ends.values())
-    require(not soon, "an order is done before any can be")
-    check_ends(as_workflow(flow), claim.get("orders", ()), pool)
 
 
 def _agree(claim: Proof, origin: str, **found: Any) -> None:

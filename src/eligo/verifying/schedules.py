@@ -1,4 +1,4 @@
-"""When an order ends on a pool, played again step by step: independent of the compiled schedules that a plan comes from."""
+"""What a plan says of its finish, checked: orders are played again, independent of the schedules that the plan comes from."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,31 @@ from typing import Any
 from eligo.errors import shorten
 from eligo.estimating import estimate, lasting
 from eligo.pools import Pool, cores_of
+from eligo.verifying.finishes import finish_holds
 from eligo.verifying.refuting import require
 from eligo.workflow import Workflow
 
 PARTS = 1_000  # of a core: the unit in which cores are counted, rounded up
+
+
+def check_finish(flow: Workflow, claim: Mapping[str, Any]) -> None:
+    """Refuse a plan's document whose bound on the finish does not hold, or whose orders do not end when they are said to."""
+    if claim.get("certificate") is None:
+        claimed = [claim.get("bound"), *(entry.get("makespan") for entry in claim.get("orders", ()))]
+        require(all(end is None for end in claimed), "the finish has no certificate")
+        return
+    bound, ends = claim["certificate"], {entry["name"]: entry.get("makespan") for entry in claim.get("orders", ())}
+    whole = estimate(flow).own.all()
+    why = "does not hold" if whole else "cannot be checked: how long every task runs is not known"
+    require(finish_holds(flow, bound), f"the bound on the finish {why}")
+    pool = Pool(tuple(bound["workers"]), bound.get("cores"))
+    require(Pool.of(claim.get("workers", pool)) == pool, "the workers are not those of the certificate")
+    require(claim.get("bound", bound["seconds"]) == bound["seconds"], "the bound is not that of the certificate")
+    used = ends.get(claim.get("used"), claim.get("makespan"))
+    require(claim.get("makespan") == used, "the makespan is not that of the order used")
+    soon = any(end is not None and end < bound["seconds"] for end in ends.values())
+    require(not soon, "an order is done before any can be")
+    _check_ends(flow, claim.get("orders", ()), pool)
 
 
 def makespan(flow: Workflow, order: list[int], pool: Pool) -> float:
@@ -27,7 +48,7 @@ def makespan(flow: Workflow, order: list[int], pool: Pool) -> float:
     return run.now
 
 
-def check_ends(flow: Workflow, entries: Sequence[Mapping[str, Any]], pool: Pool) -> None:
+def _check_ends(flow: Workflow, entries: Sequence[Mapping[str, Any]], pool: Pool) -> None:
     """Refuse orders of a plan's document that do not end when they are said to."""
     index = flow.dag.labelled().index
     for entry in entries:
