@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eligo.engines import Engine, Lingering
+from eligo.engines.sessions import PROCESSES
 from eligo.engines.strays import end_marked
 from eligo.errors import InputError
 from eligo.execution import Execution
@@ -48,6 +49,7 @@ class RunFolder:
                 raise InputError(f"{self.path}: this folder has other things in it, and no run")
             (self.path / LOGS).mkdir(parents=True, exist_ok=True)
             self.store = Store(self.path / STATE)
+            (self.path / PROCESSES).touch()
         except OSError as error:
             raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
@@ -63,6 +65,11 @@ class RunFolder:
     def jobs(self) -> str:
         """Where engines keep what they need for jobs that are under way."""
         return str((self.path / JOBS).resolve())
+
+    @property
+    def processes(self) -> str:
+        """The file by which the processes of its tasks are found."""
+        return str((self.path / PROCESSES).resolve())
 
     def describe(self, flow: Workflow) -> None:
         """Keep the workflow itself, so that the run can be looked at, and go on, without its file."""
@@ -88,7 +95,7 @@ class RunFolder:
 
         What an earlier process left running is ended first, here and where the *engine* runs things.
         """
-        end_marked(MARK, self.mark)
+        end_marked(MARK, self.mark, self.processes)
         if isinstance(engine, Lingering):
             engine.end_strays(self.mark)
         return self.recall(flow)
