@@ -106,14 +106,24 @@ def test_no_task_runs_twice_at_once_after_a_kill(form: str, tmp_path: Path) -> N
         pytest.skip("setpriv is not installed")
     if form == "su" and os.getuid():
         pytest.skip("only root becomes root without a password")
+    check_ended_before_it_goes_on(form, tmp_path)
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
+@pytest.mark.parametrize("form", ["no environment", "title", "daemon, no environment"])
+def test_no_task_runs_twice_at_once_on_dask_either(form: str, tmp_path: Path) -> None:
+    check_ended_before_it_goes_on(form, tmp_path, "--on", "dask")
+
+
+def check_ended_before_it_goes_on(form: str, tmp_path: Path, *options: str) -> None:
     flow = written(tmp_path, [{"name": "a", "run": command_of(form, tmp_path)}])
     log = tmp_path / "log"
-    with started(flow) as run:
+    with started(flow, *options) as run:
         until(lambda: lines(log))
         run.kill()
     first = int(lines(log)[0].split()[1])
     assert not is_over(first)
-    with started(flow) as run:
+    with started(flow, *options) as run:
         until(lambda: len(lines(log)) == 2)
         assert is_over(first)
         (tmp_path / "go").touch()
@@ -134,7 +144,6 @@ def test_a_session_is_found_whose_first_process_is_gone(tmp_path: Path) -> None:
     os.kill(int((tmp_path / "leader").read_text()), signal.SIGKILL)
     first = int(lines(log)[0].split()[1])
     assert not is_over(first)
-    (tmp_path / "go.later").touch()
     with started(flow) as run:
         until(lambda: len(lines(log)) == 2)
         assert is_over(first)
@@ -346,6 +355,19 @@ def test_a_task_that_asks_at_the_terminal_fails(tmp_path: Path) -> None:
         assert error.errno == errno.EIO  # noqa: PT017
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     assert b"0 of 1 tasks done, 1 failed" in text
+
+
+def test_a_terminal_that_goes_away_leaves_no_task(tmp_path: Path) -> None:
+    flow = written(tmp_path, [{"name": "a", "run": "echo $$ > began; sleep 600"}])
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.executable, [*COMMAND, "run", str(flow)])
+    try:
+        until(lambda: lines(tmp_path / "began"))
+    finally:
+        os.close(terminal)
+    until(lambda: is_over(int((tmp_path / "began").read_text())))
+    os.waitpid(child, 0)
 
 
 # What a machine lacks

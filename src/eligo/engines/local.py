@@ -85,7 +85,8 @@ class LocalEngine:
         scratch: str | None = None,
     ) -> None:
         if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-            raise InputError("SIGCHLD is ignored in this process, so it cannot be seen how tasks end")
+            cure = "set it to signal.SIG_DFL"
+            raise InputError(f"SIGCHLD is ignored in this process, so the end of a task cannot be seen: {cure}")
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
         self._room = Room(workers if cores is None else cores, memory, needs)
@@ -160,7 +161,12 @@ class LocalEngine:
         if self._running and self._last >= self._most_files:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         running.pid = self._spawn(running.work, running.slot)
-        running.watch = self._last = self._watch(running.pid)
+        try:
+            running.watch = self._last = self._watch(running.pid)
+        except OSError:  # nobody would see its end
+            os.killpg(running.pid, signal.SIGKILL)
+            os.waitpid(running.pid, 0)
+            raise
         if self._sessions is not None:
             self._sessions.enter(running.slot, running.pid, after)
         if self._limit is not None:
