@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from eligo.engines import local, shortage, worker
+from eligo.engines import Command, local, shortage, worker
 from eligo.engines.sessions import PROCESSES, Entry, SessionFile, count_forks, holders, members, read_entries
 from eligo.engines.strays import end_marked
 from eligo.engines.worker import Process, process_table
@@ -428,10 +428,10 @@ def test_a_worker_tries_again_to_start_what_its_machine_has_no_room_for(monkeypa
         return spawned(*rest)
 
     monkeypatch.setattr(worker, "_spawned", spawn)
-    assert worker.run_command(local.Command(("true",), "/"), None).failure is None
+    assert worker.run_command(Command(("true",), "/"), None).failure is None
     failures += [OSError(errno.EMFILE, "Too many open files")] * 9
     monkeypatch.setattr(worker, "SHORTAGE", 0.0)
-    told = worker.run_command(local.Command(("true",), "/"), None)
+    told = worker.run_command(Command(("true",), "/"), None)
     assert (told.lost, told.failure) == (True, "cannot run 'true': Too many open files")
 
 
@@ -441,7 +441,7 @@ def test_a_worker_tries_again_to_start_what_its_machine_has_no_room_for(monkeypa
 def test_what_a_daemon_prints_later_is_in_the_log_of_its_task(tmp_path: Path) -> None:
     wait = "while test ! -e {}; do sleep 0.05; done"
     daemon = f"(setsid sh -c 'touch up; {wait.format('second')}; echo late; echo late >&2; touch printed' &)"
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"name": "first", "run": f"{daemon}; {wait.format('up')}"},
         {"name": "second", "run": f"touch second; {wait.format('printed')}", "after": ["first"]},
         {"name": "third", "run": "echo third", "after": ["second"]},
@@ -468,7 +468,7 @@ ODD = {
 
 @pytest.mark.parametrize("way", ODD)
 def test_a_run_goes_on_in_odd_surroundings(way: str, tmp_path: Path) -> None:
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"name": "a", "run": "echo to out; echo to err >&2"},
         {"name": "b", "run": "false"},
         {"name": "c", "run": "sh -c 'sleep 0.1 & wait'", "after": ["a"]},

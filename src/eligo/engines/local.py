@@ -108,7 +108,10 @@ class LocalEngine:
         self._peak = 0  # of this process itself, in the system's unit
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._spare = os.dup(self._nothing)  # let go of where there is no other place for a file
-        self._last, self._most_files = 0, most_files()
+        self._last, self._most_files = (
+            0,
+            most_files(),
+        )  # the latest number of a file, and the largest that tasks may cause
 
     def asks(self) -> Sequence[Ask]:
         """One for every free slot; where tasks differ in what they need, one that says what is left."""
@@ -278,6 +281,7 @@ class LocalEngine:
         _, status, usage = os.wait4(running.pid, 0)
         self._poll.unregister(running.watch)
         os.close(running.watch)
+        self._last = min(self._last, running.watch)
         del self._running[running.watch]
         if running.told or running.stops < math.inf:
             self._stopping.remove(running)
