@@ -11,6 +11,7 @@ EligoError
 │   └── StateError        no execution stands there: carries the task and the parent that is not executed
 ├── ScheduleError         an order is no schedule: carries the two tasks, or the missing one
 ├── TaskFailedError       a task that was run failed: carries it, and what came of the others
+├── ShortageError         this machine has no room for any process more
 ├── NotHeldError          workflows that another server holds now: carries their ids
 └── MoveError             a move that the pebble game forbids: carries the task and its state
 """
@@ -122,6 +123,10 @@ class StateError(InputError):
         self.task, self.parent = task, parent
         why = f"it is {state}" if state else f"its parent {shorten(parent)!r} is not executed"
         super().__init__(f"{shorten(task)!r} cannot be {said}: {why}")
+
+
+class ShortageError(EligoError):
+    """No task could be started for long, since the machine lacks descriptors, processes, memory or space."""
 
 
 class ScheduleError(EligoError):

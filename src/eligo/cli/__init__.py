@@ -6,11 +6,12 @@ standard error.
 
 import errno
 import os
+import signal
 import sys
 from copy import copy
 from typing import TYPE_CHECKING
 
-from eligo.cli.printing import speak_plainly
+from eligo.cli.printing import open_streams, speak_plainly
 from eligo.cli.versions import version_line
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ REMEDIES = {
 
 def main() -> None:
     """Run the command and leave with its exit code."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it was ignored, nobody could see how processes end
+    open_streams()
     code = run(sys.argv[1:])
     if sys.argv[1:2] and sys.argv[1] in LOOKING:
         for stream in (sys.stdout, sys.stderr):
@@ -80,6 +83,8 @@ def run(arguments: list[str]) -> int:
             return _complain(f"{error.format_message()} ({verb} --help lists what there is)")
         if getattr(error, "errno", None) == errno.ENOSPC:
             return _complain("what it says cannot be written: no space left on device")
+        if type(error).__module__ == "sqlite3":  # which takes long to import
+            return _complain(f"the state cannot be written: {error}")
         if os.environ.get("ELIGO_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (ELIGO_DEBUG=1 shows where)")

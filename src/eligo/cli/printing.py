@@ -4,6 +4,7 @@ import codecs
 import io
 import itertools
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,13 @@ def speak_plainly() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not is_unicode(stream.encoding):
             stream.reconfigure(errors="eligo")
+
+
+def open_streams() -> None:
+    """Let the standard streams that were closed before the start lead nowhere: another file would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the program runs
 
 
 def _plain_letters(error: UnicodeError) -> tuple[str, int]:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from types import FrameType
 
 from eligo.cli.dagman import by_dagman
@@ -17,7 +17,7 @@ from eligo.cli.remote import by_server
 from eligo.cli.requests import FAILED, INTERRUPTED, MOST_SHOWN, Ended, RunRequest
 from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
-from eligo.errors import InputError, shorten
+from eligo.errors import InputError, ShortageError, shorten
 from eligo.estimating import lasting
 from eligo.plotting.labels import counted
 from eligo.running import Result, Resumed, RunFolder, Runner, begun, carried_out
@@ -70,6 +70,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
             shown(place) if request.page else nullcontext(),
             watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet),
             interruptible(runner),
+            _warned_of_shortage(runner, place),
         ):
             result = carried_out(runner)
         tell(_rescued(flow, result, place))
@@ -113,19 +114,39 @@ def default_folder(flow: Workflow) -> str:
 
 @contextmanager
 def interruptible(runner: Runner) -> Iterator[None]:
-    """The first Ctrl-C begins nothing more, the second stops what runs; so does the request to end."""
+    """The first Ctrl-C begins nothing more, the second stops what runs; so does the request to end, and a lost terminal.
+
+    Where the loss of the terminal was ignored before (nohup), it still is.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if runner.stopping or number == signal.SIGTERM:
-            tell(["stopping what runs"])
+        if runner.stopping or number != signal.SIGINT:
             runner.abort()
-            return
-        count = len(runner.running)
-        tell([f"nothing more is begun; {counted(count, 'running task')} may end; press again to stop them"])
-        runner.stop()
+            said = "stopping what runs"
+        else:
+            runner.stop()
+            count = counted(len(runner.running), "running task")
+            said = f"nothing more is begun; {count} may end; press again to stop them"
+        with suppress(OSError):  # the terminal may be gone
+            tell([said])
 
-    with heeding(stop, signal.SIGINT, signal.SIGTERM):
+    hangups = [number for number in (signal.SIGHUP, signal.SIGQUIT) if signal.getsignal(number) != signal.SIG_IGN]
+    with heeding(stop, signal.SIGINT, signal.SIGTERM, *hangups):
         yield
+
+
+@contextmanager
+def _warned_of_shortage(runner: Runner, place: str) -> Iterator[None]:
+    """Say it where tasks wait because this machine lacks something, and how to resume where none could be started at all."""
+    from eligo.engines.local import LocalEngine
+
+    if isinstance(runner.engine, LocalEngine):
+        runner.engine.shortage.warn = lambda message: tell([f"warning: {message}"])
+    try:
+        yield
+    except ShortageError:
+        tell([f"eligo run --resume {place} goes on"])
+        raise
 
 
 def _resumed(resumed: Resumed, place: str) -> list[str]:

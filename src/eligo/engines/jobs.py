@@ -22,6 +22,8 @@ class Command:
     #: where its standard output and standard error go
     out: str = "/dev/null"
     err: str = "/dev/null"
+    #: a file that its processes hold open, by which they are found once whoever started them is gone
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Processes on this machine: one a task, each in a process group of its own, so that nothing that it starts outlives it."""
+"""Processes on this machine: one a task, each in a session of its own, so that nothing that it starts outlives it."""
 
 import errno
 import math
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -17,15 +18,28 @@ from eligo.engines.futures import threads
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.naming import Wanted
 from eligo.engines.performing import GRACE, NO_PROGRAM, said, unable
+from eligo.engines.printed import Printed
 from eligo.engines.room import Needs, Room
-from eligo.engines.worker import KILOBYTE, own_peak
+from eligo.engines.sessions import SessionFile
+from eligo.engines.shortage import Shortage, allow_files, most_files
+from eligo.engines.worker import (
+    ASKED_TO_STOP,
+    KILOBYTE,
+    SHORT,
+    alive,
+    is_in_use,
+    kill_sessions,
+    own_peak,
+    process_table,
+    signal_sessions,
+)
 from eligo.errors import InputError
 
 SHELL = "/bin/sh"
-#: what this machine, and not the task, lacked when it could not be begun
-SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 #: what Python ignores, and a task should not: a pipe that nobody reads ends who writes into it
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+#: seconds between two looks at sessions whose first process has ended; and how many times as long as such a look takes
+LOOK, SHARE = 0.05, 10
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +57,13 @@ class _Running:
     told: bool = False
     why: str = ""
     lost: bool = False
+    #: once its first process has ended: how, and the most memory that it had
+    code: int = 0
+    peak: int = 0
+
+    @property
+    def work(self) -> Command:
+        return cast(Command, self.job.works[self.index])
 
 
 class LocalEngine:
@@ -63,6 +84,9 @@ class LocalEngine:
         needs: Needs | None = None,
         scratch: str | None = None,
     ) -> None:
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+            cure = "set it to signal.SIG_DFL"
+            raise InputError(f"SIGCHLD is ignored in this process, so the end of a task cannot be seen: {cure}")
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
         self._room = Room(workers if cores is None else cores, memory, needs)
@@ -70,15 +94,29 @@ class LocalEngine:
         self._slot = {name: number for number, name in enumerate(self._names)}
         self._running: dict[int, _Running] = {}  # by the file that tells of its end
         self._stopping: list[_Running] = []
+        self._lingering: list[_Running] = []  # whose first process has ended, and that have time left to stop
+        self._look = 0.0  # when to look at them next, by the monotonic clock
+        self._unbegun: list[_Running] = []  # which this machine had no room for
         self._poll = select.poll()
         self._ended: list[Ending] = []
-        self._environment, self._here = dict(os.environb), os.getcwd()
+        self._environment, self._here = dict(os.environb), _current_folder()
+        self._limit = allow_files(workers)  # of the tasks, where this process has a larger one
         self._printed = Printed(scratch) if scratch is not None else None
+        self._sessions: SessionFile | None = None
+        #: what keeps tasks from being begun
+        self.shortage = Shortage()
         self._peak = 0  # of this process itself, in the system's unit
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self._spare = os.dup(self._nothing)  # let go of where there is no other place for a file
+        self._last, self._most_files = (
+            0,
+            most_files(),
+        )  # the latest number of a file, and the largest that tasks may cause
 
     def asks(self) -> Sequence[Ask]:
         """One for every free slot; where tasks differ in what they need, one that says what is left."""
+        if self._unbegun:
+            return []
         free = [self._asks[slot] for slot in reversed(self._free)]
         return free if self._room.admits is None else free[:1]
 
@@ -92,89 +130,196 @@ class LocalEngine:
         self._begin(_Running(job, slot))
 
     def _begin(self, running: _Running) -> None:
-        """Begin one task of a job."""
-        work, timeout = cast(Command, running.job.works[running.index]), running.job.timeout
+        """Begin one task of a job, once those are that this machine had no room for."""
+        if self._unbegun:
+            self._unbegun.append(running)
+            return
         running.began = time.time()
         try:
-            running.pid = self._spawn(work, running.slot)
-            running.watch = os.pidfd_open(running.pid)
-        except (OSError, ValueError) as error:  # ValueError: words that no program can be given
-            self._not_begun(running, work, error)
-            return
+            self._launch(running)
+        except OSError as error:
+            if error.errno in SHORT:
+                self._postpone(running, error)
+                return
+            self._tell(running, NO_PROGRAM, unable(running.work, error), None)
+        except ValueError as error:  # words that no program can be given
+            self._tell(running, NO_PROGRAM, unable(running.work, error), None)
+        else:
+            self.shortage.end()
+            self._attend(running)
+
+    def _postpone(self, running: _Running, error: OSError) -> None:
+        """This machine has no room for a task now."""
+        self._unbegun.append(running)
+        busy = {each.slot for each in (*self._running.values(), *self._lingering)}
+        self.shortage.meet(error, bool(busy))
+        if self._printed is not None:
+            self._printed.close(busy)  # what idle slots keep open may be what is lacking
+
+    def _launch(self, running: _Running) -> None:
+        """Start the process of a task, and have a file that tells of its end."""
+        after = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        if self._spare < 0:
+            self._spare = os.dup(self._nothing)
+        if self._running and self._last >= self._most_files:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        running.pid = self._spawn(running.work, running.slot)
+        try:
+            running.watch = self._last = self._watch(running.pid)
+        except OSError:  # nobody would see its end
+            os.killpg(running.pid, signal.SIGKILL)
+            os.waitpid(running.pid, 0)
+            raise
+        if self._sessions is not None:
+            self._sessions.enter(running.slot, running.pid, after)
+        if self._limit is not None:
+            with suppress(OSError):  # it is over, or somebody else's by now
+                resource.prlimit(running.pid, resource.RLIMIT_NOFILE, self._limit)
+
+    def _watch(self, pid: int) -> int:
+        """A file that tells of a process's end: there is a place for it, since one is kept free."""
+        try:
+            return os.pidfd_open(pid)
+        except OSError as error:
+            if error.errno not in {errno.EMFILE, errno.ENFILE}:
+                raise
+        os.close(self._spare)
+        self._spare = -1
+        return os.pidfd_open(pid)
+
+    def _attend(self, running: _Running) -> None:
+        """Wait for a task that was begun."""
+        timeout = running.job.timeout
         self._running[running.watch] = running
         self._poll.register(running.watch, select.POLLIN)
         if timeout is not None:
             running.stops, running.why = time.monotonic() + timeout, f"took longer than {timeout:g} s"
             self._stopping.append(running)
 
-    def _not_begun(self, running: _Running, work: Command, error: OSError | ValueError) -> None:
-        """A task could not be begun; where it was, but cannot be watched, it is ended."""
-        if running.pid:
-            self._signal(running, signal.SIGKILL)
-            os.waitpid(running.pid, 0)
-        running.lost = getattr(error, "errno", None) in SHORT
-        self._tell(running, NO_PROGRAM, unable(work, error), None)
+    def _begin_rest(self) -> None:
+        """Try again to begin what this machine had no room for, once some may be there."""
+        if not self._unbegun or time.monotonic() < self.shortage.again:
+            return
+        waiting, self._unbegun = self._unbegun, []
+        for running in waiting:
+            self._begin(running)
+        if self._unbegun and not self._running and not self._lingering:
+            self.shortage.check()
 
     def _spawn(self, work: Command, slot: int) -> int:
-        """A process of its own group, without standard input; the quick way where the folder is ours."""
+        """A process of its own session, without standard input; the quick way where the folder is ours."""
         environment = self._environment.copy()  # in bytes, since each word of it is made so for every process
         for name, word in work.environment.items():
             environment[os.fsencode(name)] = os.fsencode(word)
-        streams = [self._nothing, self._nothing] if self._printed is None else self._printed.of(slot)
+        if self._sessions is None and work.marker:
+            self._sessions = SessionFile(work.marker)
         begin = self._spawned if work.folder == self._here else self._spawned_elsewhere
+        printed = (os.devnull, os.devnull) if self._printed is None else self._printed.of(slot)
         try:
-            return begin(work, work.argv, environment, streams)
+            return begin(work.folder, work.argv, environment, printed)
         except OSError as error:
             if error.errno != errno.ENOEXEC:
                 raise
-        return begin(work, (SHELL, *work.argv), environment, streams)  # a script that does not say whose: as shells do
+        return begin(work.folder, (SHELL, *work.argv), environment, printed)  # a script that does not say whose
 
     def _spawned(
-        self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]
+        self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
-        actions = [(os.POSIX_SPAWN_DUP2, at, to) for to, at in enumerate((self._nothing, *streams))]
+        actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [(os.POSIX_SPAWN_DUP2, self._nothing, 0)]
+        actions += [(os.POSIX_SPAWN_OPEN, to, path, os.O_WRONLY, 0) for to, path in enumerate(printed, 1)]
+        actions += [(os.POSIX_SPAWN_DUP2, file, file) for file in self._marker()]  # which the program then has too
         spawn = os.posix_spawn if os.sep in argv[0] else os.posix_spawnp
-        return spawn(argv[0], argv, environment, file_actions=actions, setpgroup=0, setsigdef=IGNORED)
+        return spawn(argv[0], argv, environment, file_actions=actions, setsid=True, setsigdef=IGNORED)
 
     def _spawned_elsewhere(
-        self, work: Command, argv: tuple[str, ...], environment: dict[bytes, bytes], streams: list[int]
+        self, folder: str, argv: tuple[str, ...], environment: dict[bytes, bytes], printed: tuple[str, str]
     ) -> int:
-        out, err = streams
-        child = subprocess.Popen(  # noqa: S603 - the words are the user's own
-            argv, cwd=work.folder, env=environment, process_group=0, stdin=self._nothing, stdout=out, stderr=err
-        )
+        with open(printed[0], "r+b") as out, open(printed[1], "r+b") as err:
+            child = subprocess.Popen(  # noqa: S603 - the words are the user's own
+                argv,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+                stdin=self._nothing,
+                stdout=out,
+                stderr=err,
+                pass_fds=self._marker(),
+            )
         child.returncode = 0  # it is waited for here, and not when it is forgotten
         return child.pid
+
+    def _marker(self) -> tuple[int, ...]:
+        return () if self._sessions is None else (self._sessions.file,)
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while not self._ended:
-            until = min([deadline, *(running.stops for running in self._stopping)])
-            for watch, _ in self._poll.poll(None if until == math.inf else 1000 * max(0.0, until - time.monotonic())):
+            for watch, _ in self._poll.poll(self._patience(deadline)):
                 self._reap(self._running[watch])
             now = time.monotonic()
-            for running in [each for each in self._stopping if each.stops <= now]:
-                self._stop(running)
+            self._stop([each for each in self._stopping if each.stops <= now])
+            self._look_at_lingering(now)
+            self._begin_rest()
             if now >= deadline:
                 break
         ended, self._ended = self._ended, []
         return ended
 
+    def _patience(self, deadline: float) -> float | None:
+        """How many milliseconds to wait at most for a process to end."""
+        now = time.monotonic()
+        until = min([deadline, *(running.stops for running in self._stopping)])
+        if self._lingering:
+            until = min(until, self._look, *(running.stops for running in self._lingering))
+        if self._unbegun:
+            until = min(until, self.shortage.again)
+        return None if until == math.inf else 1000 * max(0.0, until - now)
+
     def _reap(self, running: _Running) -> None:
-        """A process has ended: end what it left behind, before its number can be anybody else's, and go on with the job."""
-        self._signal(running, signal.SIGKILL)
+        """A process has ended: what it left behind is ended too, after a while where it was asked to stop."""
         _, status, usage = os.wait4(running.pid, 0)
         self._poll.unregister(running.watch)
         os.close(running.watch)
+        self._last = min(self._last, running.watch)
         del self._running[running.watch]
-        if running.stops < math.inf or running.told:
+        if running.told or running.stops < math.inf:
             self._stopping.remove(running)
-        work = running.job.works[running.index]
-        if self._printed is not None and isinstance(work, Command):
-            self._printed.keep(running.slot, work)
-        code = os.waitstatus_to_exitcode(status)
-        self._tell(running, code, running.why if running.told else said(code), self._memory(usage.ru_maxrss))
+        running.code, running.peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss
+        if not is_in_use(running.pid, self._nothing):
+            self._finish(running)
+            return
+        self._lingering.append(running)
+        if running.stops < math.inf if running.told else running.code in ASKED_TO_STOP:
+            running.stops = min(
+                running.stops, time.monotonic() + GRACE
+            )  # a shell dies at once; its program saves files
+            return
+        running.stops = 0.0
+        with suppress(ProcessLookupError, PermissionError):  # nobody is left of the group, or only a zombie
+            os.killpg(running.pid, signal.SIGKILL)
+
+    def _look_at_lingering(self, now: float) -> None:
+        """Be done with tasks of whose sessions nobody is left, or whose time is over."""
+        if now < min([self._look, *(running.stops for running in self._lingering)]) or not self._lingering:
+            return
+        table = process_table()
+        self._look = now + max(LOOK, SHARE * (time.monotonic() - now))
+        left = set(alive({running.pid for running in self._lingering}, table).values())
+        late = [running for running in self._lingering if running.pid in left and running.stops <= now]
+        kill_sessions({running.pid for running in late}, table)
+        over = [running for running in self._lingering if running.pid not in left or running in late]
+        for running in over:
+            self._lingering.remove(running)
+            self._finish(running)
+
+    def _finish(self, running: _Running) -> None:
+        """Keep what a task printed, and go on with its job."""
+        self.shortage.again = 0.0
+        if self._printed is not None:
+            self._printed.keep(running.slot, running.work)
+        failure = running.why if running.told else said(running.code)
+        self._tell(running, running.code, failure, self._memory(running.peak))
 
     def _memory(self, peak: int) -> int | None:
         """The most that a process had, in bytes; None where that is what this one had when it began it."""
@@ -193,87 +338,50 @@ class LocalEngine:
         self._free.append(running.slot)
         self._room.leave(job)
 
-    def _stop(self, running: _Running) -> None:
-        """Tell a task to stop, and once it was told and did not, make it."""
-        self._signal(running, signal.SIGKILL if running.told else signal.SIGTERM)
-        running.stops = math.inf if running.told else time.monotonic() + GRACE
-        running.told = True
-
-    def _signal(self, running: _Running, number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only a zombie
-            os.killpg(running.pid, number)
+    def _stop(self, late: Sequence[_Running]) -> None:
+        """Ask tasks to stop, and those that were asked and did not, make to."""
+        new, told = [each for each in late if not each.told], [each for each in late if each.told]
+        if new:
+            signal_sessions({running.pid for running in new}, signal.SIGTERM)
+        if told:
+            kill_sessions({running.pid for running in told}, process_table())
+        for running in late:
+            running.stops = math.inf if running.told else time.monotonic() + GRACE
+            running.told = True
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         """See `Engine`."""
-        for running in [each for each in self._running.values() if each.job in jobs and not each.told]:
-            if running.stops == math.inf:
-                self._stopping.append(running)
+        found = [each for each in self._running.values() if each.job in jobs and not each.told]
+        self._stopping += [running for running in found if running.stops == math.inf]
+        for running in found:
             running.why, running.lost = "stopped", True
-            self._stop(running)
+        self._stop(found)
+        for running in [each for each in self._unbegun if each.job in jobs]:
+            self._unbegun.remove(running)
+            running.began, running.lost = time.time(), True
+            self._tell(running, NO_PROGRAM, "stopped", None)
 
     def close(self) -> None:
         """Stop all that runs, and free what it has."""
-        self.cancel([running.job for running in self._running.values()])
-        while self._running:
+        self.cancel([running.job for running in (*self._running.values(), *self._unbegun)])
+        while self._running or self._lingering:
             self.wait(GRACE)
-        os.close(self._nothing)
+        for file in {self._nothing, self._spare} - {-1}:
+            os.close(file)
         if self._printed is not None:
             self._printed.close()
+        if self._sessions is not None:
+            self._sessions.close()
+        if self._limit is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._limit)
 
 
-class Printed:
-    """What tasks print: into two files a slot, which are given the task's name once something is in them.
-
-    Most tasks print nothing, and files are dear.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._open: dict[int, list[int]] = {}
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: what tasks print cannot be kept here: {error.strerror}") from None
-
-    def of(self, slot: int) -> list[int]:
-        """The files of a slot, for standard output and standard error."""
-        if slot not in self._open:
-            out = self._fresh(slot, "out")
-            try:
-                self._open[slot] = [out, self._fresh(slot, "err")]
-            except OSError:
-                os.close(out)
-                raise
-        return self._open[slot]
-
-    def path(self, slot: int, kind: str) -> str:
-        """Where what a slot's task prints is to be found while it runs."""
-        return f"{self._folder}/slot-{slot + 1}.{kind}"
-
-    def keep(self, slot: int, work: Command) -> None:
-        """A task has ended: what it printed gets its name."""
-        streams, used = self._open[slot], False
-        for place, (kind, name) in enumerate((("out", work.out), ("err", work.err))):
-            if not os.fstat(streams[place]).st_size:
-                continue
-            used = True
-            if name != os.devnull:
-                with suppress(OSError):  # its folder is gone: what the task did counts
-                    os.rename(self.path(slot, kind), name)
-        if used:
-            for stream in self._open.pop(slot):
-                os.close(stream)
-
-    def _fresh(self, slot: int, kind: str) -> int:
-        return os.open(self.path(slot, kind), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-
-    def close(self) -> None:
-        """Close all of them, and take away what is empty."""
-        for slot, streams in self._open.items():
-            for kind, stream in zip(("out", "err"), streams, strict=True):
-                os.close(stream)
-                with suppress(OSError):
-                    os.unlink(self.path(slot, kind))
+def _current_folder() -> str:
+    """The folder of this process; nothing where it is gone."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
 
 
 def engine(wanted: Wanted) -> Engine:

@@ -7,7 +7,10 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
+from eligo.engines.sessions import holders, members, read_entries
+from eligo.engines.worker import descendants, process_table
 from eligo.errors import InputError
 
 POOL = "ELIGO_POOL"  # in the environment of the processes that an engine has for a run, beside its tasks
@@ -38,20 +41,32 @@ def marked(name: str, marks: Iterable[str]) -> list[int]:
     return found
 
 
-def end_marked(name: str, mark: str, patience: float = MOST_DYING) -> None:
+def end_marked(name: str, mark: str, file: str | Path | None = None, patience: float = MOST_DYING) -> None:
     """End processes of a run that outlived whoever started them, so that no task runs twice at once.
 
-    They may begin others meanwhile, and take a moment to die: it is looked again until none is left.
+    These are all with the mark in their environment, and where there is a *file* of sessions, those that it is about; and
+    what they began. They are stopped first, since what goes on could begin others meanwhile.
     """
-    deadline = time.monotonic() + patience
-    while strays := marked(name, [mark] if mark else []):
+    deadline, stopped = time.monotonic() + patience, set[int]()
+    while strays := _strays(name, mark, file):
         if time.monotonic() > deadline:
             many = f"{len(strays)} processes" if len(strays) > 1 else "a process"
-            raise InputError(f"{many} of an earlier run cannot be ended, such as number {strays[0]}")
-        for number in strays:
+            raise InputError(f"{many} of an earlier run cannot be ended, such as number {min(strays)}")
+        new = strays - stopped
+        for number in new or strays:
             with suppress(OSError):
-                os.kill(number, signal.SIGKILL)
-        time.sleep(0.01)
+                os.kill(number, signal.SIGSTOP if new else signal.SIGKILL)
+        time.sleep(0.0 if new else 0.01)
+        stopped |= new
+
+
+def _strays(name: str, mark: str, file: str | Path | None) -> set[int]:
+    """The processes that `end_marked` is about, beside this one."""
+    found, table = set(marked(name, [mark] if mark else [])), process_table()
+    table.pop(os.getpid(), None)
+    if file is not None:
+        found |= {*members(read_entries(file), table), *holders(file, table)}
+    return {number for number in descendants(found, table) if table[number].state not in b"ZX"}
 
 
 @contextmanager

@@ -6,15 +6,18 @@ It is copied there and needs Python and nothing else, so it imports nothing of e
 what came of them is written into done/17.json beside it, after each command, by renaming: it is there whole, or not at all.
 """
 
+import errno
 import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +30,12 @@ KILOBYTE = 1024  # the unit in which the system tells the memory of a process th
 DONE, BEGUN = "done", ".begun"
 NOT_OURS = 75  # exit code: somebody has begun this job already
 STEP, LONGEST_PAUSE = 0.0005, 0.1  # seconds between two looks at a process: a fiftieth of what it has taken so far
+#: what the machine, and not the task, lacks where a process cannot be started
+SHORT = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
+SHORTAGE = 30.0  # seconds for which a start is tried again where the machine lacks something
+#: exit codes of a process that was asked to stop: as Python reports the signal, and as shells do
+ASKED_TO_STOP = (-signal.SIGTERM, 128 + signal.SIGTERM)
+F_SETOWN_EX, F_OWNER_PID = 15, 1  # Linux; not in Python's module
 
 
 class Performed(NamedTuple):
@@ -89,46 +98,197 @@ def run_command(
     stopped: Callable[[], bool] | None = None,
     base: Mapping[str, str] | None = None,
 ) -> Performed:
-    """Run a command in a process group of its own, of which nothing is left when it ends, or once *stopped* says so.
+    """Run a command in a session of its own, of which nothing is left when it ends, or once *stopped* says so.
 
     *base* is the environment that the command's own is added to, this process's unless it is given.
     """
     began = time.time()
     try:
-        child = _spawned(work, os.environ if base is None else base)
+        child = _started(work, os.environ if base is None else base, stopped)
     except (OSError, ValueError) as error:
-        return Performed(began, time.time(), unable(work, error), code=NO_PROGRAM)
-    why = _waited(child.pid, timeout, stopped)
-    with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only a zombie
-        os.killpg(child.pid, signal.SIGKILL)
+        lacking = getattr(error, "errno", None) in SHORT
+        return Performed(began, time.time(), unable(work, error), code=NO_PROGRAM, lost=lacking)
+    why = _watch(child.pid, timeout, stopped)
     _, status, usage = os.wait4(child.pid, 0)
     code = child.returncode = os.waitstatus_to_exitcode(status)
+    end_session(child.pid)
     lost = why == "stopped"
     return Performed(began, time.time(), why or said(code), None, code, own_memory(usage.ru_maxrss), lost)
+
+
+def _started(work: "Command", base: Mapping[str, str], stopped: Callable[[], bool] | None) -> "subprocess.Popen[bytes]":
+    """The process of a command; where the machine lacks something, the start is tried again for a while."""
+    began, pause = time.monotonic(), LONGEST_PAUSE
+    while True:
+        try:
+            return _spawned(work, base)
+        except OSError as error:
+            over = time.monotonic() - began > SHORTAGE or (stopped is not None and stopped())
+            if error.errno not in SHORT or over:
+                raise
+        time.sleep(pause)
+        pause *= 1.5
 
 
 def _spawned(work: "Command", base: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     with ExitStack() as stack:
         out, err = [stack.enter_context(open(path, "wb")) for path in (work.out, work.err)]
+        marker = _opened(getattr(work, "marker", ""), stack)
         return subprocess.Popen(  # noqa: S603 - the words are the user's own
             work.argv,
             cwd=work.folder,
             env={**base, **work.environment},
-            process_group=0,
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
+            pass_fds=marker,
         )
 
 
-def _waited(pid: int, timeout: float | None, stopped: Callable[[], bool] | None) -> str | None:
-    """Wait for a process, which is left to be collected; why it was told to stop, if it was."""
-    if _over(pid, timeout, stopped):
-        return None
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGTERM)
-    _over(pid, GRACE, None)
-    return "stopped" if stopped is not None and stopped() else f"took longer than {timeout:g} s"
+def _opened(marker: str, stack: ExitStack) -> tuple[int, ...]:
+    """The file that all processes of a command hold open, at a number that scripts do not use; none on another machine."""
+    try:
+        first = os.open(marker, os.O_RDWR | os.O_CLOEXEC)  # who only reads it is no task
+    except OSError as error:
+        if error.errno in SHORT:
+            raise
+        return ()
+    stack.callback(os.close, first)
+    number = out_of_the_way(first)
+    stack.callback(os.close, number)
+    return (number,)
+
+
+def out_of_the_way(file: int) -> int:
+    """A duplicate of a descriptor with a number that no shell script redirects."""
+    for least in (60, 10):
+        with suppress(OSError):  # fewer may be allowed
+            return fcntl(file, F_DUPFD_CLOEXEC, least)
+    return fcntl(file, F_DUPFD_CLOEXEC, 3)
+
+
+def _watch(pid: int, timeout: float | None, stopped: Callable[[], bool] | None) -> str | None:
+    """Wait for a process, which is left to be collected, and where it was asked to stop, for its session.
+
+    Returns why it was stopped, or None where it ended by itself. A shell dies of the request at once; the program that it
+    started may need the time to save what it has.
+    """
+    if not _over(pid, timeout, stopped):
+        signal_sessions([pid], signal.SIGTERM)
+        _wait_for_session(pid)
+        return "stopped" if stopped is not None and stopped() else f"took longer than {timeout:g} s"
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    if ended is not None and exit_code(ended) in ASKED_TO_STOP:
+        _wait_for_session(pid)
+    else:
+        with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only a zombie
+            os.killpg(pid, signal.SIGKILL)
+    return None
+
+
+def exit_code(ended: os.waitid_result) -> int:
+    """How a process ended that is not collected yet, as `os.waitstatus_to_exitcode` has it."""
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def _wait_for_session(pid: int) -> None:
+    """Wait until nobody of a session is alive, or its grace is over; then end it."""
+    deadline, pause = time.monotonic() + GRACE, 0.01
+    while alive([pid], table := process_table()) and time.monotonic() < deadline:
+        time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+        pause = min(LONGEST_PAUSE, 1.5 * pause)
+    kill_sessions([pid], table)
+
+
+class Process(NamedTuple):
+    """A process, as the system shows it."""
+
+    state: bytes
+    parent: int
+    group: int
+    session: int
+    #: when it began, in clock ticks since the machine did
+    began: int
+
+
+def process_table() -> dict[int, Process]:
+    """Every process on this machine, by its number."""
+    table = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                words = file.read().rpartition(b")")[2].split()  # the program's name may have anything in it
+                table[int(name)] = Process(words[0], *map(int, (words[1], words[2], words[3], words[19])))
+    return table
+
+
+def alive(sessions: Collection[int], table: Mapping[int, Process]) -> dict[int, int]:
+    """The processes of some sessions that have not ended, each with its session."""
+    return {
+        number: process.session
+        for number, process in table.items()
+        if process.session in sessions and process.state not in b"ZX"
+    }
+
+
+def descendants(numbers: Collection[int], table: Mapping[int, Process]) -> set[int]:
+    """These processes, and all that they began, directly or not, as far as who began it is still there."""
+    found, children = set[int](), dict[int, list[int]]()
+    for number, process in table.items():
+        children.setdefault(process.parent, []).append(number)
+    waiting = [number for number in numbers if number in table]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            waiting += children.get(number, ())
+    return found
+
+
+def signal_sessions(sessions: Collection[int], number: int) -> None:
+    """Send a signal to every process of some sessions, also to those in other process groups."""
+    for session in sessions:
+        with suppress(ProcessLookupError, PermissionError):  # nobody is left, or only a zombie
+            os.killpg(session, number)
+    table = process_table()
+    for process, session in alive(sessions, table).items():
+        if table[process].group != session:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, number)
+
+
+def kill_sessions(sessions: Collection[int], table: Mapping[int, Process]) -> None:
+    """Kill every process of some sessions, and all that these began."""
+    for number in descendants(alive(sessions, table), table):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(number, signal.SIGKILL)
+
+
+def end_session(session: int) -> None:
+    """Kill what is left of a session whose first process is gone."""
+    file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if is_in_use(session, file):
+            kill_sessions([session], process_table())
+    finally:
+        os.close(file)
+
+
+def is_in_use(number: int, file: int) -> bool:
+    """Whether a number is that of a process, a process group or a session; *file* is any open one.
+
+    The system looks the number up for whoever names the owner of a file, which costs nothing: to look through all processes
+    after every task would.
+    """
+    try:
+        fcntl(file, F_SETOWN_EX, struct.pack("ii", F_OWNER_PID, number))
+    except ProcessLookupError:
+        return False
+    except OSError:  # another system: look through the processes
+        return True
+    fcntl(file, F_SETOWN_EX, struct.pack("ii", F_OWNER_PID, 0))
+    return True
 
 
 def _over(pid: int, seconds: float | None, stopped: Callable[[], bool] | None) -> bool:

@@ -67,6 +67,8 @@ class Commands:
     logs: str
     #: set in every task's environment
     environment: tuple[tuple[str, str], ...] = ()
+    #: a file that every task's processes hold open
+    marker: str = ""
 
     def check(self) -> None:
         """Refuse tasks of which it is not said what they run, before anything is begun."""
@@ -86,7 +88,7 @@ class Commands:
         """What an attempt at a task runs."""
         out, err = self.log(task, attempt)
         known = {"ELIGO_TASK": str(task), "ELIGO_ATTEMPT": str(attempt), **dict(self.environment)}
-        return Command(words_of(self.flow.task(task).command or ()), self.folder, known, out, err)
+        return Command(words_of(self.flow.task(task).command or ()), self.folder, known, out, err, self.marker)
 
     def log(self, task: Name, attempt: int) -> tuple[str, str]:
         """Where an attempt's standard output and standard error go."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from zlib import crc32
 
 from eligo.engines import Engine, Lingering
+from eligo.engines.sessions import PROCESSES
 from eligo.engines.strays import end_marked
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
@@ -60,6 +61,7 @@ class RunFolder:
                 raise InputError(f"{self.path}: this folder has other things in it, and no run")
             (self.path / LOGS).mkdir(parents=True, exist_ok=True)
             self.store = Store(self.path / STATE)
+            (self.path / PROCESSES).touch()
         except OSError as error:
             raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
@@ -79,6 +81,11 @@ class RunFolder:
     def jobs(self) -> str:
         """Where engines keep what they need for jobs that are under way."""
         return str((self.path / JOBS).resolve())
+
+    @property
+    def processes(self) -> str:
+        """The file by which the processes of its tasks are found."""
+        return str((self.path / PROCESSES).resolve())
 
     def place_of(self, flow: Workflow, wanted: str | None = None) -> str:
         """Where tasks run: where it is *wanted*, as it was before, in the folder of the workflow's file, or here."""
@@ -151,7 +158,7 @@ class RunFolder:
 
         What an earlier process left running is ended first, here and where the *engine* runs things.
         """
-        end_marked(MARK, self.mark)
+        end_marked(MARK, self.mark, self.processes)
         if isinstance(engine, Lingering):
             engine.end_strays(self.mark)
         with readable(self.path / STATE):

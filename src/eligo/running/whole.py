@@ -234,7 +234,7 @@ def begun(
 def commands_in(folder: RunFolder, flow: Workflow, directory: str | None) -> Commands:
     """What the tasks of a workflow run, which each must have, with a place for what they print."""
     mark = ((MARK, folder.mark), ("ELIGO_WORKFLOW", flow.name or ""))
-    commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark)
+    commands = Commands(flow, folder.place_of(flow, directory), folder.logs, mark, folder.processes)
     commands.check()
     commands.make_folders()
     return commands
