@@ -334,7 +334,7 @@ def test_every_key_that_formats_list_is_known() -> None:
 @pytest.mark.parametrize("engine", ["local", "slurm", "htcondor", "htcondor-dagman", "http://127.0.0.1:1"])
 def test_nothing_is_begun_on_any_engine(tmp_path: Path, capsys: Captured, engine: str) -> None:
     path = dag(tmp_path, nodes("a") + "SCRIPT PRE a no.sh\n")
-    assert ran(path, "--on", engine) == 2
+    assert cli(["run", str(path), "--on", engine]) == 2
     assert "a run does not honour PRE (task 'a'" in capsys.readouterr().err
     assert not (tmp_path / "x.dag.run").exists()
 
