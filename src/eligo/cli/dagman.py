@@ -48,7 +48,7 @@ def by_dagman(flow: Workflow, request: RunRequest, folder: RunFolder) -> int:
     commands = commands_in(folder, flow, request.directory)
     files = TaskFiles(flow, commands.folder)
     if files.any_outputs:
-        tell(["htcondor-dagman does not check that tasks make their declared outputs; htcondor does"])
+        tell(["htcondor-dagman neither checks declared outputs nor makes deleted ones again; htcondor does"])
     limits = (request.retries, request.timeout, request.directory)
     whole = DagmanJob(flow, folder, settings.slots, order, commands, *limits, files=files)
     watch, began = Watch(), time.monotonic()
