@@ -26,7 +26,7 @@ from running_cases import COMMAND, attempts, completed, lines, ran, written
 from running_cases import started as begun
 
 Captured = pytest.CaptureFixture[str]
-LONG = 60.0  # seconds until something must have happened, also on a machine that is very busy
+LONG = 120.0  # seconds until something must have happened, also on a machine that is very busy
 #: begins the words after it as they are, after a line of shell
 SHELL = ("sh", "-c")
 COPY = """\
