@@ -459,3 +459,13 @@ def test_a_finish_by_a_history_is_checked_with_that_history(say: Words) -> None:
     assert re.search(r"^  order .*at a time$", out, re.M)
     saved = json.loads(Path("plan.json").read_text())
     assert (saved["workers"], saved["makespan"], saved["certificate"]) == ("4 cores", None, None)
+
+
+def test_a_plan_says_that_its_figures_leave_priorities_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "flow.json"
+    tasks = [{"name": "a", "run": "true", "priority": 5}, {"name": "b", "run": "true"}]
+    path.write_text(json.dumps({"tasks": tasks}))
+    assert run(["plan", str(path)]) == 0
+    assert "`eligo run` starts larger ones first" in capsys.readouterr().err
+    assert run(["plan", str(path), "--override", "-o", str(tmp_path / "out.json")]) == 0
+    assert "starts larger ones" not in capsys.readouterr().err

@@ -84,6 +84,8 @@ def answer(flow: Workflow, known: Knowledge, asked: PlanRequest) -> None:
         whole = asked.writing or asked.json or (asked.save, pool) != (None, None)
         found = candidates(flow, plan, asked.order, pool if pool and known.whole else None, whole)
     tell_cut(plan)
+    if not asked.override and len({priority or 0 for priority in flow.column("priority")}) > 1:
+        tell(["the tasks have priorities: `eligo run` starts larger ones first, and no figure here counts them"])
     told = []
     if asked.writing:
         told = export(flow, found.order, asked.place, text, asked.override, to, asked.priority_base)
