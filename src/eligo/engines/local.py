@@ -108,10 +108,8 @@ class LocalEngine:
         self._peak = 0  # of this process itself, in the system's unit
         self._nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._spare = os.dup(self._nothing)  # let go of where there is no other place for a file
-        self._last, self._most_files = (
-            0,
-            most_files(),
-        )  # the latest number of a file, and the largest that tasks may cause
+        self._last = 0  # the latest number of a file
+        self._most_files = most_files()  # the largest that tasks may cause
 
     def asks(self) -> Sequence[Ask]:
         """One for every free slot; where tasks differ in what they need, one that says what is left."""
@@ -291,9 +289,8 @@ class LocalEngine:
             return
         self._lingering.append(running)
         if running.stops < math.inf if running.told else running.code in ASKED_TO_STOP:
-            running.stops = min(
-                running.stops, time.monotonic() + GRACE
-            )  # a shell dies at once; its program saves files
+            # a shell dies at once, while its program still saves its files
+            running.stops = min(running.stops, time.monotonic() + GRACE)
             return
         running.stops = 0.0
         with suppress(ProcessLookupError, PermissionError):  # nobody is left of the group, or only a zombie
