@@ -242,7 +242,7 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
             clients=some(st.builds(ClientRow, TEXTS, TEXTS, REAL, REAL, REAL, st.booleans(), REAL, *[NUMBER] * 2, REAL,
                                    *[NUMBER] * 4, REAL)),
             approvals=some(st.tuples(TEXTS, st.booleans())),
-            tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS)),
+            tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS, MAYBE)),
             facts=some(st.tuples(TEXTS, TEXTS)), clients_gone=some(st.tuples(TEXTS)), tokens_gone=some(st.tuples(TEXTS)),
             files_gone=some(st.tuples(which, TEXTS)),
         )  # fmt: skip

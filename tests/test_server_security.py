@@ -184,6 +184,51 @@ def test_a_policy_is_a_name_and_never_a_file_of_the_server(server: ServerProcess
         assert "there is no policy" in str(reply.words)
 
 
+def test_a_clients_token_enrols_nobody_else(server: ServerProcess, admin: dict[str, str]) -> None:
+    """One approved client could otherwise outvote all others, and outlive its own revocation."""
+    reply = server.call("POST", "/v1/clients", {"name": "twin"}, client(server, admin))
+    assert (reply.status, reply.words["error"][:39]) == (403, "a client's token is for that client alo")
+
+
+def test_what_came_of_a_token_ends_with_it(server: ServerProcess, admin: dict[str, str]) -> None:
+    pool = token(server, admin, "work", name="short-pool")
+    mine = bearer(server.call("POST", "/v1/clients", {"name": "heir"}, pool).words["token"])
+    assert ask(server, mine).status == 200
+    listed = {one["name"]: one for one in server.get("/v1/tokens", **admin).words["tokens"]}
+    assert listed["heir"]["parent"] == listed["short-pool"]["id"]
+    assert server.call("POST", "/v1/tokens/revoke", {"name": "short-pool"}, admin).words == {"count": 2}
+    assert {ask(server, who).status for who in (pool, mine)} == {401}
+    assert not server.call("POST", "/v1/clients", {"name": "late"}, mine).words[
+        "approved"
+    ]  # it waits, as a stranger does
+
+
+def test_somebody_can_always_operate_the_server(tmp_path: Path) -> None:
+    """The last admin token is not revoked; where it has expired or is lost, the store's owner makes another."""
+    with ServerProcess(tmp_path, "--tokens", "-q") as server:
+        operator = bearer(next(tmp_path.glob("*.token")).read_text().strip())
+        assert server.call("POST", "/v1/tokens/revoke", {"name": "operator"}, operator).status == 409
+        server.kill()
+        command = [*COMMAND, "token", str(server.store), "spare", "--scope", "admin"]
+        spare = bearer(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip())
+        server.start()
+        assert server.call("POST", "/v1/tokens/revoke", {"name": "operator"}, spare).words == {"count": 1}
+        assert server.get("/v1/tokens", **operator).status == 401
+        assert len(server.get("/v1/tokens", **spare).words["tokens"]) == 2
+
+
+def test_tokens_are_listed_as_a_tree(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path, "--tokens", "-q") as server:
+        operator = ["--token-file", str(next(tmp_path.glob("*.token")))]
+        subprocess.run([*COMMAND, "token", server.url, "pool", *operator], check=True, capture_output=True, timeout=60)
+        command = [*COMMAND, "token", server.url, "--list", *operator]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+        told = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, timeout=60).stdout
+    assert [line.split()[0] for line in lines] == ["name", "operator", "pool"]
+    assert lines[2].startswith("  pool")
+    assert [one["fault"] for one in json.loads(told)["tokens"]] == [None, None]
+
+
 def test_no_cookie_is_set_or_heeded(server: ServerProcess, admin: dict[str, str]) -> None:
     """A browser sends nothing by itself that lets anybody in: the page puts its token into a header."""
     for path in ("/", "/page/page.js", "/health", "/v1/workflows", "/v1/nothing"):

@@ -6,7 +6,7 @@ import pytest
 
 from eligo.errors import InputError
 from eligo.server.refusing import RefusedError
-from eligo.server.tokens import MOST_WAITING, PATIENCE, Gate, Token, demand, hashed
+from eligo.server.tokens import MOST_WAITING, PATIENCE, REFUSED, WORTHLESS, Gate, Token, demand, hashed
 
 
 def header(token: str) -> bytes:
@@ -138,6 +138,39 @@ def test_what_is_worthless_for_long_is_forgotten() -> None:
     assert gate.forget(12.0, 100.0) == []
     assert len(gate.forget(5000.0, 100.0)) == 3
     assert [row.name for row in gate.rows()] == ["a"]
+
+
+def test_a_token_ends_with_the_one_it_was_made_with() -> None:
+    gate = Gate()
+    pool, above = gate.make("pool", ["work"], 0.0, lasting=100.0)
+    mine, row = gate.make("ann", ["work"], 1.0, client="c-1", parent=above.hash)
+    assert gate.bearer(header(mine), 99.0).client == "c-1"
+    assert refused(gate, mine, 101.0) == (401, "the token with which this one was made has expired")
+    gate = Gate([above._replace(expires=None), row])
+    gate.revoke(5.0, name="pool")
+    assert {refused(gate, token, 6.0) for token in (pool, mine)} == {(401, WORTHLESS)}
+    assert gate.state(header(mine), 6.0) == REFUSED
+    assert set(gate.forget(1000.0, 10.0)) == {above.hash, row.hash}
+
+
+def test_a_token_whose_maker_is_forgotten_is_worthless() -> None:
+    gate = Gate()
+    _, above = gate.make("pool", ["work"], 0.0)
+    mine, row = gate.make("ann", ["work"], 1.0, parent=above.hash)
+    assert refused(Gate([row]), mine, 2.0) == (401, WORTHLESS)
+    assert Gate([row]).forget(100.0, 10.0) == [row.hash]
+
+
+def test_the_last_admin_token_cannot_be_revoked() -> None:
+    gate = Gate()
+    first, row = gate.make("operator", ["admin"], 0.0)
+    gate.make("helper", ["admin"], 1.0, parent=row.hash)
+    with pytest.raises(RefusedError, match="make another admin token first"):  # the helper's ends with the operator's
+        gate.revoke(2.0, name="operator")
+    assert gate.bearer(header(first), 3.0).name == "operator"
+    gate.make("other", ["admin"], 4.0)
+    gate.revoke(5.0, name="operator")
+    assert gate.has_operator(6.0)
 
 
 def test_the_hash_is_that_of_the_text() -> None:

@@ -66,6 +66,23 @@ def check_run(context: typer.Context) -> None:
         refuse_useless(context, f"with --on {on}", *NOT_ON_DAGMAN)
 
 
+def check_token(context: typer.Context) -> None:
+    """Refuse options of `eligo token` that have no effect beside the others."""
+    given = context.params
+    if given["list_"]:
+        refuse_useless(context, "with --list", "scope", "days", "revoke")
+        if given["name"] is not None:
+            raise InputError(f"--list lists the tokens of every name: leave {given['name']!r} out")
+    elif given["revoke"]:
+        refuse_useless(context, "with --revoke", "scope", "days", "json")
+    elif given["name"] is None:
+        raise InputError("a token needs a name: eligo token WHERE NAME, or --list")
+    else:
+        refuse_useless(context, "unless tokens are listed", "json")
+    if not str(given["url"]).startswith(SERVER):
+        refuse_useless(context, "on a store", "token_file", "ca")
+
+
 def is_server(context: typer.Context) -> bool:
     """Whether RUN is on a server; where it is a folder, options for servers are refused."""
     if str(context.params["folder"]).startswith(SERVER):

@@ -254,19 +254,6 @@ def list_clients(door: ServerDoor, approve: str | None, revoke: str | None, json
     return 0
 
 
-def made_token(door: ServerDoor, name: str, wanted: tuple[list[str], float | None], revoke: bool) -> int:
-    """Make a token, or make those of a name worthless."""
-    scopes, days = wanted
-    owner = door.owner()
-    if revoke:
-        told = owner.post("/v1/tokens/revoke", {"name": name})
-        print_lines([f"{told['count']:,} worthless now"])
-        return 0
-    told = owner.post("/v1/tokens", {"name": name, "scopes": scopes, "days": days})
-    print_lines([told["token"]])
-    return 0
-
-
 def made_key(path: str) -> int:
     """Make a pair of keys."""
     try:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli.completing import offered
-from eligo.cli.effects import refuse_useless
+from eligo.cli.effects import check_token, refuse_useless
 from eligo.cli.options import Args, Columns, Env, From, Ignore, Json, Outside, Reverse, Trace
 from eligo.cli.run_verbs import Authority, Token, app
 
@@ -186,20 +186,31 @@ def clients(
 @app.command()
 def token(
     context: typer.Context,
-    url: Url,
-    name: Annotated[str, typer.Argument(help="What it is called.")],
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHERE", help="A server's URL; or on its own machine its store, FILE.db or postgresql://..."
+        ),
+    ],
+    name: Annotated[str | None, typer.Argument(help="Name of the token.")] = None,
     scope: Annotated[list[str] | None, typer.Option(help="What it is good for: work, submit, read, admin.")] = None,
     days: Annotated[float | None, typer.Option(help="For how long: for ever.")] = None,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Make those of this name worthless instead.")] = False,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Revoke the tokens of this name, and all that were made with them.")
+    ] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List all tokens, each below the one it was made with.")
+    ] = False,
     token_file: Token = None,
     ca: Authority = None,
+    json: Json = False,
 ) -> int:
-    """Make a token for a server, which is printed once, or make one worthless."""
-    from eligo.cli.remote import ServerDoor, made_token
+    """Make a token for a server, which is printed once; or revoke or list tokens."""
+    from eligo.cli.remote import ServerDoor
+    from eligo.cli.tokens import TokenRequest, answer
 
-    if revoke:
-        refuse_useless(context, "with --revoke", "scope", "days")
-    return made_token(ServerDoor(url, token_file, ca), name, (scope or ["work"], days), revoke)
+    check_token(context)
+    return answer(ServerDoor(url, token_file, ca), name, TokenRequest(scope or ["work"], days, revoke, list_, json))
 
 
 @app.command()

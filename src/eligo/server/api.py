@@ -25,6 +25,7 @@ from eligo.server.telling import (
     ended_words,
     grants_words,
     state_words,
+    token_row_words,
     without_nul,
     workflow_words,
 )
@@ -55,6 +56,7 @@ from eligo.server.words import (
     StatesWords,
     SubmittedWords,
     TokenAskWords,
+    TokensWords,
     TokenWords,
     WorkflowsWords,
     WorkflowWords,
@@ -92,7 +94,7 @@ class Api:
         if len(call.body) > MOST_SAID:
             raise RefusedError(413, f"who a client is takes at most {MOST_SAID} bytes")
         client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
-        token = self.entrance.token_for(client, approved)
+        token = self.entrance.token_for(client, approved, call.caller.token)
         await self.desk.settle()
         return EnrolledWords(client.id, approved, token)
 
@@ -164,9 +166,14 @@ class Api:
     async def token(self, call: ApiCall) -> TokenWords:
         """A new token."""
         self.desk.keeper.check()
-        made = self.entrance.make(call.words.name, call.words.scopes, call.words.days)
+        made = self.entrance.make(call.words.name, call.words.scopes, call.words.days, call.caller.token)
         await self.desk.settle()
         return TokenWords(made)
+
+    async def tokens(self, call: ApiCall) -> TokensWords:
+        """Every token that is kept, and never the token itself."""
+        await self._catch_up()
+        return TokensWords([token_row_words(row, fault) for row, fault in self.entrance.tokens()])
 
     async def revoke_tokens(self, call: ApiCall) -> CountWords:
         """Make the tokens of a name worthless."""
@@ -366,6 +373,7 @@ class Api:
             ("POST", "/v1/clients/{client}/approve", "admin", self.approve, None, DoneWords, 200, None),
             ("POST", "/v1/clients/{client}/revoke", "admin", self.revoke, None, DoneWords, 200, None),
             ("POST", "/v1/tokens", "admin", self.token, TokenAskWords, TokenWords, 201, None),
+            ("GET", "/v1/tokens", "admin", self.tokens, None, TokensWords, 200, None),
             ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
             ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
             ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, None),

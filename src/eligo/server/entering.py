@@ -38,7 +38,7 @@ class Entrance:
         bearer = self.gate.bearer(headers.get(b"authorization"), time.time())
         scopes = ALL if "admin" in bearer.scopes else bearer.scopes
         client = self._client(bearer.client) if bearer.client else None
-        return Caller(bearer.client or bearer.name, scopes, client)
+        return Caller(bearer.client or bearer.name, scopes, client, bearer.hash)
 
     def _client(self, id: str) -> Client:
         client = self.service.clients.get(id)
@@ -50,38 +50,51 @@ class Entrance:
 
     def admits(self, caller: Caller) -> bool:
         """Whether a new client may have work at once; 401 where it may not come in at all."""
-        if self.gate is None or "work" in caller.scopes:
+        if self.gate is None:
+            return True
+        if caller.client is not None:
+            raise RefusedError(
+                403, "a client's token is for that client alone: a new one needs a token of the scope work"
+            )
+        if "work" in caller.scopes:
             return True
         if not self.approving:
             raise unknown("a new client needs a token with the scope work")
         self.gate.check_room(time.time())
         return False
 
-    def token_for(self, client: Client, approved: bool) -> str | None:
-        """The token of a new client, which is told only here; None where none is needed."""
+    def token_for(self, client: Client, approved: bool, parent: str | None = None) -> str | None:
+        """The token of a new client, made with its *parent* and told only here; None where none is needed."""
         if self.gate is None:
             return None
         now = time.time()
         if approved:
-            token, row = self.gate.make(client.name, ["work"], now, client=client.id)
+            token, row = self.gate.make(client.name, ["work"], now, client=client.id, parent=parent)
         else:
             token, row = self.gate.ask(client.name, client.id, now)
         self.keep([row])
         return token
 
-    def make(self, name: str, scopes: list[str], days: float | None = None) -> str:
-        """A new token, which is told only here."""
-        token, row = self._guarded().make(name, scopes, time.time(), lasting=None if days is None else days * DAY)
+    def make(self, name: str, scopes: list[str], days: float | None = None, parent: str | None = None) -> str:
+        """A new token, made with its *parent* and told only here."""
+        lasting = None if days is None else days * DAY
+        token, row = self._guarded().make(name, scopes, time.time(), lasting=lasting, parent=parent)
         self.keep([row])
         return token
 
     def revoke(self, name: str) -> int:
-        """Make the tokens of a name worthless; how many there were."""
-        gate = self._guarded()
+        """Make the tokens of a name worthless, and all that were made with them; how many there were."""
+        gate, now = self._guarded(), time.time()
+        before = gate.count_good(now)
+        rows = gate.revoke(now, name=name)
         self._mark()
-        rows = gate.revoke(time.time(), name=name)
         self.keep(rows)
-        return len(rows)
+        return before - gate.count_good(now)
+
+    def tokens(self) -> list[tuple[Token, str | None]]:
+        """Every token that is kept, with why it opens nothing, where it does not."""
+        gate, now = self._guarded(), time.time()
+        return [(row, gate.fault(row, now)) for row in gate.rows()]
 
     def _guarded(self) -> Gate:
         if self.gate is None:
@@ -138,14 +151,22 @@ class Learning:
         """Look in the store for who calls."""
         hash, client = self._lacking(headers)
         if hash and self.gate is not None:
-            found = await self._asked(lambda: self.store.token(hash))
-            self.gate.load([] if found is None else [as_token(found)])
-            client = "" if found is None else found.client or ""
+            found = await self._asked(lambda: self._line_of(hash))
+            self.gate.load(map(as_token, found))
+            client = "" if not found else found[0].client or ""
         known = await self.learn_client(client) if client else False
         if not known and (hash or client):
             if len(self._unknown) >= MOST_UNKNOWN:
                 self._unknown.clear()
             self._unknown[hash or client] = time.monotonic() + FORGOTTEN
+
+    def _line_of(self, hash: str) -> list[TokenRow]:
+        """The token of a hash, the one with which it was made, and so on to the first."""
+        found, wanted = list[TokenRow](), hash
+        while wanted and (row := self.store.token(wanted)) is not None:
+            found.append(row)
+            wanted = row.parent or ""
+        return found
 
     async def learn_client(self, id: str) -> bool:
         """Look in the store for a client; whether it is there."""
@@ -180,11 +201,11 @@ class Learning:
 def as_row(token: Token) -> TokenRow:
     """A token as it is kept."""
     scopes = " ".join(token.scopes)
-    return TokenRow(token.hash, scopes, token.client, token.name, token.made, token.expires, token.revoked, token.state)
+    times = (token.made, token.expires, token.revoked)
+    return TokenRow(token.hash, scopes, token.client, token.name, *times, token.state, token.parent)
 
 
 def as_token(row: TokenRow) -> Token:
     """A token as it was kept."""
-    return Token(
-        row.hash, tuple(row.scopes.split()), row.client, row.name, row.made, row.expires, row.revoked, row.state
-    )
+    scopes, times = tuple(row.scopes.split()), (row.made, row.expires, row.revoked)
+    return Token(row.hash, scopes, row.client, row.name, *times, row.state, row.parent)

@@ -37,6 +37,8 @@ class Caller(NamedTuple):
     name: str
     scopes: frozenset[str]
     client: Client | None = None
+    #: the hash of its token; None where it has none
+    token: str | None = None
 
 
 class ApiCall(NamedTuple):

@@ -7,6 +7,7 @@ from eligo.server.asking import Granted, Ticket
 from eligo.server.clients import Client
 from eligo.server.served import Served
 from eligo.server.service import Service
+from eligo.server.tokens import Token
 from eligo.server.words import (
     ClientWords,
     FailureWords,
@@ -17,11 +18,20 @@ from eligo.server.words import (
     SignedWords,
     StateWords,
     TaskWords,
+    TokenRowWords,
     WorkflowWords,
 )
 from eligo.stores.serving import Lease, Sums, WorkflowRow
 
 MOST_NAMED = 10  # tasks of one cause
+NAMED = 12  # characters of a token's hash by which people call it
+
+
+def token_row_words(row: Token, fault: str | None) -> TokenRowWords:
+    """What an operator is told of a token."""
+    parent = None if row.parent is None else row.parent[:NAMED]
+    scopes, times = list(row.scopes), (row.made, row.expires)
+    return TokenRowWords(row.hash[:NAMED], parent, row.name, scopes, row.client, *times, row.state, fault)
 
 
 def task_words(granted: Granted) -> list[TaskWords]:

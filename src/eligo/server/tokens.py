@@ -3,13 +3,16 @@
 A token is 256 random bits. Only its SHA-256 is kept: what is on the disk lets nobody in. A client without a token may ask for
 one; it gets it at once, but it opens nothing until an operator has approved it (as in HTCondor's token requests), so that no
 secret travels when he does.
+
+Tokens form a tree: a token that was made with another one, such as a client's that enrolled with a pool's, is worthless as
+soon as that one has expired or is revoked.
 """
 
 import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,6 +25,7 @@ LONGEST = 128  # characters of a token that are looked at
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
 PATIENCE = 3600.0  # seconds that a request for a token waits for an operator
 MOST_WAITING = 1000
+WORTHLESS = "this token is not known here, or was revoked"
 BEARER = re.compile(rb"[Bb]earer +([\x21-\x7e]+) *")
 
 
@@ -42,6 +46,8 @@ class Token(NamedTuple):
     revoked: float | None = None
     #: waiting for an operator, approved, or refused by one
     state: str = APPROVED
+    #: the hash of the token with which it was made; None where it was made on the server's own machine, or asked for
+    parent: str | None = None
 
 
 class Bearer(NamedTuple):
@@ -79,21 +85,38 @@ class Gate:
     def bearer(self, authorization: bytes | None, now: float) -> Bearer:
         """Whose token this header has; 401 where it has none that is good, 403 where it waits for approval."""
         row = self._found(authorization)
-        if row is None or row.revoked is not None or row.state == REFUSED:
-            raise unknown("this token is not known here, or was revoked")
-        if row.expires is not None and now >= row.expires:
-            raise unknown("this token has expired")
+        fault = WORTHLESS if row is None else self.fault(row, now)
+        if row is None or fault is not None:
+            raise unknown(str(fault))
         if row.state == WAITING:
             raise RefusedError(403, "this token waits for an operator's approval", after=10)
         return Bearer(row.client, frozenset(row.scopes), row.name, row.hash)
+
+    def fault(self, row: Token, now: float) -> str | None:
+        """Why a token opens nothing, for a fault of its own or of the tokens above it; None where it is good, or waits."""
+        for each in self._line(row):
+            if each is None or each.revoked is not None or each.state == REFUSED:
+                return WORTHLESS
+            if each.expires is not None and now >= each.expires:
+                return "this token has expired" if each is row else "the token with which this one was made has expired"
+        return None
+
+    def _line(self, row: Token) -> Iterator[Token | None]:
+        """A token, the one with which it was made, and so on to the first; None where one of them is forgotten."""
+        yield row
+        while row.parent is not None:
+            above = self._rows.get(row.parent)
+            yield above
+            if above is None:
+                return
+            row = above
 
     def state(self, authorization: bytes | None, now: float) -> str:
         """How the request for this token stands: waiting, approved or refused; too old is refused, too."""
         row = self._found(authorization)
         if row is None:
-            raise unknown("this token is not known here, or was revoked")
-        gone = row.revoked is not None or (row.expires is not None and now >= row.expires)
-        return REFUSED if gone else row.state
+            raise unknown(WORTHLESS)
+        return row.state if self.fault(row, now) is None else REFUSED
 
     def _found(self, authorization: bytes | None) -> Token | None:
         match = BEARER.fullmatch(authorization or b"")
@@ -113,11 +136,26 @@ class Gate:
 
     # What operators do
 
-    def make(
-        self, name: str, scopes: Collection[str], now: float, *, client: str | None = None, lasting: float | None = None
+    def make(  # noqa: PLR0913
+        self,
+        name: str,
+        scopes: Collection[str],
+        now: float,
+        *,
+        client: str | None = None,
+        lasting: float | None = None,
+        parent: str | None = None,
     ) -> tuple[str, Token]:
-        """A new token, which is told only here, and its row."""
-        return self._made(Token("", tuple(sorted(scopes)), client, name, now), lasting)
+        """A new token, which is told only here, and its row; *parent* is the hash of the token with which it is made."""
+        return self._made(Token("", tuple(sorted(scopes)), client, name, now, parent=parent), lasting)
+
+    def has_operator(self, now: float, but: Collection[str] = ()) -> bool:
+        """Whether anybody has a good token of the scope admin, were those of some hashes revoked."""
+        admins = (row for row in self._rows.values() if "admin" in row.scopes and row.state == APPROVED)
+        return any(
+            self.fault(row, now) is None and not any(each and each.hash in but for each in self._line(row))
+            for row in admins
+        )
 
     def revoke(
         self, now: float, *, client: str | None = None, name: str | None = None, hash: str | None = None
@@ -127,7 +165,13 @@ class Gate:
             raise InputError("say whose tokens are to be revoked: those of a client, a name or a hash")
         wanted = (client, name, hash)
         hit = [row for row in self._rows.values() if row.revoked is None and _alike(row, wanted)]
+        if self.has_operator(now) and not self.has_operator(now, {row.hash for row in hit}):
+            raise RefusedError(409, "nobody could operate this server any more: make another admin token first")
         return [self._put(row._replace(revoked=now)) for row in hit]
+
+    def count_good(self, now: float) -> int:
+        """How many tokens are good, or wait for approval."""
+        return sum(self.fault(row, now) is None for row in self._rows.values())
 
     def forget(self, now: float, older: float, most: int | None = None) -> list[str]:
         """Drop the rows that have been worthless for so long, or so many of them; their hashes."""
@@ -143,11 +187,8 @@ class Gate:
         return [row.hash for row in rows]
 
     def _ended(self, row: Token) -> float:
-        """Since when a row opens nothing."""
-        ends = [end for end in (row.expires, row.revoked) if end is not None]
-        if row.state != APPROVED:
-            ends.append(row.made + PATIENCE)
-        return min(ends, default=float("inf"))
+        """Since when a row opens nothing, by itself or for those above it."""
+        return min(0.0 if each is None else _own_end(each) for each in self._line(row))
 
     # How a client comes to have one
 
@@ -192,6 +233,13 @@ class Gate:
     def _put(self, row: Token) -> Token:
         self._rows[row.hash] = row
         return row
+
+
+def _own_end(row: Token) -> float:
+    ends = [end for end in (row.expires, row.revoked) if end is not None]
+    if row.state != APPROVED:
+        ends.append(row.made + PATIENCE)
+    return min(ends, default=float("inf"))
 
 
 def demand(scopes: Collection[str], *wanted: str) -> None:

@@ -177,8 +177,8 @@ class Server:
         return Neighbours(self.api, Holding(self.desk, self.store, began, learning.refresh), tls)
 
     def _first_token(self) -> str | None:
-        """Where nobody has a token yet, one for the operator, in a file that is his alone."""
-        if self.gate is None or self.gate.rows():
+        """Where nobody has a good admin token, a new one for the operator, in a file that only its owner can read."""
+        if self.gate is None or self.gate.has_operator(time.time()):
             return None
         path = f"{Path(self.setup.files_folder).with_suffix('')}.token"
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

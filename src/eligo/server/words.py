@@ -316,6 +316,28 @@ class TokenWords(Struct):
     token: str
 
 
+class TokenRowWords(Struct):
+    """What is known of a token: never the token itself."""
+
+    #: what it is called by, the beginning of its hash; and that of the token with which it was made
+    id: str
+    parent: str | None
+    name: str
+    scopes: list[str]
+    client: str | None
+    made: float
+    expires: float | None
+    state: str
+    #: why it opens nothing, where it does not
+    fault: str | None
+
+
+class TokensWords(Struct):
+    """All tokens that are kept."""
+
+    tokens: list[TokenRowWords]
+
+
 class NameWords(Brief):
     """A name."""
 

@@ -144,6 +144,8 @@ class TokenRow(NamedTuple):
     revoked: float | None
     #: whether it waits for approval, is approved or refused
     state: str
+    #: the hash of the token with which it was made, if any
+    parent: str | None = None
 
 
 class Moves(NamedTuple):

@@ -1,0 +1,88 @@
+"""Tokens as operators make, list and revoke them: over HTTP, or in the store itself on the server's own machine."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from eligo.cli.effects import SERVER
+from eligo.cli.plans import tell
+from eligo.cli.printing import harmless, print_json, print_lines, print_table
+from eligo.cli.remote import ServerDoor
+from eligo.errors import InputError
+
+DAY = 86_400.0
+
+
+class TokenRequest(NamedTuple):
+    """What is asked of `eligo token`."""
+
+    scopes: list[str]
+    days: float | None
+    revoke: bool
+    list: bool
+    json: bool
+
+
+def answer(door: ServerDoor, name: str | None, request: TokenRequest) -> int:
+    """Make, list or revoke tokens."""
+    if not door.url.startswith(SERVER):
+        return _make_locally(door.url, name, request)
+    owner = door.owner()
+    if request.list:
+        tokens = owner.get("/v1/tokens")["tokens"]
+        print_json({"tokens": tokens}) if request.json else _print(tokens)
+    elif request.revoke:
+        count = owner.post("/v1/tokens/revoke", {"name": name})["count"]
+        print_lines([f"{count:,} token{'' if count == 1 else 's'} revoked"])
+    else:
+        wanted = {"name": name, "scopes": request.scopes, "days": request.days}
+        print_lines([owner.post("/v1/tokens", wanted)["token"]])
+    return 0
+
+
+def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
+    """A token for whoever may write the store: the way back where no admin token is left."""
+    from eligo.server.entering import as_row
+    from eligo.server.tokens import Gate
+    from eligo.stores.serving import Changes
+    from eligo.stores.serving_naming import service_store
+
+    if request.list or request.revoke:
+        raise InputError("tokens are listed and revoked over HTTP: give the server's URL")
+    lasting = None if request.days is None else request.days * DAY
+    token, row = Gate().make(str(name), request.scopes, time.time(), lasting=lasting)
+    with closing(service_store(store)) as kept:
+        kept.prepare([Changes(tokens=[as_row(row)])])
+        kept.finish()
+    tell([f"{store} has a new token, which belongs to no other: a server that runs on it takes it at its next start"])
+    print_lines([token])
+    return 0
+
+
+def _print(tokens: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        [
+            "  " * depth + harmless(one["name"]), one["id"], " ".join(one["scopes"]), one["client"] or "",
+            _date(one["made"]), _date(one["expires"]), one["fault"] or one["state"],
+        ]
+        for depth, one in _tree(tokens)
+    ]  # fmt: skip
+    print_table(["name", "token", "scopes", "client", "made", "expires", "state"], rows)
+
+
+def _tree(tokens: Sequence[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every token below the one with which it was made, and how deep; those whose maker is forgotten stand first."""
+    known = {one["id"] for one in tokens}
+    below: dict[str | None, list[dict[str, Any]]] = {}
+    for one in tokens:
+        below.setdefault(one["parent"] if one["parent"] in known else None, []).append(one)
+    waiting = [(0, one) for one in reversed(below.get(None, []))]
+    while waiting:
+        depth, one = waiting.pop()
+        yield depth, one
+        waiting += [(depth + 1, each) for each in reversed(below.get(one["id"], []))]
+
+
+def _date(moment: float | None) -> str:
+    return "" if moment is None else time.strftime("%Y-%m-%d", time.localtime(moment))
