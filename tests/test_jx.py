@@ -314,6 +314,5 @@ def test_keys_that_are_not_read_are_named() -> None:
                "rules": [{"command": "x", "outputs": ["o"], "local_job": true, "resources": {"cores": 2, "disk": 9}}]}"""
     origin = jx.parse(text).origin
     assert origin is not None
-    assert origin.remarks == (
-        "data that are not read: environment (document), local_job (rules), disk (rules), gpus (categories)",
-    )
+    assert origin.remarks == ("data that are not read: disk (rules)",)
+    assert {each.key for each in origin.unhonoured} == {"environment", "local_job"}  # no rule is of the category

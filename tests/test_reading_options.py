@@ -99,5 +99,5 @@ def test_a_server_without_files_refuses_to_be_told_how_to_read_them(
 ) -> None:
     pytest.importorskip("uvicorn")
     store = ["--store", str(tmp_path / "store.db"), "--port", "0"]
-    assert run(["serve", *store, "--format", "dot"]) == 2
-    assert capsys.readouterr().err == "eligo: --format says how a file is read, and no file is given: leave it out\n"
+    assert run(["serve", *store, "--from", "dot"]) == 2
+    assert capsys.readouterr().err == "eligo: --from has no effect without FILE: leave it out\n"

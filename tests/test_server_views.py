@@ -55,7 +55,7 @@ def test_what_came_of_a_workflow_is_seen_also_after_a_restart(small: Path, tmp_p
         assert (table["total"], [row[1] for row in table["rows"]]) == (5, ["fit_1", "fit_2"])
         bars = got(f"{place}/gantt")
         assert sum(bar[5] for bar in bars["bars"]) == bars["attempts"] == before["attempts"]
-    with serving(tmp_path, "--no-files") as (url, _):
+    with serving(tmp_path) as (url, _):
         place = f"{url}/v1/workflows/{workflow_of(url)}"
         after = got(f"{place}/view")
         for what in ("counts", "attempts", "failures", "state", "title", "began"):
@@ -72,7 +72,7 @@ def _ended(place: str) -> dict[str, Any]:
 
 
 def test_a_failure_is_told_with_what_was_printed_and_can_be_tried_again(small: Path, tmp_path: Path) -> None:
-    with serving(tmp_path, "--no-files") as (url, _):
+    with serving(tmp_path) as (url, _):
         assert told("submit", url, str(small), "--no-files", "--retries", "0")[0] == 0
         place = f"{url}/v1/workflows/{workflow_of(url)}"
         worked(tmp_path, url)

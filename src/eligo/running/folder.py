@@ -125,6 +125,7 @@ class RunFolder:
             facts |= {"file": path, "folder": os.path.dirname(path)}
         if directory is not None:
             facts["directory"] = os.path.realpath(directory)
+        facts["unfinished"] = json.dumps(sorted(resumed.doubts.unfinished))
         kept = self.store.curves() if self._is_same(resumed) else {}
         self._keep_workflow(flow)
         if resumed.tasks is not None:
@@ -180,12 +181,9 @@ class RunFolder:
         return replace(resumed, doubts=doubts)
 
     def _doubts(self) -> Doubts:
-        """Which tasks never completed. Kept, since a journal that begins anew says nothing of earlier ones."""
+        """Which tasks never completed; `begin` keeps them, since a journal that begins anew says nothing of earlier ones."""
         known = frozenset(json.loads(self.store.facts().get("unfinished", "[]")))
-        unfinished = unfinished_tasks(self.store, known)
-        if unfinished != known:
-            self.store.remember(unfinished=json.dumps(sorted(unfinished)))
-        return Doubts(unfinished, tuple(self.store.killed_sessions()))
+        return Doubts(unfinished_tasks(self.store, known), tuple(self.store.killed_sessions()))
 
     def redo(self, flow: Workflow, resumed: Resumed, redone: Redone) -> Resumed:
         """Go on without tasks that were done: their outputs are gone, or those of what they depend on."""

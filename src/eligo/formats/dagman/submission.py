@@ -75,7 +75,7 @@ class Variable(NamedTuple):
     mode: str = ""
 
 
-class Entry(NamedTuple):
+class SubmitLine(NamedTuple):
     """A line of a submit description, and its number."""
 
     key: str
@@ -104,7 +104,7 @@ class Description:
     """A submit description, in a file of its own or inline in the DAGMan file; *file* is what messages call it."""
 
     file: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SubmitLine, ...]
     is_inline: bool = False
 
     @classmethod
@@ -141,7 +141,7 @@ def unhonoured_in(variables: Iterable[Variable]) -> list[str]:
     return [name for name in names if name in UNHONOURED or name.startswith(("+", "my."))]
 
 
-def _entries(file: str, lines: Iterable[str]) -> Iterator[Entry]:
+def _entries(file: str, lines: Iterable[str]) -> Iterator[SubmitLine]:
     begun, parts = 0, list[str]()
     for number, line in enumerate(lines, 1):
         if not parts and line.lstrip().startswith("#"):
@@ -154,7 +154,7 @@ def _entries(file: str, lines: Iterable[str]) -> Iterator[Entry]:
     yield from _entry(file, " ".join(parts), begun)
 
 
-def _entry(file: str, line: str, number: int) -> Iterator[Entry]:
+def _entry(file: str, line: str, number: int) -> Iterator[SubmitLine]:
     found = _LINE.fullmatch(line)
     if found is None:
         if line.strip():
@@ -164,7 +164,7 @@ def _entry(file: str, line: str, number: int) -> Iterator[Entry]:
     if sign == "@=" or (sign != "=" and key.lower() in _UNREADABLE):
         what = "values of several lines" if sign == "@=" else key
         raise FormatError(f"{file}: line {number} uses {what}, which eligo run does not read")
-    yield Entry(key, value, number)
+    yield SubmitLine(key, value, number)
 
 
 class Asked(NamedTuple):
