@@ -263,7 +263,10 @@ def test_a_first_run_that_is_refused_is_told_as_none(tmp_path: Path, capsys: Cap
 def test_a_run_is_resumed_as_its_file_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--resume without FILE reads it with the options of the first time: here every arc is turned round."""
     monkeypatch.chdir(tmp_path)
-    tasks = [{"name": "late", "run": "test -e early.txt"}, {"name": "early", "run": "false", "after": ["late"]}]
+    tasks: list[dict[str, object]] = [
+        {"name": "late", "run": "test -e early.txt"},
+        {"name": "early", "run": "false", "after": ["late"]},
+    ]
     Path("flow.json").write_text(json.dumps({"tasks": tasks}))
     assert run(["run", "flow.json", "--reverse", "--retries", "0", "--quiet"]) == 1
     tasks[1]["run"] = "touch early.txt"
