@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from eligo.stores.serving_sqlite import SqliteServiceStore
+from eligo.stores.serving_sql import newest
+from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
 
 #: a step that takes some tenths of a second
 EXTRA = """
@@ -15,11 +16,12 @@ WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 15000
 CREATE TABLE extra_2 (n INTEGER);
 INSERT INTO extra_2 SELECT n FROM extra_1;
 """
+LAST = newest(STEPS)
 MIGRATING = """
 from eligo.stores import serving_sqlite as home
 real = home.steps_after
-home.steps_after = lambda folder, version: [*real(folder, version), *([(4, {extra!r})] if version < 4 else [])]
-home.newest = lambda folder: 4
+home.steps_after = lambda folder, version: [*real(folder, version), *([({last} + 1, {extra!r})] if version <= {last} else [])]
+home.newest = lambda folder: {last} + 1
 print("begins", flush=True)
 store = home.SqliteServiceStore({path!r})
 print(store.facts()["n"], flush=True)
@@ -52,11 +54,11 @@ class SqlitePlace:
         return SqlitePlace(copy.parent, copy.name)
 
     def migrating(self) -> str:
-        return MIGRATING.format(extra=EXTRA, path=self.where)
+        return MIGRATING.format(extra=EXTRA, path=self.where, last=LAST)
 
     def has_extra(self) -> bool:
         with closing(sqlite3.connect(self.where)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             (tables,) = database.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'extra%'").fetchone()
-        assert (version, tables) in {(3, 0), (4, 2)}
-        return bool(version == 4)
+        assert (version, tables) in {(LAST, 0), (LAST + 1, 2)}
+        return bool(version > LAST)

@@ -20,18 +20,19 @@ from eligo.errors import InputError, NotHeldError
 from eligo.stores.serving import HELD, Changes, Lease, LeaseEnd
 from eligo.stores.serving_naming import service_store
 from eligo.stores.serving_postgres import STEPS, PostgresServiceStore
-from eligo.stores.serving_sql import steps_after
+from eligo.stores.serving_sql import newest, steps_after
 from store_contract import KilledContract, StoreContract, last_told, program, writer
 from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, fill, keep, submitted
 
 pytest_plugins = ["postgres_fixtures"]
 
 EXTRA = "CREATE TABLE extra_1 (n INT); SELECT pg_sleep(0.3); CREATE TABLE extra_2 (n INT);"
+LAST = newest(STEPS)
 MIGRATING = """
 from eligo.stores import serving_postgres as home
 real = home.steps_after
-home.steps_after = lambda folder, version: [*real(folder, version), *([(4, {extra!r})] if version == 3 else [])]
-home.newest = lambda folder: 4
+home.steps_after = lambda folder, version: [*real(folder, version), *([({last} + 1, {extra!r})] if version == {last} else [])]
+home.newest = lambda folder: {last} + 1
 print("begins", flush=True)
 store = home.PostgresServiceStore({where!r})
 print(store.facts()["n"], flush=True)
@@ -69,14 +70,14 @@ class PostgresPlace:
         return fresh
 
     def migrating(self) -> str:
-        return MIGRATING.format(extra=EXTRA, where=self.where)
+        return MIGRATING.format(extra=EXTRA, where=self.where, last=LAST)
 
     def has_extra(self) -> bool:
         ((version, tables),) = self.asked(
             "SELECT (SELECT max(version) FROM eligo_schema), (SELECT count(*) FROM pg_tables WHERE tablename LIKE 'extra%')"
         )
-        assert (version, tables) in {(3, 0), (4, 2)}
-        return bool(version == 4)
+        assert (version, tables) in {(LAST, 0), (LAST + 1, 2)}
+        return bool(version > LAST)
 
 
 @pytest.fixture
@@ -316,7 +317,7 @@ def test_two_servers_that_start_at_once_make_the_database_once(place: PostgresPl
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert place.asked("SELECT * FROM eligo_schema") == [(1,), (2,), (3,)]
+    assert place.asked("SELECT * FROM eligo_schema") == [(version,) for version in range(1, LAST + 1)]
 
 
 def test_a_workflow_that_another_holds_can_be_neither_taken_nor_written(place: PostgresPlace) -> None:
