@@ -13,6 +13,8 @@ USELESS = [
     ("plan FILE --to dot --override", "--override, --to"),
     ("plan FILE --force", "--force"),
     ("plan FILE --names --to dot", "--to"),
+    ("plan FILE --names --in-place", "--in-place"),
+    ("plan FILE --in-place --to names", "--to"),
     ("cluster FILE --size 2 --weight 0.3", "--weight"),
     ("cluster FILE --size 2 --tolerance 0.3", "--tolerance"),
     ("cluster FILE --size 2 --force", "--force"),

@@ -382,3 +382,24 @@ def test_an_export_tells_what_it_leaves_out(tmp_path: Path, capsys: Captured, ex
         "/usr/bin/touch" in (tmp_path / name).read_text() for name in ("fat", "fat_1.sh") if (tmp_path / name).exists()
     )
     assert "warning: exporting without PRE (task 'a'" in capsys.readouterr().err
+
+
+def test_what_a_conversion_does_not_write_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """And commands stand for submit files, which mean nothing elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    Path("x.dag").write_text("JOB A a.sub\nSCRIPT POST A check\n")
+    Path("a.sub").write_text("executable = /bin/echo\narguments = hi\noutput = o.txt\nqueue\n")
+    for words in (["convert", "x.dag", "x.yaml"], ["plan", "x.dag", "-o", "y.yaml"]):
+        assert cli(words) == 0
+        err = capsys.readouterr().err
+        assert "not written: POST (task 'A', x.dag:2), output (task 'A', a.sub:3)" in err
+    for file in ("x.yaml", "y.yaml"):
+        assert eligo.read(file).task("A").command == ("/bin/echo", "hi")
+    assert cli(["convert", "x.dag", "z.dag"]) == 0
+    assert "not written: POST (task 'A', x.dag:2)" in capsys.readouterr().err
+    Path("a.sub").unlink()
+    assert cli(["convert", "x.dag", "w.yaml"]) == 0
+    assert "commands are not written: " in capsys.readouterr().err
+    assert eligo.read("w.yaml").task("A").command is None

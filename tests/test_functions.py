@@ -223,3 +223,10 @@ def test_what_to_keep_is_all_or_tasks() -> None:
     for wrong in ("first", 3, None):
         with pytest.raises(InputError, match=r"keep must be 'all' or a list of tasks, got"):
             eligo.run(table, keep=wrong)  # type: ignore[arg-type]
+
+
+def test_what_a_dask_collection_consists_of_is_never_dropped() -> None:
+    first = dask.delayed(lambda: 2)(dask_key_name="first")
+    second = dask.delayed(lambda value: value + 1)(first, dask_key_name="second")
+    both, _ = dask.optimize(first, second)
+    assert eligo.run(both).values["first"] == 2

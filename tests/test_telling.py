@@ -258,6 +258,19 @@ def test_nobody_reads_and_it_ends_quietly(words: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_the_work_is_done_and_its_exit_code_counts_where_nobody_reads(tmp_path: Path) -> None:
+    """As in `eligo run FILE | head`: a failed task is still told by the exit code, and files are written."""
+    (tmp_path / "bad.json").write_text('{"tasks": [{"name": "a", "run": "false"}]}')
+    for words, expected in (("run bad.json --retries 0", 1), ("plan bad.json --save plan.json", 0)):
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, "-m", "eligo", *words.split()]
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False, cwd=tmp_path)
+        os.close(write)
+        assert (done.returncode, b"Traceback" in done.stderr) == (expected, False)
+    assert (tmp_path / "plan.json").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "file"),
     [

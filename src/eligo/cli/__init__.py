@@ -11,7 +11,7 @@ import sys
 from copy import copy
 from typing import TYPE_CHECKING
 
-from eligo.cli.printing import open_streams, speak_plainly
+from eligo.cli.printing import open_streams, outlast_readers, speak_plainly
 from eligo.cli.versions import version_line
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def main() -> None:
     """Run the command and leave with its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it was ignored, nobody could see how processes end
     open_streams()
+    outlast_readers()
     code = run(sys.argv[1:])
     if sys.argv[1:2] and sys.argv[1] in LOOKING:
         for stream in (sys.stdout, sys.stderr):

@@ -212,11 +212,14 @@ def convert(
     from eligo.cli.places import check_place
     from eligo.cli.plans import read_told, tell, tell_renamed
     from eligo.formats import format_to_write, lost, write
+    from eligo.formats.fidelity import rewritten
 
     flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
     format = to or format_to_write(flow, out)
     check_place(flow, out, force)
+    flow, remarks = rewritten(flow, format)
     tell_renamed(write(flow, out, format, names), format)
+    tell(remarks)
     missing = lost(flow, format)
     tell([f"{format} has no place for {', '.join(missing)}"] if missing else [])
     tell([] if out == "-" else [f"wrote {out}"])

@@ -19,7 +19,9 @@ def check_plan(context: typer.Context) -> None:
     """Refuse options of `eligo plan` that have no effect beside the others."""
     given = context.params
     if given["names"]:
-        refuse_useless(context, "with --names", "priority_base", "override", "to")
+        refuse_useless(context, "with --names", "in_place", "priority_base", "override", "to", "verbose")
+    elif given["in_place"]:
+        refuse_useless(context, "with --in-place", "to", "force")
     elif given["output"] is None and not given["in_place"]:
         refuse_useless(context, "unless an order is written (-o, --in-place)", "priority_base", "override", "to")
         if given["save"] is None:

@@ -8,6 +8,7 @@ import numpy as np
 from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.formats import format_for_priorities, module, orders, write_priorities
+from eligo.formats.fidelity import rewritten
 from eligo.formats.shared.files import plain_name, save
 from eligo.policies import Policy, rank_of
 from eligo.theory.eligibility import eligible_counts
@@ -45,7 +46,9 @@ def export(  # noqa: PLR0913, PLR0917 - what the command's options say
 ) -> list[str]:
     """Write an order as priorities, or as one of the texts; what to tell of it."""
     if text is None:
-        return write_priorities(flow, order, output, override, to, first=first)
+        format, own = format_for_priorities(flow, output, to), flow.origin and flow.origin.format
+        flow, remarks = (flow, []) if format == own else rewritten(flow, format)
+        return remarks + write_priorities(flow, order, output, override, to, first=first)
     lines, more = (orders.generate(order), []) if text == "names" else snakemake_rules(flow, order)
     save(lines, output or "-")
     return more + ([] if output == "-" else [f"wrote {output}"])

@@ -52,6 +52,31 @@ def open_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the program runs
 
 
+class _Pipe(io.FileIO):
+    """Standard output of which the reader may go away: what is written after that goes nowhere.
+
+    Any other error is raised once, and what is written after it goes nowhere too.
+    """
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), self.fileno())
+            if not isinstance(error, BrokenPipeError):
+                raise
+            return memoryview(data).nbytes
+
+
+def outlast_readers() -> None:
+    """Let the work go on, and its exit code count, where nobody reads on, as in `eligo run FILE | head`."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.flush()
+        words = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors, "newline": "\n"}
+        pipe = _Pipe(sys.stdout.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(pipe), **words)
+
+
 def _plain_letters(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - nothing else is registered for
     text = error.object[error.start : error.end].translate(PLAIN)

@@ -63,6 +63,23 @@ def listed(flow: Workflow) -> list[str]:
     return _lines(_unhonoured(flow))
 
 
+def rewritten(flow: Workflow, format: str) -> tuple[Workflow, list[str]]:
+    """The workflow as it is written anew in a format, and what is lost by that of what its file asks for, a sentence each.
+
+    Commands stand in place of the files that describe them, unless the format is the same; where these cannot be read,
+    nothing stands for them.
+    """
+    remarks = []
+    if flow.origin is not None and format != flow.origin.format and "command" not in module(format).CANNOT:
+        try:
+            flow = _with_commands(flow)
+        except InputError as error:
+            bare = {name: replace(task, command=None) for name, task in flow.details.items()}
+            flow, remarks = replace(flow, details=bare), [f"commands are not written: {error}"]
+    left = listed(flow)
+    return flow, [*remarks, f"not written: {', '.join(left)}"] if left else remarks
+
+
 def unused(flow: Workflow, ignore: Iterable[str]) -> list[str]:
     """The words to ignore that nothing in the file needs."""
     found = {_spelt(each.key) for each in _unhonoured(flow)} | {ALL}

@@ -25,6 +25,8 @@ class DaskWorkflow(Workflow):
     """A Dask graph as a workflow: `nodes` has what each key runs, a function of a mapping with the results it depends on."""
 
     nodes: Mapping[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: the keys whose results the collection consists of
+    results: frozenset[Any] = field(default=frozenset(), compare=False, repr=False)
 
 
 def from_dask(source: object) -> DaskWorkflow:
@@ -38,7 +40,9 @@ def from_dask(source: object) -> DaskWorkflow:
     tails = np.array([parent for parents in needs for parent in parents], np.int32)
     heads = np.repeat(np.arange(len(needs), dtype=np.int32), list(map(len, needs)))
     details = {key: Task(name=key, category=dask.utils.key_split(key)) for key in graph}
-    return DaskWorkflow(Dag.from_arrays(len(graph), tails, heads, list(graph)), details, nodes=nodes)
+    keys = frozenset(dask.core.flatten(getattr(source, "__dask_keys__", list)()))
+    dag = Dag.from_arrays(len(graph), tails, heads, list(graph))
+    return DaskWorkflow(dag, details, nodes=nodes, results=keys)
 
 
 def _nodes(graph: Mapping[Any, Any]) -> dict[Any, Any]:

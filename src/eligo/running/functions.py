@@ -21,6 +21,8 @@ class Callables(NamedTuple):
     work: FunctionFor
     #: the tasks whose results each task takes, where any does
     takes: Mapping[Name, Collection[Name]]
+    #: the tasks whose results are asked for, whoever else takes them
+    results: frozenset[Name] = frozenset()
 
 
 def callables_of(graph: object, function: Callable[..., Any] | None) -> Callables | None:
@@ -33,7 +35,8 @@ def callables_of(graph: object, function: Callable[..., Any] | None) -> Callable
         return Callables(flow, lambda task, values: Function(function, (task,)), {})
     if nodes is not None:
         takes = {key: node.dependencies for key, node in nodes.items()}
-        return Callables(flow, lambda task, values: _of_dask(nodes[task], values), takes)
+        results = flow.results if isinstance(flow, DaskWorkflow) else frozenset()
+        return Callables(flow, lambda task, values: _of_dask(nodes[task], values), takes, results)
     if table is not None:
         parents = {task: call.parents for task, call in table.items()}
         return Callables(flow, lambda task, values: _given(table[task], values), parents)

@@ -160,7 +160,7 @@ def _check_fits(
 def _functions(
     found: Callables, on: "str | Executor | Engine", settings: Settings, keep: str | Collection[Name]
 ) -> Result:
-    values = Values(found.takes, tasks_to_keep(keep, found.flow.dag))
+    values = Values(found.takes, found.results.union(tasks_to_keep(keep, found.flow.dag)))
     if shares_machine(on):
         _check_room(found.flow, settings.slots, machine_memory())
     engine = engine_of(on, settings, needs_of(found.flow), functions=True)
