@@ -386,7 +386,9 @@ def test_convert_tells_what_is_lost(
         "eligo: wrote mine.arcs\n"
     )
     assert run(["convert", "mine.dag", "mine.json"]) == 0
-    assert capfd.readouterr().err == "eligo: 1 of 3 tasks are done and left out\neligo: wrote mine.json\n"
+    told = capfd.readouterr().err.splitlines()
+    assert (told[0], told[2:]) == ("eligo: 1 of 3 tasks are done and left out", ["eligo: wrote mine.json"])
+    assert told[1].startswith("eligo: commands are not written: node 'a': its submit file is needed")
     (tmp_path / "rich.json").write_text('{"name": "n", "tasks": [{"name": "a", "seconds": 2}], "files": {"f": 1}}')
     assert run(["convert", "rich.json", "rich.dag"]) == 0
     message = "eligo: dagman has no place for the workflow's name, sizes of files, run times (1 task)\n"

@@ -273,3 +273,36 @@ def test_a_run_is_resumed_as_its_file_was_read(tmp_path: Path, monkeypatch: pyte
     Path("flow.json").write_text(json.dumps({"tasks": tasks}))
     assert run(["run", "--resume", "flow.json.run", "--quiet"]) == 0
     assert run(["run", "--resume", "flow.json.run", "--quiet"]) == 0
+
+
+def test_copies_of_a_run_whose_original_is_gone_leave_each_other_alone(live: Path) -> None:
+    """The run goes on in a folder that was moved, and a copy of that knows it only by marks."""
+    moved, copy = live.parent / "moved", live.parent / "third"
+    live.rename(moved)
+    shutil.copytree(moved, copy)
+    (copy / "go").touch()
+    pid = int(lines(moved / "pids")[0])
+    assert ran(copy / "flow.yaml") == 0
+    os.kill(pid, 0)
+    assert mark_of(copy) != mark_of(moved)
+    moved.rename(live)
+
+
+def test_another_folder_for_tasks_is_refused_once_some_are_done(project: Path, capsys: Captured) -> None:
+    (project.parent / "elsewhere").mkdir()
+    assert ran(project / "flow.yaml", "--dir", str(project.parent / "elsewhere")) == 2
+    assert "the tasks of this run ran in" in capsys.readouterr().err
+    assert ran(project / "flow.yaml", "--dir", str(project), "--retries", "0") != 2
+
+
+def test_a_run_is_resumed_with_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("flow.json").write_text('{"tasks": [{"name": "a", "run": "echo >> tries; test -e go"}]}')
+    assert run(["run", "flow.json", "--retries", "0", "--workers", "1", "--policy", "fifo", "--quiet"]) == 1
+    assert run(["run", "--resume", "flow.json.run", "--quiet"]) == 1
+    assert "resuming with --workers 1 --policy fifo --retries 0, as before" in capsys.readouterr().err
+    assert len(lines(Path("tries"))) == 2
+    Path("go").touch()
+    assert run(["run", "--resume", "flow.json.run", "--policy", "lifo", "--quiet"]) == 0
+    assert "--policy" not in capsys.readouterr().err
+    assert [session.policy for session in Seen(Path("flow.json.run")).sessions] == ["fifo", "fifo", "lifo"]

@@ -226,7 +226,10 @@ def test_what_to_keep_is_all_or_tasks() -> None:
 
 
 def test_what_a_dask_collection_consists_of_is_never_dropped() -> None:
-    first = dask.delayed(lambda: 2)(dask_key_name="first")
-    second = dask.delayed(lambda value: value + 1)(first, dask_key_name="second")
-    both, _ = dask.optimize(first, second)
+    from dask.base import optimize
+    from dask.delayed import delayed
+
+    first = delayed(lambda: 2)(dask_key_name="first")
+    second = delayed(lambda value: value + 1)(first, dask_key_name="second")
+    both, _ = optimize(first, second)  # type: ignore[no-untyped-call]
     assert eligo.run(both).values["first"] == 2

@@ -1,5 +1,6 @@
 """Files that tasks declare: half-written ones are not believed, missing ones are noticed, deleted ones are made again."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import eligo
+from eligo.cli import run
 from eligo.engines import Ending, Job
 from eligo.formats import write
 from eligo.running.inspection import Inspection
@@ -298,3 +300,36 @@ def test_a_run_goes_on_from_the_workflow_that_it_kept(tmp_path: Path) -> None:
     write(eligo.read(flow), tmp_path / "again.json", "json")
     assert ran(tmp_path / "again.json", "--run", str(tmp_path / "flow.yaml.run")) == 0
     assert counts(tmp_path) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("written_as", "read_as"), [("made", "{folder}/made"), ("{folder}/made", "made"), ("made", "made/part")]
+)
+def test_one_file_spelt_in_two_ways_is_refused_where_no_arc_orders_its_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written_as: str, read_as: str
+) -> None:
+    output, given = (name.format(folder=tmp_path) for name in (written_as, read_as))
+    tasks: list[dict[str, object]] = [
+        {"name": "r", "run": "true", "inputs": [given]},
+        {"name": "w", "run": "mkdir made && touch made/part", "outputs": [output]},
+    ]
+    path = tmp_path / "flow.json"
+    path.write_text(json.dumps({"tasks": tasks}))
+    assert run(["run", str(path)]) == 2
+    assert "list 'w' in `after`, or spell both alike" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+    tasks[0]["after"] = ["w"]
+    path.write_text(json.dumps({"tasks": tasks}))
+    assert run(["run", str(path), "--quiet"]) == 0
+
+
+def test_what_is_older_than_its_inputs_is_made_again_where_files_count(tmp_path: Path) -> None:
+    path = tmp_path / "flow.json"
+    path.write_text('{"tasks": [{"name": "a", "run": "cat src > dst", "inputs": ["src"], "outputs": ["dst"]}]}')
+    (tmp_path / "src").write_text("1")
+    assert run(["run", str(path), "--quiet"]) == 0
+    (tmp_path / "src").write_text("2")
+    later = (tmp_path / "dst").stat().st_mtime_ns + 10**9
+    os.utime(tmp_path / "src", ns=(later, later))
+    assert run(["run", str(path), "--skip-done", "--quiet"]) == 0
+    assert (tmp_path / "dst").read_text() == "2"

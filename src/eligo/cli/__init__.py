@@ -40,6 +40,7 @@ REMEDIES = {
     "force": "--force overwrites it",
     "history": "--history FILE takes run times from earlier runs",
     "workers": "--workers N gives more",
+    "run": "--run FOLDER begins another run",
     "insecure": "--tokens --cert FILE --key FILE, or --insecure where anybody may come",
     "files": "--no-files lets no file travel, --dir says where they are",
     "folder": "--folder DIR names another",

@@ -102,6 +102,11 @@ def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:
         raise InputError(f"{', '.join(given)} {verb} no effect {reason}: leave {them} out")
 
 
+def given_names(context: typer.Context) -> set[str]:
+    """The names of the options that stand on the command line."""
+    return {name for name in context.params if _is_given(context, name)}
+
+
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"

@@ -1,6 +1,7 @@
 """What people see: tables, lines of blocks for E(t), and JSON for programs."""
 
 import codecs
+import errno
 import io
 import itertools
 import json
@@ -9,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import Any, TextIO
 
 from eligo.version import SCHEMA
 
@@ -53,28 +54,33 @@ def open_streams() -> None:
 
 
 class _Pipe(io.FileIO):
-    """Standard output of which the reader may go away: what is written after that goes nowhere.
+    """A stream whose reader or terminal may go away: what is written after that goes nowhere.
 
     Any other error is raised once, and what is written after it goes nowhere too.
     """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream.fileno(), "w", closefd=False)
+        self._stream = stream  # which would close the file, were it forgotten
 
     def write(self, data: Any) -> int:
         try:
             return super().write(data) or 0
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), self.fileno())
-            if not isinstance(error, BrokenPipeError):
+            if error.errno not in {errno.EPIPE, errno.EIO}:  # EIO: a terminal that was closed
                 raise
             return memoryview(data).nbytes
 
 
 def outlast_readers() -> None:
     """Let the work go on, and its exit code count, where nobody reads on, as in `eligo run FILE | head`."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-        sys.stdout.flush()
-        words = {"encoding": sys.stdout.encoding, "errors": sys.stdout.errors, "newline": "\n"}
-        pipe = _Pipe(sys.stdout.fileno(), "w", closefd=False)
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(pipe), **words)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            pipe = io.BufferedWriter(_Pipe(stream))
+            lines = stream.line_buffering or stream.write_through
+            setattr(sys, name, io.TextIOWrapper(pipe, stream.encoding, stream.errors, "\n", lines))
 
 
 def _plain_letters(error: UnicodeError) -> tuple[str, int]:

@@ -2,15 +2,17 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from eligo.cli.plans import Given
+from eligo.cli.plans import Given, tell
 from eligo.running import Retries, Settings
 
 #: what --from, --allow-outside, --reverse and the other options on reading say
 Reading = tuple[str | None, bool, bool, Given]
+#: the options with which a run is resumed, unless others are given then
+REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures")
 FAILED, INTERRUPTED = 1, 130  # exit codes
 MOST_SHOWN = 5  # failures that are told one by one
 
@@ -48,13 +50,23 @@ class RunRequest:
 
     def facts(self) -> dict[str, str]:
         """What the folder of a run keeps of this, for those who resume it without FILE and its options."""
-        ignored = {"ignored": ",".join(self.ignore)}
+        options = json.dumps({name: getattr(self, name) for name in REMEMBERED})
+        ignored = {"ignored": ",".join(self.ignore), "options": options}
         if self.reading is None:
             return ignored
         format, outside, reverse, (args, env, columns, trace) = self.reading
         words = args and [word if "=" in word else os.path.abspath(word) for word in args]
         given = (words, env, columns, trace and os.path.abspath(trace))
         return {**ignored, "reading": json.dumps((format, outside, reverse, given))}
+
+    def as_before(self, facts: Mapping[str, str], given: Collection[str]) -> "RunRequest":
+        """The same with the options of the run that is resumed, except for those that are given now."""
+        before = json.loads(facts.get("options", "{}"))
+        new = {"policy"} if "batch" in given else set[str]()
+        old = {name: before[name] for name in REMEMBERED if name in before and name not in {*given, *new}}
+        words = [f"--{name.replace('_', '-')} {value}" for name, value in old.items() if value != getattr(self, name)]
+        tell([f"resuming with {' '.join(words)}, as before"] if words else [])
+        return replace(self, **old)
 
     def settings(self, policy: str | None = None) -> Settings:
         """The same in the library's words, or with another policy."""

@@ -6,7 +6,7 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.completing import offered
-from eligo.cli.effects import check_run, is_server, refuse_useless
+from eligo.cli.effects import check_run, given_names, is_server, refuse_useless
 from eligo.cli.options import Args, Columns, Env, From, Histories, Ignore, Json, Outside, Reverse, Trace
 
 __all__ = ["app"]
@@ -77,7 +77,7 @@ def run(
     from eligo.cli.recalling import recall
     from eligo.cli.rehearsing import rehearse_all
     from eligo.cli.requests import RunRequest
-    from eligo.cli.running import answer, flow_of_run, ignored_before
+    from eligo.cli.running import answer, facts_of_run, flow_of_run
     from eligo.formats.fidelity import words_in
 
     reading = (from_, allow_outside, reverse, (args, env, columns, trace))
@@ -95,9 +95,11 @@ def run(
         json=json,
         quiet=quiet,
         page=page,
-        ignore=words_in([*(ignore or ()), *ignored_before(resume)]),
+        ignore=words_in([*(ignore or ()), facts_of_run(resume).get("ignored", "")]),
         reading=None if file is None else reading,
     )
+    if file is None and rehearse is None:
+        request = request.as_before(facts_of_run(resume), given_names(context))
     flow = flow_of_run(resume) if file is None else read_told(file, *reading)
     flow, _ = recall(flow, history, folder or resume)
     return answer(flow, request) if rehearse is None else rehearse_all(flow, request, rehearse)

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from types import FrameType
 
@@ -42,11 +42,11 @@ def flow_of_run(folder: str | None) -> Workflow:
     return read_told(path, format, outside, reverse, given)
 
 
-def ignored_before(folder: str | None) -> list[str]:
-    """What a run that is resumed was told to ignore when it was begun."""
+def facts_of_run(folder: str | None) -> Mapping[str, str]:
+    """What the folder of a run that is resumed keeps of it."""
     from eligo.running.folder import kept_workflow
 
-    return [] if folder is None else [kept_workflow(folder)[0].get("ignored", "")]
+    return {} if folder is None else kept_workflow(folder)[0]
 
 
 def answer(flow: Workflow, request: RunRequest) -> int:

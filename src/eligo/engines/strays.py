@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eligo.engines.sessions import holders, members, read_entries
-from eligo.engines.worker import descendants, process_table
+from eligo.engines.worker import ancestors, descendants, process_table
 from eligo.errors import InputError
 
 POOL = "ELIGO_POOL"  # in the environment of the processes that an engine has for a run, beside its tasks
@@ -61,9 +61,10 @@ def end_marked(name: str, mark: str, file: str | Path | None = None, patience: f
 
 
 def _strays(name: str, mark: str, file: str | Path | None) -> set[int]:
-    """The processes that `end_marked` is about, beside this one."""
+    """The processes that `end_marked` is about, beside this one and those that began it."""
     found, table = set(marked(name, [mark] if mark else [])), process_table()
-    table.pop(os.getpid(), None)
+    for own in ancestors(os.getpid(), table):
+        del table[own]
     if file is not None:
         found |= {*members(read_entries(file), table), *holders(file, table)}
     return {number for number in descendants(found, table) if table[number].state not in b"ZX"}

@@ -246,6 +246,15 @@ def descendants(numbers: Collection[int], table: Mapping[int, Process]) -> set[i
     return found
 
 
+def ancestors(number: int, table: Mapping[int, Process]) -> list[int]:
+    """A process, the one that began it, and so on, as far as they are there."""
+    found = list[int]()
+    while number in table and number not in found:
+        found.append(number)
+        number = table[number].parent
+    return found
+
+
 def signal_sessions(sessions: Collection[int], number: int) -> None:
     """Send a signal to every process of some sessions, also to those in other process groups."""
     for session in sessions:

@@ -66,11 +66,16 @@ class RunFolder:
             raise InputError(f"{self.path}: a run cannot be kept here: {error.strerror}") from None
         facts = self.store.facts()
         self.location = Location(self.path, facts)
+        #: a file that is copied has another number, and one that is moved keeps it
+        identity = str((self.path / PROCESSES).stat().st_ino)
         #: whether what is here was copied from another folder, whose processes are not this run's
-        self.copied = self.location.is_copy
+        self.copied = facts["identity"] != identity if "identity" in facts else self.location.is_copy
         self.mark = (not self.copied and facts.get("mark")) or secrets.token_hex(8)
-        if self.mark != facts.get("mark"):  # kept at once: an engine's processes have it before the run begins
-            self.store.remember(mark=self.mark)
+        if (self.mark, identity) != (
+            facts.get("mark"),
+            facts.get("identity"),
+        ):  # at once: an engine's processes have it
+            self.store.remember(mark=self.mark, identity=identity)
 
     @property
     def logs(self) -> str:
@@ -103,7 +108,15 @@ class RunFolder:
             raise InputError(f"{before}: tasks ran in this folder, which is gone or was moved").cured_by("directory")
         if not os.path.isdir(place):
             raise InputError(f"{place}: tasks should run here, and there is no such folder").cured_by("directory")
+        if wanted is not None:
+            self._check_same(wanted, facts)
         return os.path.realpath(place)
+
+    def _check_same(self, wanted: str, facts: Mapping[str, str]) -> None:
+        """Refuse another folder for tasks than that of the tasks that are done: their files are there."""
+        before = self.location.find("directory") if "directory" in facts else self.location.beside()
+        if before is not None and self.store.kept and os.path.realpath(wanted) != os.path.realpath(before):
+            raise InputError(f"{wanted}: the tasks of this run ran in {before}").cured_by("run")
 
     def _path_of(self, flow: Workflow) -> str | None:
         """The file of a workflow, if it is not the one that is kept here."""

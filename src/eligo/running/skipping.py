@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
+from eligo.running.task_files import changed
 from eligo.stores import Store
 from eligo.workflow import Task, Workflow
 
@@ -57,15 +58,8 @@ def up_to_date(flow: Workflow, game: Execution, place: str, doubts: Doubts = NO_
 
 def is_up_to_date(task: Task, place: str, doubts: Doubts = NO_DOUBTS) -> bool:
     """Whether a task has outputs, all of them are there and beyond doubt, and none is older than an input."""
-    made = [_changed(os.path.join(place, name)) for name in task.outputs]
-    used = [_changed(os.path.join(place, name)) for name in task.inputs]
+    made = [changed(os.path.join(place, name)) for name in task.outputs]
+    used = [changed(os.path.join(place, name)) for name in task.inputs]
     if not made or any(time is None or doubts.touch(time) for time in made):
         return False
     return max((time for time in used if time is not None), default=0) <= min(time for time in made if time is not None)
-
-
-def _changed(path: str) -> int | None:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return None

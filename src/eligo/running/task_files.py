@@ -72,14 +72,63 @@ class TaskFiles:
             for name, files in zip(self.flow.dag.tasks, self._inputs, strict=True)
             for file in files
             if plain_path(file) not in written and name not in game.executed and not self._is_there(file)
+            if not self._writer(file)
         ]
         if missing:
             raise InputError(_refusal(missing))
 
+    def check_spelling(self) -> None:
+        """Refuse an input that another task writes under another spelling, or within a folder, where no arc says so."""
+        for v, files in enumerate(self._inputs) if self._places else ():
+            for file in files:
+                found = plain_path(file) not in self._writers and self._writer(file)
+                if found and found[1] != v and found[1] not in self._above(v):
+                    raise InputError(self._misspelt(v, file, *found))
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, int]]:
+        """By its whole path, every output as it is spelt, and its task."""
+        return {self._resolved(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
+
+    def _resolved(self, file: str) -> str:
+        return os.path.realpath(os.path.join(self.folder, file))
+
+    def _writer(self, file: str) -> tuple[str, int] | None:
+        """Who writes a file, however that is spelt, or a folder that it is in."""
+        path = self._resolved(file)
+        while path not in self._places and len(path) > len(os.path.dirname(path)):
+            path = os.path.dirname(path)
+        return self._places.get(path)
+
+    def _above(self, v: int) -> set[int]:
+        """The tasks on which a task depends."""
+        found, waiting = set[int](), [v]
+        while waiting:
+            fresh = [u for u in self.flow.dag.parents_of(waiting.pop()).tolist() if u not in found]
+            found.update(fresh)
+            waiting += fresh
+        return found
+
+    def _misspelt(self, v: int, file: str, written: str, writer: int) -> str:
+        reads, writes = (shorten(self.flow.dag.labels[u]) for u in (v, writer))
+        files = f"task {reads!r} reads {shorten(file)!r}, which {writes!r} writes as {shorten(written)!r}"
+        return f"{files}, and does not depend on it: list {writes!r} in `after`, or spell both alike"
+
     # Outputs that are gone
 
-    def to_redo(self, done: Iterable[int]) -> Redone:
-        """Which done tasks must be done again because an output is gone.
+    def outdated(self, done: Iterable[int]) -> list[int]:
+        """The done tasks of which an input is newer than an output, all of which are there."""
+        return [v for v in done if self._outputs[v] and self._is_outdated(v)]
+
+    def _is_outdated(self, v: int) -> bool:
+        made, used = (
+            [changed(os.path.join(self.folder, file)) for file in files]
+            for files in (self._outputs[v], self._inputs[v])
+        )
+        return None not in made and max((time or 0 for time in used), default=0) > min(time or 0 for time in made)
+
+    def to_redo(self, done: Iterable[int], outdated: Collection[int] = ()) -> Redone:
+        """Which done tasks must be done again because an output is gone, or is *outdated*.
 
         A final output must be there, and so must one that a task needs which is not done; an intermediate output all of whose
         readers are done need not. A child that declares no inputs counts as a reader of all that its parents write.
@@ -88,9 +137,8 @@ class TaskFiles:
         suspects = [v for v in left if self._outputs[v]]
         while suspects:
             v = suspects.pop()
-            if v in left and any(
-                self._is_owed(file, v, left) and not self._is_there(file) for file in self._outputs[v]
-            ):
+            owed = (file for file in self._outputs[v] if v in left and self._is_owed(file, v, left))
+            if v in left and (v in outdated or not all(map(self._is_there, owed))):
                 gone.add(v)
                 fallen = [v, *self._dependants(v, left)]
                 left.difference_update(fallen)
@@ -130,6 +178,14 @@ class TaskFiles:
     @cached_property
     def _writers(self) -> dict[str, int]:
         return {plain_path(file): v for v, files in enumerate(self._outputs) for file in files}
+
+
+def changed(path: str) -> int | None:
+    """When a file was changed; None where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None
 
 
 def _refreshed(folder: str) -> bool:

@@ -22,6 +22,7 @@ from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
 from eligo.planning import Plan, plan
+from eligo.policies import POLICIES
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, callables_of
@@ -215,9 +216,13 @@ def begun(
         _check_added(resumed.execution)
         files = TaskFiles(flow, commands.folder)
         if not resumed.execution.additions:
-            resumed = folder.redo(flow, resumed, files.to_redo(resumed.execution.numbers(EXECUTED)))
+            done = resumed.execution.numbers(EXECUTED)
+            resumed = folder.redo(
+                flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ())
+            )
         if settings.skip_done:
             up_to_date(flow, resumed.execution, commands.folder, resumed.doubts)
+        files.check_spelling()
         files.check_inputs(resumed.execution)
         effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
         curves = folder.planned(flow, resumed, effort) if settings.policy in PLANNED else {}
@@ -262,6 +267,8 @@ def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs |
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"the policy {settings.policy} does not follow the priorities of tasks; other policies do")
+    elif settings.policy not in POLICIES and any(flow.column("priority")):
+        remarks.append(f"tasks have priorities, which come before the order in {settings.policy}")
     return tuple(remarks)
 
 
