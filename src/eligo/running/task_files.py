@@ -91,7 +91,7 @@ class TaskFiles:
         return {self._resolved(file): (file, v) for v, files in enumerate(self._outputs) for file in files}
 
     def _resolved(self, file: str) -> str:
-        return os.path.realpath(os.path.join(self.folder, file))
+        return os.path.normpath(os.path.join(self.folder, file))
 
     def _writer(self, file: str) -> tuple[str, int] | None:
         """Who writes a file, however that is spelt, or a folder that it is in."""
