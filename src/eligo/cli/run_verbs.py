@@ -49,7 +49,7 @@ def run(
     timeout: Annotated[float | None, typer.Option(help="How many seconds a task may take.")] = None,
     max_failures: Annotated[int | None, typer.Option(help="Begin nothing more once so many tasks failed.")] = None,
     skip_done: Annotated[
-        bool, typer.Option("--skip-done", help="Leave out what is newer than what it is made from, as make does.")
+        bool, typer.Option("--skip-done", help="Skip tasks whose outputs are newer than their inputs, like make.")
     ] = False,
     history: Histories = None,
     rehearse: Annotated[
