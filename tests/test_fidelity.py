@@ -119,7 +119,7 @@ def test_the_message_counts_tasks_and_names_the_first_place(tmp_path: Path, caps
     assert ran(path) == 2
     said = capsys.readouterr().err
     assert f"FINAL ({path}:11), PRE (2 tasks, first 'a', {path}:9), hold (task 'c', c.sub:3)" in said
-    assert said.endswith("; add --ignore FINAL,PRE,hold to run it without them\n")
+    assert said.endswith("; add --ignore FINAL,PRE,hold to run it anyway\n")
 
 
 def test_ignore_takes_lists_and_any_case_and_all(tmp_path: Path, capsys: Captured) -> None:

@@ -76,7 +76,7 @@ class UnhonouredError(InputError):
 
     def __init__(self, message: str, keys: Sequence[str]) -> None:
         self.message, self.keys = message, tuple(keys)
-        super().__init__(f"{message}; ignore={self.keys!r} runs it without them")
+        super().__init__(f"{message}; ignore={self.keys!r} runs it anyway")
 
 
 class CycleError(InputError):

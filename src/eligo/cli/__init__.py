@@ -98,7 +98,7 @@ def _explained(error: "EligoError") -> str:
 
     if isinstance(error, UnhonouredError):
         place = f"{error.path}: " if error.path else ""
-        return f"{place}{error.message}; add --ignore {','.join(error.keys)} to run it without them"
+        return f"{place}{error.message}; add --ignore {','.join(error.keys)} to run it anyway"
     remedy = REMEDIES.get(getattr(error, "remedy", None) or "")
     return f"{error}: {remedy}" if remedy else str(error)
 

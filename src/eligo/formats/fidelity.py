@@ -7,7 +7,7 @@ the run may go on without it. A format that knows what its tasks run only by oth
 >>> flow = parse("rule cc\\n command = cc $in\\n pool = one\\npool one\\n depth = 1\\nbuild a: cc\\nbuild b: cc\\n", "ninja")
 >>> as_runnable(flow)
 Traceback (most recent call last):
-eligo.errors.UnhonouredError: a run does not honour pool (2 tasks, first 'a', line 6); ignore=('pool',) runs it without them
+eligo.errors.UnhonouredError: a run does not honour pool (2 tasks, first 'a', line 6); ignore=('pool',) runs it anyway
 >>> listed(as_runnable(flow, ["pool"]))
 ["pool (2 tasks, first 'a', line 6)"]
 """
