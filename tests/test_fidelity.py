@@ -106,6 +106,8 @@ def test_what_changes_nothing_of_a_job_is_passed_over(tmp_path: Path, capsys: Ca
     path = dag(
         tmp_path, "JOB a a.sub\nDOT x.dot\nNODE_STATUS_FILE x.status\nSET_JOB_ATTR A = 1\nJOB b no.sub NOOP\n", a=more
     )
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).touch()
     assert ran(path) == 0
     assert "warning" not in capsys.readouterr().err
 
@@ -403,3 +405,13 @@ def test_what_a_conversion_does_not_write_is_named(
     assert cli(["convert", "x.dag", "w.yaml"]) == 0
     assert "commands are not written: " in capsys.readouterr().err
     assert eligo.read("w.yaml").task("A").command is None
+
+
+def test_files_that_htcondor_would_transfer_must_be_there(tmp_path: Path, capsys: Captured) -> None:
+    """HTCondor holds a job that did not make what it should bring back, and one whose input is missing."""
+    path = dag(tmp_path, "JOB a a.sub\n", a="transfer_output_files = a.made, more.txt")
+    assert cli(["run", str(path), "--retries", "0"]) == 1
+    assert "the task did not make 'more.txt'" in capsys.readouterr().out
+    path = dag(tmp_path, "JOB b b.sub\n", b="transfer_input_files = none.txt")
+    assert cli(["run", str(path)]) == 2
+    assert "reads 'none.txt', which does not exist" in capsys.readouterr().err

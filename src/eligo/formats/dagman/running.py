@@ -66,6 +66,7 @@ class _DescriptionReader:
             message = f"node {shorten(name)!r}: {error.message}"
             raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
         self._list(name, description, asked)
+        task = replace(task, inputs=asked.inputs, outputs=asked.outputs)
         return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
 
     def _list(self, name: str, description: Description, asked: Asked) -> None:

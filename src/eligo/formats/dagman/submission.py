@@ -172,6 +172,9 @@ class Asked(NamedTuple):
 
     facts: Facts
     unhonoured: list[str]
+    #: the files that HTCondor would send to the job and bring back, without which it would hold the job
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 def described(description: Description, variables: Sequence[Variable]) -> Asked:
@@ -183,7 +186,16 @@ def described(description: Description, variables: Sequence[Variable]) -> Asked:
     amounts = {key: macros.amount(key) for key in ("request_cpus", "request_memory") if macros.values.get(key)}
     facts = facts_in([*lines, *(f"{key} = {amount}" for key, amount in amounts.items())])
     known = {"request_cpus": facts.cores, "request_memory": facts.memory}
-    return Asked(facts, [key for key in amounts if known[key] is None])
+    inputs, outputs = (_files(macros, f"transfer_{way}_files") for way in ("input", "output"))
+    return Asked(facts, [key for key in amounts if known[key] is None], inputs, outputs)
+
+
+def _files(macros: "_Macros", key: str) -> tuple[str, ...]:
+    """The names in a list of files; none where it says more than names, which is not honoured."""
+    text = macros.amount(key)
+    if not _ALREADY[key].fullmatch(text):
+        return ()
+    return tuple(name for name in (word.strip().strip('"') for word in text.split(",")) if name)
 
 
 class _Macros:
