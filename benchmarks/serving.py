@@ -163,7 +163,8 @@ def served(*words: str) -> Iterator[tuple[str, str, int]]:
 
 def eligo(store: Path, *more: str) -> tuple[str, ...]:
     """The words of a server."""
-    return (sys.executable, "-m", "eligo", "serve", "--port", "0", "--store", str(store), "-q", "--no-files", *more)
+    files = ("--no-files",) if more else ()
+    return (sys.executable, "-m", "eligo", "serve", "--port", "0", "--store", str(store), "-q", *files, *more)
 
 
 def cpu(pid: int) -> float:

@@ -42,7 +42,8 @@ export class Place {
   }
 
   async serve(words, port = 0) {
-    const server = this.begin(["serve", ...words, "--port", String(port), "--store", "s.db", "--no-files", "-q"]);
+    const files = words.length ? ["--no-files"] : [];
+    const server = this.begin(["serve", ...words, ...files, "--port", String(port), "--store", "s.db", "-q"]);
     const [, url] = await this.says(server, /serving on (\S+)/);
     return { server, url };
   }
