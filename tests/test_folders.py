@@ -2,9 +2,11 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,7 +20,7 @@ from eligo.engines.strays import marked
 from eligo.running.folder import MARK, kept_workflow
 from eligo.running.seen import Seen
 from eligo.stores import Store
-from running_cases import lines, ran, started, written
+from running_cases import COMMAND, lines, ran, started, written
 
 Captured = pytest.CaptureFixture[str]
 PATIENT = 60.0
@@ -306,3 +308,13 @@ def test_a_run_is_resumed_with_its_options(tmp_path: Path, monkeypatch: pytest.M
     assert run(["run", "--resume", "flow.json.run", "--policy", "lifo", "--quiet"]) == 0
     assert "--policy" not in capsys.readouterr().err
     assert [session.policy for session in Seen(Path("flow.json.run")).sessions] == ["fifo", "fifo", "lifo"]
+
+
+def test_the_shell_that_resumes_a_run_is_not_ended_as_a_stray_of_it(project: Path) -> None:
+    """A task may have started it, such as one of tmux: it has the mark of the run in its environment."""
+    (project / "go").touch()
+    command = [*COMMAND, "run", str(project / "flow.yaml"), "--retries", "0", "--quiet"]
+    shell = ["/bin/sh", "-c", f"{shlex.join(command)}; echo alive"]
+    environment = os.environ | {MARK: mark_of(project)}
+    done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.endswith("alive\n"), done

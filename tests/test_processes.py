@@ -20,7 +20,7 @@ import pytest
 from eligo.engines import Command, local, shortage, worker
 from eligo.engines.sessions import PROCESSES, Entry, SessionFile, count_forks, holders, members, read_entries
 from eligo.engines.strays import end_marked
-from eligo.engines.worker import Process, ancestors, process_table
+from eligo.engines.worker import Process, process_table
 from eligo.errors import InputError
 from running_cases import COMMAND, attempts, completed, lines, ran, written
 from running_cases import started as begun
@@ -530,9 +530,3 @@ def check_plain(err: str) -> None:
     assert "Traceback" not in err
     assert "internal error" not in err
     assert err.startswith("eligo: ")
-
-
-def test_who_began_a_run_is_no_stray_of_it() -> None:
-    """A shell that a task of the run started, such as one of tmux, may resume the run."""
-    table = process_table()
-    assert {os.getpid(), os.getppid()} <= set(ancestors(os.getpid(), table))

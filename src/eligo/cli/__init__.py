@@ -74,9 +74,6 @@ def run(arguments: list[str]) -> int:
         return _complain(_explained(error))
     except KeyboardInterrupt:
         return _complain("stopped", INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: end quietly
-        return 0
     except MemoryError:
         return _complain("not enough memory for this workflow")
     except Exception as error:
@@ -105,13 +102,8 @@ def _explained(error: "EligoError") -> str:
 
 def _answered(arguments: list[str]) -> int:
     """The exit code, once everything is written."""
-    try:
-        code = _done(arguments)
-        sys.stdout.flush()
-    except SystemExit as ended:  # so tables tell that nobody reads on
-        if isinstance(ended.__context__, BrokenPipeError):
-            raise ended.__context__ from None
-        raise
+    code = _done(arguments)
+    sys.stdout.flush()
     return _complain("stopped", code) if code == INTERRUPTED else code
 
 

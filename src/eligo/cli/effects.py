@@ -22,7 +22,7 @@ def check_plan(context: typer.Context) -> None:
         refuse_useless(context, "with --names", "in_place", "priority_base", "override", "to", "verbose")
     elif given["in_place"]:
         refuse_useless(context, "with --in-place", "to", "force")
-    elif given["output"] is None and not given["in_place"]:
+    elif given["output"] is None:
         refuse_useless(context, "unless an order is written (-o, --in-place)", "priority_base", "override", "to")
         if given["save"] is None:
             refuse_useless(context, "unless a file is written", "force")

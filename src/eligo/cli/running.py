@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from types import FrameType
 
 from eligo.cli.dagman import by_dagman
+from eligo.cli.effects import SERVER
 from eligo.cli.fidelity import accepted
 from eligo.cli.paging import shown
 from eligo.cli.plans import heeding, read_told, tell, working
@@ -52,7 +53,7 @@ def facts_of_run(folder: str | None) -> Mapping[str, str]:
 def answer(flow: Workflow, request: RunRequest) -> int:
     """Run it, and say what came of it; the exit code."""
     flow = accepted(flow, request.ignore, elsewhere=request.on != "local")
-    if request.on.startswith(("http://", "https://")):
+    if request.on.startswith(SERVER):
         return by_server(flow, request)
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:

@@ -11,8 +11,6 @@ from eligo.cli.printing import harmless, print_json, print_lines, print_table
 from eligo.cli.remote import ServerDoor
 from eligo.errors import InputError
 
-DAY = 86_400.0
-
 
 class TokenRequest(NamedTuple):
     """What is asked of `eligo token`."""
@@ -43,7 +41,7 @@ def answer(door: ServerDoor, name: str | None, request: TokenRequest) -> int:
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
     """A token for whoever may write the store: the way back where no admin token is left."""
-    from eligo.server.entering import as_row
+    from eligo.server.entering import DAY, as_row
     from eligo.server.tokens import Gate
     from eligo.stores.serving import Changes
     from eligo.stores.serving_naming import service_store

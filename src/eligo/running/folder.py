@@ -71,10 +71,8 @@ class RunFolder:
         #: whether what is here was copied from another folder, whose processes are not this run's
         self.copied = facts["identity"] != identity if "identity" in facts else self.location.is_copy
         self.mark = (not self.copied and facts.get("mark")) or secrets.token_hex(8)
-        if (self.mark, identity) != (
-            facts.get("mark"),
-            facts.get("identity"),
-        ):  # at once: an engine's processes have it
+        known = (facts.get("mark"), facts.get("identity"))
+        if known != (self.mark, identity):  # kept at once: an engine's processes have the mark before the run begins
             self.store.remember(mark=self.mark, identity=identity)
 
     @property

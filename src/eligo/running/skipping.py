@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
-from eligo.running.task_files import changed
+from eligo.running.task_files import are_current, changed
 from eligo.stores import Store
 from eligo.workflow import Task, Workflow
 
@@ -58,8 +58,6 @@ def up_to_date(flow: Workflow, game: Execution, place: str, doubts: Doubts = NO_
 
 def is_up_to_date(task: Task, place: str, doubts: Doubts = NO_DOUBTS) -> bool:
     """Whether a task has outputs, all of them are there and beyond doubt, and none is older than an input."""
-    made = [changed(os.path.join(place, name)) for name in task.outputs]
-    used = [changed(os.path.join(place, name)) for name in task.inputs]
-    if not made or any(time is None or doubts.touch(time) for time in made):
+    if not are_current(task.outputs, task.inputs, place):
         return False
-    return max((time for time in used if time is not None), default=0) <= min(time for time in made if time is not None)
+    return not any(doubts.touch(changed(os.path.join(place, name)) or 0) for name in task.outputs)

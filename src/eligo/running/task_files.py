@@ -1,7 +1,7 @@
 """The files that tasks declare, in the folder where they run: which are missing, and what must be done again for that."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -118,14 +118,7 @@ class TaskFiles:
 
     def outdated(self, done: Iterable[int]) -> list[int]:
         """The done tasks of which an input is newer than an output, all of which are there."""
-        return [v for v in done if self._outputs[v] and self._is_outdated(v)]
-
-    def _is_outdated(self, v: int) -> bool:
-        made, used = (
-            [changed(os.path.join(self.folder, file)) for file in files]
-            for files in (self._outputs[v], self._inputs[v])
-        )
-        return None not in made and max((time or 0 for time in used), default=0) > min(time or 0 for time in made)
+        return [v for v in done if are_current(self._outputs[v], self._inputs[v], self.folder) is False]
 
     def to_redo(self, done: Iterable[int], outdated: Collection[int] = ()) -> Redone:
         """Which done tasks must be done again because an output is gone, or is *outdated*.
@@ -178,6 +171,15 @@ class TaskFiles:
     @cached_property
     def _writers(self) -> dict[str, int]:
         return {plain_path(file): v for v, files in enumerate(self._outputs) for file in files}
+
+
+def are_current(outputs: Sequence[str], inputs: Sequence[str], folder: str) -> bool | None:
+    """Whether no output is older than an input; None where there is no output, or one is missing."""
+    made = [changed(os.path.join(folder, name)) for name in outputs]
+    if not made or None in made:
+        return None
+    used = [changed(os.path.join(folder, name)) or 0 for name in inputs]
+    return max(used, default=0) <= min(time or 0 for time in made)
 
 
 def changed(path: str) -> int | None:
