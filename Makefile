@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 KERNELS := $(wildcard src/eligo/kernels/*.py src/eligo/kernels/*.pxd)
 
-.PHONY: setup demo test test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins test-plugins-short try-plugin page wheel check-page need-npm fuzz check bench docs format clean
+.PHONY: setup demo test test-interpreted test-engines test-slurm test-htcondor test-postgres test-faults test-corpus test-page test-plugins test-plugins-short try-plugin page wheel check-page need-npm fuzz check bench papers docs format clean
 
 setup: .venv/installed
 
@@ -28,6 +28,17 @@ TESTS ?= tests
 
 test: .venv/tools
 	$(BIN)/python -m pytest -q -n 2 $(TESTS)
+
+INTERPRETED := tests/test_same_plan.py tests/test_positions.py tests/test_planning.py tests/test_probing.py \
+  tests/test_theory.py tests/test_sweep.py tests/test_seriesparallel.py tests/test_eligibility.py tests/test_priority.py \
+  tests/test_dag.py tests/test_execution.py tests/test_growing.py tests/test_families.py tests/test_verifying_probes.py \
+  tests/test_policies.py tests/test_pools.py tests/test_orders.py tests/test_finishing.py tests/test_batches.py \
+  tests/test_batch_parts.py tests/test_batch_game.py tests/test_allocating.py tests/test_simulation.py \
+  tests/test_simulation_volatile.py
+
+# What the kernels are for, interpreted; that plans are the same in both forms is a test of its own.
+test-interpreted: .venv/tools
+	ELIGO_PURE=1 $(BIN)/python -m pytest -q -n 2 $(INTERPRETED)
 
 # Slurm, HTCondor and PostgreSQL for real, two at the same time; where one cannot be had, that is said aloud.
 test-engines: .venv/tools
@@ -107,10 +118,14 @@ check: .venv/tools
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
-	$(BIN)/python -m pytest -q --doctest-modules src/eligo --ignore=src/eligo/kernels --doctest-glob='*.md' docs README.md
+	$(BIN)/python -m pytest -q --doctest-modules src/eligo papers --ignore=src/eligo/kernels --doctest-glob='*.md' docs README.md
 
 bench: .venv/tools
 	@$(BIN)/python -m benchmarks
+
+# Every paper's tables and figures again, into out/; `python -m papers PAPER` for one.
+papers: .venv/tools
+	@for paper in comparison sweep batch clustering; do $(BIN)/python -m papers $$paper -o out || exit; done
 
 # The drawing in docs/architecture.md, from what the modules import.
 docs:

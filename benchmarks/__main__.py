@@ -20,7 +20,11 @@ EVERY = (
     "serving",
     "serving_postgres",
     "serving_memory",
+    "serving_many",
+    "leaves",
     "slow_clients",
+    "stalls",
+    "locality",
 )
 
 print(version_line().strip())

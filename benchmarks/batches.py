@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.timing import REAL, fastest, heading, row, shuffled, verdict
 from eligo import families
 from eligo.batches import Batches, batch
-from eligo.batches.trees import TreeBatches
+from eligo.batches.solving import TreeBatches
 from eligo.dag import Dag
 from eligo.execution import Execution
 from eligo.formats import read

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families
-from eligo.estimating import estimate, kind_of, with_history, without_seconds
+from eligo.estimating import estimate, kind_of, with_records, without_seconds
 from eligo.finishing import heads_and_tails, window_bound
 from eligo.formats import read
 from eligo.planning import plan
@@ -22,7 +22,7 @@ from eligo.pools import Pool
 from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import places
 from eligo.scheduling import Schedule, Terms, improved_schedule, terms_of
-from eligo.simulation.steady import Steady
+from eligo.simulation.pebble import run_seeds
 from eligo.simulation.volatile import Clients, volatile
 from eligo.theory.eligibility import Order
 from eligo.workflow import Timed, Workflow
@@ -163,10 +163,12 @@ def _with_sisters() -> Iterator[tuple[str, Workflow, Workflow | None]]:
 def _by_level(flow: Workflow, sister: Workflow | None) -> Iterator[tuple[int, dict[str, float]]]:
     """Of every number of workers, when all is done by what is known, under first come, first served, and at best."""
     sequence, seconds = plan(flow, "quick").sequence, estimate(flow).seconds
-    rules = {name: Steady(flow, seconds, rule) for name, rule in _informed(flow, sister, sequence).items()}
-    rules["exact, improved"] = Steady(flow, seconds, rules["exact"].rule, improve=True)
+    rules = _informed(flow, sister, sequence)
     for n in WORKERS:
-        ends = {name: rule.schedule(n).makespan for name, rule in rules.items()}
+        terms = terms_of(flow, seconds, n)
+        schedules = {name: terms.played(rule.board(), run_seeds(1, 0)[0]) for name, rule in rules.items()}
+        schedules["exact, improved"] = improved_schedule(terms, schedules["exact"])
+        ends = {name: schedule.makespan for name, schedule in schedules.items()}
         yield n, ends | {"bound": window_bound(flow.dag, seconds, Pool.of(n)).seconds}
 
 
@@ -177,7 +179,7 @@ def _informed(flow: Workflow, sister: Workflow | None, order: Order) -> dict[str
     off = dict(zip(flow.dag.tasks, (seconds * np.exp(OFF * drawn)).tolist(), strict=True))
     wrong = replace(flow, details={name: replace(flow.task(name), seconds=off[name]) for name in flow.dag.tasks})
     known = {"nothing": bare, "30 % off": wrong, "exact": flow}
-    known |= {} if sister is None else {"kinds": with_history(bare, _by_kind(sister))}
+    known |= {} if sister is None else {"kinds": with_records(bare, _by_kind(sister))}
     return {"fifo": policy("fifo", flow)} | {name: policy("finish", each, order) for name, each in known.items()}
 
 

@@ -21,7 +21,7 @@ from benchmarks.timing import REAL, fastest, heading, row, verdict
 from eligo import families, policies, simulation
 from eligo.allocating import PRUDENT, Rules, informed
 from eligo.dag import Dag
-from eligo.estimating import estimate, kind_of, with_history, without_seconds
+from eligo.estimating import estimate, kind_of, with_records, without_seconds
 from eligo.formats import read
 from eligo.planning import Plan, plan
 from eligo.policies import Policy
@@ -281,7 +281,7 @@ def _kind_seconds(flow: Workflow) -> NDArray[np.float64]:
     """What means of kinds from a run like this one would tell."""
     seconds = dict(zip(flow.dag.tasks, estimate(flow).seconds.tolist(), strict=True))
     past = tuple(Timed(None, kind_of(flow.task(name)), seconds[name]) for name in flow.dag.tasks)
-    return estimate(with_history(without_seconds(flow), past)).seconds
+    return estimate(with_records(without_seconds(flow), past)).seconds
 
 
 def _settings(flow: Workflow) -> Iterator[tuple[str, Clients, NDArray[np.float64] | None]]:

@@ -164,7 +164,7 @@ def served(*words: str) -> Iterator[tuple[str, str, int]]:
 def eligo(store: Path, *more: str) -> tuple[str, ...]:
     """The words of a server."""
     files = ("--no-files",) if more else ()
-    return (sys.executable, "-m", "eligo", "serve", "--port", "0", "--store", str(store), "-q", *files, *more)
+    return (sys.executable, "-m", "eligo", "serve", "--open", "--port", "0", "--store", str(store), "-q", *files, *more)
 
 
 def cpu(pid: int) -> float:

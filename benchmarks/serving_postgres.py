@@ -39,7 +39,7 @@ def _measure(count: int, where: str, folder: Path) -> None:
         for i in range(count):
             flow = workflow(folder / f"{count}-{i}.json", TASKS)
             words = ("-m", "eligo", "serve", str(flow), "--port", "0", "--store", where, "--files", str(folder))
-            places.append(stack.enter_context(served(sys.executable, *words, "-q", "--no-files")))
+            places.append(stack.enter_context(served(sys.executable, *words, "-q", "--open", "--no-files")))
         found = list(crowds.map(lambda place: measured("together", place, CLIENTS // count), places))
     done, seconds = sum(one["done"] for one in found), max(one["seconds"] for one in found)
     p50, p99 = (max(one[what] for one in found) * 1000 for what in ("p50", "p99"))

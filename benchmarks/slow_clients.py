@@ -107,7 +107,7 @@ def run() -> None:
     pairs = []
     with tempfile.TemporaryDirectory() as place:
         words = (sys.executable, "-m", "eligo", "serve", "--port", "0", "--store", str(Path(place) / "s.db"), "-q")
-        with served(*words) as (host, port, _):
+        with served(*words, "--open") as (host, port, _):
             for seed in range(RUNS):
                 both = [asyncio.run(makespan((host, int(port)), flow, rules, seed)) for rules in (True, False)]
                 pairs.append(both[0] / both[1])

@@ -16,8 +16,9 @@ from itertools import count, islice
 from pathlib import Path
 
 from benchmarks.timing import heading, row, verdict
-from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, Moves, ServiceStore, WorkflowRow
 from eligo.stores.serving_naming import service_store
+from eligo.work.attempts import Attempt, Lease
 
 TESTS = Path(__file__).parents[1] / "tests"
 SIZES = (1, 5, 20, 50, 100, 500)
@@ -39,7 +40,7 @@ def pairs() -> Iterator[Changes]:
             yield Changes(moves=moves, leases=[lease])
             continue
         before = lease._replace(number=number - OUT)
-        done = LeaseEnd(*before[:6], 1.7e9, 1.7e9 + 60, "accepted", None, 0, 2**20, secret * 2, "", 0)
+        done = Attempt(*before[:6], 1.7e9, 1.7e9 + 60, "accepted", None, 0, 2**20, secret * 2, "", 0)
         yield Changes(moves=moves, leases=[lease], ended=[(WORKFLOW, before.number)], outcomes=[done])
 
 

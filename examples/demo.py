@@ -25,10 +25,10 @@ STEPS = [
     ("Nine requests at once: which tasks leave the most ready?", "batch mesh.json --requests 9"),
     ("A fat task for a client that takes 15 tasks, cutting few arcs, and what it leaves:",
      "cluster mesh.json --size 15 --goal communication -o fat.svg"),
-    ("Which order serves best, at which rate of requests?", "compare mesh.json --runs 20 -o compare.html"),
+    ("Which order serves best, at which rate of requests?", "compare mesh.json --runs 20 -o compare.svg"),
     ("Not every workflow has an order that is best at every moment; then a bound says how close this one is:",
      "generate layered 12 15 --seed 4 -o layered.json"),
-    ("", "explain layered.json -o layered.html"),
+    ("", "explain layered.json -o layered.svg"),
 ]  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     print("$ python examples/served.py out/served", flush=True)
     (OUT / "served").mkdir()
     subprocess.run([sys.executable, str(HERE / "served.py"), str(OUT / "served")], check=True)
-    pictures = "mosaic/mosaic.png, mesh.svg and layered.html"
+    pictures = "mosaic/mosaic.png, mesh.svg and layered.svg"
     print(f"\nLook at {pictures} in {OUT.name}, or plan a file of yours: eligo plan FILE")
 
 

@@ -10,6 +10,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from eligo.client.credentials import token_for
+
 HERE = Path(__file__).parent
 ELIGO = str(Path(sys.executable).with_name("eligo"))
 SLOW = '#!/bin/sh\nsleep .7\nexec {python} "$@"\n'  # stands before the real one on the slow client's way
@@ -59,8 +61,9 @@ def client(folder: Path, url: str, name: str, *words: str) -> "subprocess.Popen[
 
 def wait_for(url: str, name: str) -> None:
     """Wait until a client has something to do, having done something already."""
+    asked = urllib.request.Request(f"{url}/v1/clients", headers={"Authorization": f"Bearer {token_for(url)}"})
     while True:
-        found: list[dict[str, Any]] = json.load(urllib.request.urlopen(f"{url}/v1/clients"))["clients"]
+        found: list[dict[str, Any]] = json.load(urllib.request.urlopen(asked))["clients"]
         if any(one["name"] == name and one["holds"] and one["done"] for one in found):
             return
         time.sleep(0.02)

@@ -97,7 +97,7 @@ class StandIn:
         self.files[digest(data)] = data
         return {"sha256": digest(data), "size": len(data)}
 
-    def result(self, task: str, seconds: float = 15.0) -> dict[str, Any]:
+    def result(self, task: str, seconds: float = 240.0) -> dict[str, Any]:
         """The last result of a task, which is waited for."""
         until = time.monotonic() + seconds
         with self.lock:
@@ -117,7 +117,7 @@ class StandIn:
     def count(self, method: str, path: str) -> int:
         return sum((method, path) == (each[0], each[1][: len(path)]) for each in self.log)
 
-    def await_count(self, method: str, path: str, number: int, seconds: float = 15.0) -> None:
+    def await_count(self, method: str, path: str, number: int, seconds: float = 240.0) -> None:
         until = time.monotonic() + seconds
         while self.count(method, path) < number:
             assert time.monotonic() < until, f"{method} {path} came {self.count(method, path)} times"
@@ -153,6 +153,7 @@ class StandIn:
         if path == "/v1/deliver":
             with self.lock:
                 self.results += words["results"]
+                self.requests += [words["ask"]] if words["ask"] else []
                 self.lock.notify_all()
             nothing = {"grants": [], "lease": self.lease, "wait": 0.0, "stop": False}
             reply = self.take(0.0) if words["ask"] else nothing
@@ -230,6 +231,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.startswith("say "):
             self.reply(200, fault[4:].encode())
             return
+        if fault.startswith("go to "):
+            self.reply(307, b"", [("Location", fault[6:] + self.path)])
+            return
         if self.refused():
             return
         key = self.headers["Idempotency-Key"]
@@ -256,6 +260,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.reply(200, json.dumps({"approved": self.here.approved}).encode())
             return
         data = self.here.files.get(name)
+        if fault.startswith("go to "):
+            self.reply(307, b"", [("Location", fault[6:] + self.path)])
+            return
         if data is None:
             self.reply(404, b'{"error": "there is no such file", "request": "r-1"}')
             return

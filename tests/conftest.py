@@ -1,6 +1,9 @@
 """What several test files share."""
 
 import json
+import re
+import signal
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,15 @@ pytest.register_assert_rewrite("engine_contract", "store_contract", "store_twin"
 
 settings.register_profile("eligo", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("eligo")
+
+
+def pytest_configure() -> None:
+    """What tests start heeds every signal, also where whoever started the tests ignores some, as nohup and `&` do."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGHUP", "SIGQUIT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+
 
 GOLDEN: list[dict[str, Any]] = json.loads(Path(__file__).with_name("golden_cases.json").read_text("utf-8"))
 
@@ -55,13 +67,38 @@ def complete_layers(*widths: int) -> Dag:
     return Dag.from_arrays(int(ends[-1]), np.concatenate(tails), np.concatenate(heads))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What servers and clients remember of each other goes into a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        for name in ("ELIGO_URL", "ELIGO_TOKEN_FILE"):
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture
 def diamond() -> Dag:
     """Four tasks: a, then b and c, then d."""
     return Dag.from_arcs([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def built_pages() -> Iterator[None]:
+    """Pages hold their data and a program that does nothing, whether or not the page is built here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("eligo.pages.writing.asset", lambda name: b"/* built */")
+        yield
+
+
 @pytest.fixture
-def plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages are plain ones, whether or not the page is built here."""
+def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is not built."""
     monkeypatch.setattr("eligo.pages.writing.asset", lambda name: None)
+
+
+def data_of(page: str) -> Any:
+    """The document that a page holds."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])

@@ -391,6 +391,24 @@ def poison(folder: Path) -> Line:
     return line(what, began, f"set aside: {why}; 4 futile, 15 done", Verdict(0, ledger.executed["t5"] - 1, 0))
 
 
+def deadly_task(folder: Path) -> Line:
+    """A task that kills its client is set aside, also where a supervisor starts the same client again each time."""
+    began, starts = time.monotonic(), 0
+    with ServerProcess(folder, "-q") as server:
+        tasks = [{"name": "deadly", "run": "kill -9 $PPID"}, *({"name": f"t{i}", "run": "true"} for i in range(3))]
+        workflow = server.submit(tasks)
+        while server.state(workflow)["state"] == "running":
+            with worker(server, folder / "client", "--idle-exit", "0") as client:
+                client.wait(SECONDS)
+            starts += 1
+            assert starts < 30, server.state(workflow)
+        told = server.state(workflow)
+        assert (told["state"], told["counts"]["done"], told["counts"]["failed"]) == ("failed", 3, 1)
+    assert kept(server.store, workflow).answers("lost") == {"deadly": 11}
+    what = ("28", "a task that kills its client, which is started again each time", "4 tasks, 1 real client")
+    return line(what, began, f"set aside after {starts} starts: {told['failures'][0]['cause']}", Verdict(0, 10, 0))
+
+
 def liars(folder: Path, tasks: int) -> Line:
     """One client of ten brings wrong results; two must agree while a client is not trusted."""
     began, ledger = time.monotonic(), Ledger()

@@ -61,9 +61,10 @@ def full_disk(folder: Path, size: Size, seconds: float) -> Line:
             while file.write(bytes(4096)):
                 pass
         until = time.monotonic() + 20
-        while (await asyncio.to_thread(server.get, "/health")).status != 503:
+        while (await asyncio.to_thread(server.get, "/ready")).status != 503:
             assert time.monotonic() < until, "the disk is full and nobody says so"
             await asyncio.sleep(0.1)
+        assert server.get("/health").words["status"] == "failing"  # it lives, and says so
         await asyncio.sleep(seconds)
         assert server.state(workflow)["state"] == "running"  # it can be looked at
         (Path(server.store).parent / "fill").unlink()
@@ -159,8 +160,8 @@ def second_server(folder: Path) -> Line:
     """A second server on the same file."""
     began = time.monotonic()
     with ServerProcess(folder, "-q") as server:
-        command = [*COMMAND, "serve", "--store", str(server.store), "--port", "0"]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        command = [*COMMAND, "serve", "--open", "--store", str(server.store), "--port", "0"]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
         assert server.answers()
     assert second.returncode == 2
     assert "another server is at this file already" in second.stderr
@@ -313,7 +314,7 @@ async def _drained(server: ServerProcess) -> float:
     return seconds
 
 
-def _until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+def _until(holds: Callable[[], bool], seconds: float = 240.0) -> None:
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until

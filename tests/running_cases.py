@@ -37,6 +37,23 @@ def started(path: Path, *options: str, inside: Sequence[str] = (), **settings: A
     return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, **settings)
 
 
+#: the columns of attempts before version 4, and no check sums, as before version 3
+BEFORE_SEALS = """
+ALTER TABLE attempt RENAME TO attempt_now;
+CREATE TABLE attempt (number INTEGER PRIMARY KEY, task INTEGER NOT NULL, client TEXT NOT NULL, began REAL NOT NULL,
+    ended REAL NOT NULL, failure TEXT, code INTEGER, memory INTEGER, lost INTEGER NOT NULL);
+INSERT INTO attempt SELECT number, task, client, began, ended, failure, code, memory, answer = 'expired' FROM attempt_now;
+DROP TABLE attempt_now;
+DROP TABLE seal;
+"""
+
+
+def downgrade(path: Path, more: str) -> None:
+    """Make the database of a run one without check sums; *more* statements make it that of a version."""
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(BEFORE_SEALS + more)
+
+
 def state_of(run: Path) -> sqlite3.Connection:
     """The database of a run."""
     return sqlite3.connect(run / "run.db")

@@ -17,18 +17,9 @@ from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.terms import ServerTerms
 from eligo.server.words import Outcome, ResultWords
-from eligo.stores.serving import (
-    Changes,
-    ClientRow,
-    FileRow,
-    Lease,
-    LeaseEnd,
-    ServiceStore,
-    TokenRow,
-    Upshot,
-    WorkflowRow,
-    upshot_of,
-)
+from eligo.stores.packing import Added, unpacked_addition
+from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, TokenRow, Upshot, WorkflowRow, upshot_of
+from eligo.work.attempts import Attempt, Lease
 from eligo.workflow import Task, Workflow
 
 
@@ -41,8 +32,9 @@ class MemoryStore:
     def __init__(self) -> None:
         self.rows: dict[str, WorkflowRow] = {}
         self.journals: dict[str, array[int]] = {}
+        self.added: dict[str, list[Added]] = {}
         self.out: dict[tuple[str, int], Lease] = {}
-        self.ends: dict[tuple[str, int], LeaseEnd] = {}
+        self.ends: dict[tuple[str, int], Attempt] = {}
         self.there: dict[tuple[str, str], FileRow] = {}
         self.signed: dict[tuple[str, str], str] = {}
         self.known: dict[str, ClientRow] = {}
@@ -66,6 +58,9 @@ class MemoryStore:
         for workflow, ended, tally in one.endings:
             self.rows[workflow] = self.rows[workflow]._replace(ended=ended, tally=tally)
         self.pardons.update(((workflow, task), number) for workflow, task, number in one.retried)
+        for added in one.additions:
+            assert added.number == len(self.added.setdefault(added.workflow, []))
+            self.added[added.workflow].append(unpacked_addition(added.tasks, added.arcs))
         for moves in one.moves:
             assert moves.first == len(self.journals[moves.workflow])
             self.journals[moves.workflow] += moves.moves
@@ -81,14 +76,25 @@ class MemoryStore:
                 del self.out[place]
         self.there.update((row[:2], row) for row in one.files)
         self.signed.update(((workflow, task), signature) for workflow, task, signature in one.signatures)
-        approved = {id: row.approved for id, row in self.known.items()}
-        self.known.update((row.id, row._replace(approved=approved.get(row.id, row.approved))) for row in one.clients)
-        for client, may in one.approvals:
-            self.known[client] = self.known[client]._replace(approved=may)
-        for (client,) in one.clients_gone:
-            self.known.pop(client, None)
+        self._keep_clients(one)
         for file in one.files_gone:
             self.there.pop(file, None)
+        for (workflow,) in one.purged:
+            del self.rows[workflow], self.journals[workflow]
+
+    def _keep_clients(self, one: Changes) -> None:
+        for row in one.clients:
+            old = self.known.get(row.id, row)
+            self.known[row.id] = row._replace(approved=old.approved, held=old.held, tags=old.tags)
+        for client, may in one.approvals:
+            self.known[client] = self.known[client]._replace(approved=may)
+        for client, held, tags in one.client_notes:
+            self.known[client] = self.known[client]._replace(held=held, tags=tags)
+        for (client,) in one.clients_gone:
+            self.known.pop(client, None)
+
+    def pages(self, workflow: str) -> list[int]:
+        return sorted({number // 256 for id, number in self.ends if id == workflow})
 
     def prepare(self, changes: Sequence[Changes]) -> None:
         self.commit(changes)
@@ -126,6 +132,9 @@ class MemoryStore:
     def document(self, workflow: str) -> bytes:
         return self.rows[workflow].document
 
+    def additions(self, workflow: str) -> list[Added]:
+        return list(self.added.get(workflow, ()))
+
     def moves(self, workflow: str) -> "array[int]":
         return copy(self.journals[workflow])
 
@@ -142,13 +151,13 @@ class MemoryStore:
     def accepted(self, workflow: str) -> Iterator[tuple[int, str | None]]:
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
 
-    def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
+    def outcome(self, workflow: str, number: int) -> Attempt | None:
         return self.ends.get((workflow, number))
 
-    def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
+    def outcomes(self, workflow: str) -> Iterator[Attempt]:
         return (self.ends[place] for place in sorted(self.ends) if place[0] == workflow)
 
-    def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[Attempt]:
         return [end for end in self.outcomes(workflow) if end.number >= first][:most]
 
     def files(self, workflow: str) -> list[FileRow]:
@@ -213,6 +222,7 @@ class Scene:
         self.store, self.now, self.ahead, self.keeping = MemoryStore(), 0.0, 1e9, keeping
         self.uploaded: set[str] | None = None  # None: every file is there
         self.twins: list[ServiceStore] = []  # that keep the same
+        self.owners: dict[str, str] = {}  # of clients' tokens; others are their own
         self.keys = map(str, count())
         self.service = self._begun()
 
@@ -224,6 +234,7 @@ class Scene:
             has_file=lambda sha256: self.uploaded is None or sha256 in self.uploaded,
         )
         found.books.random.seed(0)
+        found.books.token_owner = lambda client: self.owners.get(client, client)
         return found
 
     def keep(self) -> None:
@@ -247,8 +258,10 @@ class Scene:
         self.kept()
         return found
 
-    def enrol(self, name: str = "ann") -> str:
+    def enrol(self, name: str = "ann", owner: str | None = None) -> str:
         found = self.service.enrol(self.now, name).id
+        if owner is not None:
+            self.owners[found] = owner
         self.kept()
         return found
 

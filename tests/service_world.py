@@ -1,37 +1,39 @@
 """Clients that do anything in any order with a server that may die at any moment, and what must hold all the while."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from eligo.execution import EXECUTED, Execution
-from eligo.running.retrying import Retries
+from eligo.execution import ELIGIBLE, EXECUTED, FAILED, Execution
 from eligo.server.asking import Ticket
 from eligo.server.packing import unpacked_flow
 from eligo.server.served import Served
 from eligo.server.words import FileWords, Outcome, ResultWords
-from eligo.stores.serving import Lease, ServiceStore
+from eligo.stores.serving import ServiceStore
+from eligo.work.attempts import Lease
+from eligo.work.tries import Retries
+from service_model import Given, Promises, counted
 from service_parts import Scene, check, flow_of
 
 MOST_TASKS, MOST_CLIENTS, MOST_WORKFLOWS = 7, 6, 4
-REPEATED = {"duplicate", "conflict"}
-FINAL = {"accepted", "duplicate", "conflict", "voted", "failed"}  # what is told of a lease once and for all
+RETRIES = Retries(most=1, lost=2, first=1.0, longest=4.0)
 
 
 class World:
     """A server and all that its clients were told. A move has three numbers, from 0 to 999, to make of what it likes."""
 
     def __init__(self, *twins: ServiceStore) -> None:
-        self.scene = Scene(
-            keeping=False, retries=Retries(most=1, lost=2, first=1.0, longest=4.0), trusted=4, most_disputes=2
-        )
+        self.scene = Scene(keeping=False, retries=RETRIES, trusted=4, most_disputes=2)
+        self.promises = Promises(RETRIES.most, RETRIES.lost)
         self.scene.twins += twins
         self.scene.enrol("first")
         self.known: list[Lease] = []  # what clients were told that they have
-        self.told: dict[str, str] = {}  # what they were told of their results
         self.states: dict[str, str] = {}
         self.requests: list[tuple[str, str]] = []
         self._waiting: list[Ticket] = []
         self._leases: list[Lease] = []  # not kept yet, so nobody knows
-        self._answers: list[tuple[str, str]] = []
+        self._pending: list[Callable[[], None]] = []  # what is true once it is kept
+        self._last: dict[str, Any] = {}  # how everything stood when it was kept last
         self.keep(0, 0, 0)
 
     # Moves
@@ -44,11 +46,16 @@ class World:
         files = {name: ([f"of {parent}" for parent in parents], [f"of {name}"]) for name, parents in dag.items()}
         wishes: dict[str, Any] = {"quorum": 2 if b % 4 == 0 else 1, "copies": 1 + b % 2, "files": c % 2 == 0}
         wishes |= {"policy": "finish" if c % 3 == 0 else "fifo", "owner": str(c % 3), "share": 1.0 + c % 2}
-        self.scene.submit(flow_of(dag, files), **wishes)
+        workflow = self.scene.submit(flow_of(dag, files), **wishes)
+        self.promises.parents[workflow] = dag
 
     def enrol(self, a: int, b: int, c: int) -> None:
         if len(self.scene.service.clients) < MOST_CLIENTS:
-            self.scene.enrol(f"c{a}")
+            self.scene.enrol(f"c{a}", f"token {b % 2}" if b % 4 < 2 else None)
+
+    def revoke(self, a: int, b: int, c: int) -> None:
+        if b % 9 == 0:
+            self.scene.service.approve(self._client(a), False)
 
     def ask(self, a: int, b: int, c: int) -> None:
         client = self._client(a)
@@ -86,10 +93,32 @@ class World:
     def finish(self, a: int, b: int, c: int) -> None:
         """A client brings good results of all that it has, in the order that it was told or in another."""
         client = self._client(a)
-        mine = [lease for lease in self.known if lease.client == client and lease.id not in self.told]
+        mine = [lease for lease in self.known if lease.client == client and lease.id not in self.promises.ended]
         if mine:
             ordered = mine[::-1] if b % 5 == 0 else mine
             self._deliver(client, [self._brought(lease, 0, c if c % 3 else 0) for lease in ordered])
+
+    def bring_again(self, a: int, b: int, c: int) -> None:
+        """Any result of any lease that ever was."""
+        if self.known:
+            lease = self.known[a % len(self.known)]
+            self._deliver(lease.client, [self._brought(lease, b, c)])
+
+    def steal(self, a: int, b: int, c: int) -> None:
+        """A client brings a result of another's lease, or of one whose secret it guesses."""
+        if self.known:
+            lease, client = self.known[a % len(self.known)], self._client(b)
+            if client == lease.client:
+                lease = lease._replace(secret="0" * 16)
+            brought = self._brought(lease, b, c)
+            assert self.scene.tell(client, brought) == ["refused"]
+
+    def release(self, a: int, b: int, c: int) -> None:
+        """The owner of a workflow takes tasks back."""
+        known = [one for one in self.scene.service.served.values() if one.state not in {"done", "cancelled"}]
+        if known:
+            served = known[a % len(known)]
+            self.scene.service.release(self.scene.now, served.id, served.flow.dag.tasks[b % 3 :: 1 + c % 3])
 
     def renew(self, a: int, b: int, c: int) -> None:
         client = self._client(a)
@@ -121,7 +150,13 @@ class World:
     def retry(self, a: int, b: int, c: int) -> None:
         known = [one.id for one in self.scene.service.served.values() if one.state not in {"done", "cancelled"}]
         if known:
-            self.scene.service.retry(self.scene.now, known[a % len(known)])
+            self._retry(known[a % len(known)])
+
+    def _retry(self, workflow: str) -> None:
+        served = self.scene.served(workflow)
+        tasks = [str(task) for task in served.execution.failed]
+        self._pending.append(partial(self.promises.retry, workflow, tasks))
+        assert self.scene.service.retry(self.scene.now, workflow) == len(tasks)
 
     def drain(self, a: int, b: int, c: int) -> None:
         self.scene.service.requests.draining = "pause" if a % 9 == 0 else None
@@ -130,45 +165,47 @@ class World:
         """All that happened is kept, and those who wait for it are told."""
         self.scene.keep()
         self.known += self._leases
-        for lease, answer in self._answers:
-            if answer in FINAL:
-                self._check_told(lease, self.told.setdefault(lease, answer), answer)
-        self._leases, self._answers = [], []
+        for happen in self._pending:
+            happen()
+        assert self.promises.wrong == []
+        self._leases, self._pending = [], []
+        self._last = self._snapshot()
         self.states.update((row.id, row.state) for row in self.scene.store.workflows())
         self._check_kept()
 
     def crash(self, a: int, b: int, c: int) -> None:
         """What was not kept is gone, and nobody was told of it."""
-        self._leases, self._answers, self._waiting = [], [], []
+        self._leases, self._pending, self._waiting = [], [], []
         if b % 2:
             self.scene.ahead += float(a - 500)
         self.scene.restart()
+        assert self._snapshot() == self._last
 
     def _client(self, a: int) -> str:
         known = list(self.scene.service.clients)
         return known[a % len(known)]
 
     def _learn(self, ticket: Ticket) -> None:
-        seen = {lease.id for lease in (*self.known, *self._leases)}
-        self._leases += [lease for grant in ticket.grants for lease in grant.leases if lease.id not in seen]
+        seen, asked = {lease.id for lease in (*self.known, *self._leases)}, self.promises.now()
+        fresh = [lease for grant in ticket.grants for lease in grant.leases if lease.id not in seen]
+        self._leases += fresh
+        for lease in fresh:
+            given = Given(lease.workflow, f"t{lease.task}", lease.client)
+            self._pending.append(partial(self.promises.grant, lease.id, given, asked))
 
     def _brought(self, lease: Lease, b: int, c: int) -> ResultWords:
         outcome: Outcome = "done" if c % 4 or c == 0 else "returned" if c % 8 else "failed"
         tail = "wrong" if b % 7 == 6 else "right"
         name = f"of t{lease.task}"
         outputs = {name: FileWords(tail, 1)} if b % 3 or c % 5 else {}
-        return ResultWords(lease.id, outcome, seconds=float(c % 9), outputs=outputs, tail=tail)
+        died = outcome == "returned" and b % 2 == 1
+        return ResultWords(lease.id, outcome, seconds=float(c % 9), outputs=outputs, tail=tail, died=died)
 
     def _deliver(self, client: str, brought: list[ResultWords]) -> None:
-        answers = self.scene.tell(client, *brought)
-        self._answers += [(told.lease, answer) for told, answer in zip(brought, answers, strict=True)]
-        for told, answer in zip(brought, answers, strict=True):
-            self._check_told(told.lease, self.told.get(told.lease, answer), answer)
-
-    def _check_told(self, lease: str, before: str, answer: str) -> None:
-        """Of a lease the same is told each time; of what comes after the end, whatever that is, nothing is kept."""
-        ended = lease.partition(".")[0] in self.scene.service.books.ended
-        assert before == answer or (ended and {before, answer} == REPEATED)
+        for told, answer in zip(brought, self.scene.tell(client, *brought), strict=True):
+            result = told.outcome, told.tail, told.died, tuple(told.outputs)
+            self.promises.send(told.lease, told.tail)
+            self._pending.append(partial(self.promises.hear, told.lease, result, answer))
 
     # What holds
 
@@ -199,15 +236,42 @@ class World:
         assert {lease for workflow in store.rows for lease in store.leases(workflow)} == {
             lease for served in service.served.values() for lease in served.leases.values()
         }
-        for lease, answer in self.told.items():
+        for lease, answer in self.promises.ended.items():
             workflow, number, _ = lease.split(".")
-            assert store.ends[workflow, int(number)].answer == answer or answer in REPEATED
+            assert store.ends[workflow, int(number)].answer == answer
         for served in service.served.values():
             again = Execution.replay(unpacked_flow(store.document(served.id)), store.moves(served.id))
             assert bytes(again.codes) == bytes(served.execution.codes)
             self._check_tries(served)
+            self._check_counts(served)
             done = {end.task for end in store.ends.values() if end.workflow == served.id and end.answer == "accepted"}
             assert done == {v for v, code in enumerate(again.codes) if code == EXECUTED}
+
+    def _snapshot(self) -> dict[str, Any]:
+        """How everything stands that a restart must not change."""
+        return {one.id: self._stands(one) for one in self.scene.service.served.values()}
+
+    def _stands(self, served: Served) -> tuple[Any, ...]:
+        codes = bytes(served.execution.codes)
+        open = [v for v, code in enumerate(codes) if code != EXECUTED]
+        counts = [(served.tries.failures[v], served.tries.losses[v], dict(served.votes.get(v, {}))) for v in open]
+        later = {v for _, v in served.tries.later if codes[v] == FAILED}
+        return served.state, codes, counts, set(served.tries.causes), later, dict(served.leases)
+
+    def _check_counts(self, served: Served) -> None:
+        """Failures and losses are those that clients know of; what had too many of them is ready for nobody."""
+        retried = {v: self.promises.retried.get((served.id, f"t{v}"), 0) for v in range(len(served.flow))}
+        ends = [end for end in self.scene.store.outcomes(served.id) if end.number > retried[end.task]]
+        losses = counted(ends, "expired", "lost")
+        for v, code in enumerate(served.execution.codes):
+            failures = self.promises.failures[served.id, f"t{v}"]
+            if code != EXECUTED:
+                assert (served.tries.failures[v], served.tries.losses[v]) == (failures, losses[v])
+                spent = failures > RETRIES.most or losses[v] > RETRIES.lost
+                assert not (spent and code == ELIGIBLE)
+                assert (v in served.tries.causes) == (
+                    code == FAILED and (spent or (v in served.votes and v in served.tries.causes))
+                )
 
     def _check_tries(self, served: Served) -> None:
         """A task is handed out once, and once more for each time that it came back or was copied."""
@@ -225,18 +289,27 @@ class World:
         for _ in range(600):
             self.keep(0, 0, 0)
             if not scene.service.served:
+                self._judge()
                 return
             for served in list(scene.service.served.values()):
                 if served.state == "failed":
-                    scene.service.retry(scene.now, served.id)
+                    self._retry(served.id)
             for client in honest:
                 for lease in scene.leases(client):
                     outputs = {f"of t{lease.task}": FileWords("right", 1)}
-                    scene.bring(lease, outputs=outputs, tail="right", seconds=1.0)
+                    self.promises.grant(lease.id, Given(lease.workflow, f"t{lease.task}", client), 0)
+                    self.promises.send(lease.id, "right")
+                    answer = scene.bring(lease, outputs=outputs, tail="right", seconds=1.0)
+                    self.promises.hear(lease.id, "honest", answer)
             scene.now += 5.0
             scene.service.expire(scene.now)
             self.check()
         raise AssertionError(f"this never ends: {[one.counts() for one in scene.service.served.values()]}")
+
+    def _judge(self) -> None:
+        for row in self.scene.store.workflows():
+            tasks = list(map(str, unpacked_flow(row.document).dag.tasks))
+            assert self.promises.judge(row.id, tasks, list(self.scene.store.outcomes(row.id)), row.state) == []
 
 
 #: the moves, the frequent ones more than once
@@ -255,4 +328,5 @@ MOVES = [
         *["finish"] * 2,
     ),
     *("renew", "wait", "wait", "wait", "expire", "expire", "stall", "withdraw", "cancel", "retry", "drain", "crash"),
+    *("bring_again", "bring_again", "steal", "release", "revoke", "crash"),
 ]

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from eligo.client.credentials import token_for
 from running_cases import COMMAND
 
 PATIENCE = 60
@@ -87,8 +88,9 @@ def told(*words: str) -> tuple[int, str, str]:
 
 
 def got(url: str, token: str | None = None) -> Any:
-    """What is at an address."""
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    """What is at an address; the token is the one that the server offers, unless another is given."""
+    token = token_for(url) if token is None else token
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as reply:
         return json.loads(reply.read())
 
@@ -96,6 +98,8 @@ def got(url: str, token: str | None = None) -> Any:
 def posted(url: str, words: Any, key: str = "k", **headers: str) -> tuple[int, Any]:
     """The status and the answer of a POST."""
     given = {"Idempotency-Key": key, "Content-Type": "application/json"}
+    token = token_for(url)
+    given |= {"Authorization": f"Bearer {token}"} if token else {}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, json.dumps(words).encode(), given)
     try:

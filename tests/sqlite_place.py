@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from eligo.stores.serving_sql import newest
+from eligo.stores.database import newest
 from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
 
 #: a step that takes some tenths of a second
@@ -18,12 +18,13 @@ INSERT INTO extra_2 SELECT n FROM extra_1;
 """
 LAST = newest(STEPS)
 MIGRATING = """
-from eligo.stores import serving_sqlite as home
+from eligo.stores import database as home
+from eligo.stores.serving_sqlite import SqliteServiceStore
 real = home.steps_after
 home.steps_after = lambda folder, version: [*real(folder, version), *([({last} + 1, {extra!r})] if version <= {last} else [])]
 home.newest = lambda folder: {last} + 1
 print("begins", flush=True)
-store = home.SqliteServiceStore({path!r})
+store = SqliteServiceStore({path!r})
 print(store.facts()["n"], flush=True)
 """
 

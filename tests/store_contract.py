@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from eligo.errors import InputError
-from eligo.stores.serving import Changes, FileRow, Moves, ServiceStore
+from eligo.stores.packing import packed_addition
+from eligo.stores.serving import AdditionRow, Changes, FileRow, Moves, ServiceStore
 from store_twin import TwinStore, check_same, groups
 from store_writing import WORKFLOW, commit_of, commits_in, submitted
 
@@ -84,6 +85,15 @@ def last_told(child: "subprocess.Popen[str]") -> int:
     return int(told[-1]) if told else 0
 
 
+def check_client_of_before(store: ServiceStore) -> None:
+    """A client that was kept before there were notes of operators has none, and keeps those that it gets."""
+    (row,) = store.clients()
+    assert (row.id, row.approved, row.seconds, row.held, row.tags) == ("c-1", True, 9.0, False, "")
+    store.commit([Changes(client_notes=[("c-1", True, "gpu fast")])])
+    store.commit([Changes(clients=[row._replace(done=9)])])  # as another server writes it, who does not know yet
+    assert store.client("c-1") == row._replace(done=9, held=True, tags="gpu fast")
+
+
 class StoreContract:
     """What a store keeps and what it refuses."""
 
@@ -124,6 +134,33 @@ class StoreContract:
             with pytest.raises(InputError, match="this cannot be kept"):
                 store.commit([Changes(files=[FileRow(WORKFLOW, "f", "", 2**63)])])
             assert store.files(WORKFLOW) == []
+
+    def test_a_document_in_parts_is_read_whole(self, place: Place) -> None:
+        with closing(place.open()) as store:
+            for part, content in enumerate((b"first, ", b"second, ", b"third")):
+                store.commit([Changes(parts=[(WORKFLOW, part, content)])])
+            row = submitted().workflows[0]._replace(document=b"")
+            store.commit([Changes(workflows=[row])])
+        with closing(place.open()) as again:
+            assert again.document(WORKFLOW) == b"first, second, third"
+
+    def test_additions_come_back_in_order_until_their_workflow_is_purged(self, place: Place) -> None:
+        new = [((f"x{i}",), ((0, 1 + i),), ({"name": f"x{i}", "run": "true"},)) for i in range(12)]
+        rows = [AdditionRow(WORKFLOW, number, *packed_addition(*added)) for number, added in enumerate(new)]
+        with closing(place.open()) as store:
+            store.commit([submitted(), Changes(additions=rows[:2])])
+            store.commit([Changes(additions=rows[2:])])
+        with closing(place.open()) as store:
+            assert store.additions(WORKFLOW) == new
+            store.commit([Changes(purged=[(WORKFLOW,)])])
+            assert store.additions(WORKFLOW) == []
+
+    def test_a_key_is_free_again_in_the_group_that_purges_its_workflow(self, place: Place) -> None:
+        with closing(place.open()) as store:
+            store.commit([submitted()])
+            again = submitted().workflows[0]._replace(id="w-again")
+            store.commit([Changes(workflows=[again], purged=[(WORKFLOW,)])])
+            assert [row.id for row in store.workflows()] == ["w-again"]
 
     def test_the_same_request_submits_no_second_workflow(self, place: Place) -> None:
         with closing(place.open()) as store:

@@ -7,19 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from eligo.stores.serving import (
-    Changes,
-    ClientRow,
-    FileRow,
-    Lease,
-    LeaseEnd,
-    Moves,
-    ServiceStore,
-    TokenRow,
-    Tried,
-    Upshot,
-    WorkflowRow,
-)
+from eligo.stores.serving import Changes, ClientRow, FileRow, Moves, ServiceStore, TokenRow, Tried, Upshot, WorkflowRow
+from eligo.work.attempts import Attempt, Lease
 
 
 @dataclass
@@ -29,7 +18,7 @@ class TwinStore:
     rows: dict[str, WorkflowRow] = field(default_factory=dict)
     journal: dict[str, list[int]] = field(default_factory=dict)
     out: dict[tuple[str, int], Lease] = field(default_factory=dict)
-    came: dict[tuple[str, int], LeaseEnd] = field(default_factory=dict)
+    came: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     there: dict[tuple[str, str], FileRow] = field(default_factory=dict)
     signed: dict[tuple[str, str], str] = field(default_factory=dict)
     known: dict[str, ClientRow] = field(default_factory=dict)
@@ -51,12 +40,16 @@ class TwinStore:
             self.there |= {(row.workflow, row.name): row for row in one.files}
             self.signed |= {(workflow, task): signature for workflow, task, signature in one.signatures}
             for row in one.clients:
-                self.known[row.id] = row._replace(approved=before[row.id].approved) if row.id in before else row
+                old = before.get(row.id, row)
+                self.known[row.id] = row._replace(approved=old.approved, held=old.held, tags=old.tags)
             self.given |= {row.hash: row for row in one.tokens}
             self.said |= dict(one.facts)
         for client, approved in (each for one in changes for each in one.approvals):
             if client in self.known:
                 self.known[client] = self.known[client]._replace(approved=approved)
+        for client, held, tags in (each for one in changes for each in one.client_notes):
+            if client in self.known:
+                self.known[client] = self.known[client]._replace(held=held, tags=tags)
         self._forget(changes)
 
     def _keep_workflows(self, one: Changes) -> None:
@@ -78,6 +71,18 @@ class TwinStore:
                 self.given.pop(hash, None)
             for place in one.files_gone:
                 self.there.pop(place, None)
+            gone = set(one.pages_gone)
+            self.came = {place: row for place, row in self.came.items() if (place[0], place[1] // 256) not in gone}
+            for (workflow,) in one.purged:
+                self._purge(workflow)
+
+    def _purge(self, workflow: str) -> None:
+        self.rows.pop(workflow, None)
+        self.journal.pop(workflow, None)
+        tables: list[dict[Any, Any]] = [self.out, self.came, self.there, self.signed, self.pardons]
+        for rows in tables:
+            for place in [place for place in rows if place[0] == workflow]:
+                del rows[place]
 
     def needed(self, hashes: Collection[str], since: float) -> set[str]:
         """See `ServiceStore`."""
@@ -96,7 +101,7 @@ class TwinStore:
         }
         return {place for place in self.there if place[0] in old}
 
-    def _counting(self, rows: list[LeaseEnd]) -> list[LeaseEnd]:
+    def _counting(self, rows: list[Attempt]) -> list[Attempt]:
         return [row for row in rows if row.number > self.pardons.get((row.workflow, row.task), 0)]
 
     def told(self, workflow: str) -> dict[str, Any]:
@@ -111,8 +116,10 @@ class TwinStore:
             "last_number": max([0, *(row.number for row in came), *(row.number for row in given)]),
             "upshot": Upshot(
                 {row.task: self._tally([same for same in other if same.task == row.task]) for row in other},
-                [(r.task, r.client, r.digest or "") for r in self._counting(came) if r.answer == "voted"],
+                [(r.task, r.number, r.client, r.digest or "") for r in self._counting(came) if r.answer == "voted"],
                 len(came) - len(other), sum(row.attempt > 1 for row in came), sum(row.saved for row in came),
+                {task: number for (owner, task), number in self.pardons.items() if owner == workflow},
+                {r.task: r.failure for r in self._counting(came) if r.answer == "failed" and r.failure},
             ),
             "accepted": sorted((row.task, str(row.digest)) for row in came if row.answer == "accepted"),
             "outcomes": came,
@@ -122,13 +129,13 @@ class TwinStore:
             "signatures": {task: signature for (owner, task), signature in self.signed.items() if owner == workflow},
         }  # fmt: skip
 
-    def _tally(self, rows: list[LeaseEnd]) -> Tried:
+    def _tally(self, rows: list[Attempt]) -> Tried:
         answers = [row.answer for row in self._counting(rows)]
-        return Tried(len(rows), answers.count("failed"), answers.count("expired"))
+        return Tried(len(rows), answers.count("failed"), answers.count("expired") + answers.count("lost"))
 
     def told_of_all(self) -> dict[str, Any]:
         """All else that a store is asked."""
-        rows = [r if r.state in {"running", "paused"} else r._replace(document=b"") for r in self.rows.values()]
+        rows = [r if r.state in {"running", "paused", "held"} else r._replace(document=b"") for r in self.rows.values()]
         return {
             "workflows": sorted(rows, key=lambda row: (row.made, row.id)),
             "clients": sorted(self.known.values(), key=lambda row: (row.made, row.id)),
@@ -185,7 +192,7 @@ LEASE = st.one_of(SMALL, st.sampled_from([255, 256, 257, 300, 20_000]))
 REAL = st.floats(allow_nan=False)
 TIME = st.floats(allow_nan=False, allow_infinity=False)
 BYTES = st.binary(max_size=12)
-ANSWER = st.sampled_from(["accepted", "failed", "expired", "voted", "returned"])
+ANSWER = st.sampled_from(["accepted", "failed", "expired", "lost", "voted", "returned"])
 MAYBE = st.one_of(st.none(), TEXTS)
 MAYBE_REAL = st.one_of(st.none(), REAL)
 MAYBE_NUMBER = st.one_of(st.none(), NUMBER)
@@ -193,7 +200,7 @@ MAYBE_NUMBER = st.one_of(st.none(), NUMBER)
 
 def workflow_rows(ids: Sequence[str]) -> st.SearchStrategy[list[WorkflowRow]]:
     """A row for every workflow."""
-    state = st.sampled_from(["running", "paused", "done", "cancelled"])
+    state = st.sampled_from(["running", "paused", "held", "done", "cancelled"])
     plan = st.one_of(st.none(), BYTES)
     return st.tuples(*(
         st.builds(WorkflowRow, st.just(id), st.just(f"key {id}"), TEXTS, TEXTS, REAL, TEXTS, TEXTS, state, REAL, BYTES, plan,
@@ -233,19 +240,20 @@ def groups(draw: st.DrawFn) -> list[list[Changes]]:
         return Changes(
             states=some(st.tuples(which, st.sampled_from(["running", "done"]))), plans=some(st.tuples(which, BYTES)),
             moves=placed, leases=leases, ended=ended,
-            outcomes=some(st.builds(LeaseEnd, which, LEASE, SMALL, NUMBER, TEXTS, TEXTS, TIME, TIME, ANSWER, MAYBE,
+            outcomes=some(st.builds(Attempt, which, LEASE, SMALL, NUMBER, TEXTS, TEXTS, TIME, TIME, ANSWER, MAYBE,
                                     MAYBE_NUMBER, MAYBE_NUMBER, MAYBE, MAYBE, SMALL)),
             losses=some(st.tuples(which, SMALL)), endings=some(st.tuples(which, REAL, TEXTS)),
             retried=some(st.tuples(which, SMALL, SMALL)),
             files=some(st.builds(FileRow, which, TEXTS, TEXTS, NUMBER, st.integers(0, 1))),
             signatures=some(st.tuples(which, TEXTS, TEXTS)),
             clients=some(st.builds(ClientRow, TEXTS, TEXTS, REAL, REAL, REAL, st.booleans(), REAL, *[NUMBER] * 2, REAL,
-                                   *[NUMBER] * 4, REAL)),
-            approvals=some(st.tuples(TEXTS, st.booleans())),
+                                   *[NUMBER] * 4, REAL, st.booleans(), TEXTS)),
+            approvals=some(st.tuples(TEXTS, st.booleans())), client_notes=some(st.tuples(TEXTS, st.booleans(), TEXTS)),
             tokens=some(st.builds(TokenRow, TEXTS, TEXTS, MAYBE, TEXTS, REAL, MAYBE_REAL, MAYBE_REAL, TEXTS, MAYBE)),
             facts=some(st.tuples(TEXTS, TEXTS)), clients_gone=some(st.tuples(TEXTS)), tokens_gone=some(st.tuples(TEXTS)),
             files_gone=some(st.tuples(which, TEXTS)),
         )  # fmt: skip
 
     begun = [[Changes(workflows=draw(workflow_rows(ids)))]]
-    return begun + [[one() for _ in range(draw(st.integers(1, 3)))] for _ in range(draw(st.integers(0, 3)))]
+    moved = [[one() for _ in range(draw(st.integers(1, 3)))] for _ in range(draw(st.integers(0, 3)))]
+    return begun + moved + [[Changes(pages_gone=some(st.tuples(which, SMALL)), purged=some(st.tuples(which)))]]

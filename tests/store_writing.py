@@ -8,8 +8,9 @@ import sys
 import time
 from array import array
 
-from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, Moves, ServiceStore, WorkflowRow
 from eligo.stores.serving_naming import service_store
+from eligo.work.attempts import Attempt, Lease
 
 WORKFLOW = "w-1"
 ADDRESS = "http://writer"
@@ -24,7 +25,7 @@ def submitted(workflow: str = WORKFLOW) -> Changes:
 def commit_of(number: int, rows: int = 0) -> list[Changes]:
     """The commit of that number: a task goes out, and the one before comes back."""
     taken = Lease(WORKFLOW, number, number, 1, "c-1", "5ec7e7", f"k{number}", number, 2.0)
-    done = LeaseEnd(WORKFLOW, number - 1, number - 1, 1, "c-1", "5ec7e7", 2.0, 3.0, "accepted", digest=f"d{number - 1}")
+    done = Attempt(WORKFLOW, number - 1, number - 1, 1, "c-1", "5ec7e7", 2.0, 3.0, "accepted", digest=f"d{number - 1}")
     before = number > 1
     more = [("filler", f"{number} {i} {'x' * 50}") for i in range(rows)]
     return [

@@ -242,10 +242,20 @@ def test_long_tasks_wait_for_somebody_faster() -> None:
     live, _, _ = prudent({"a": [], "b": [], "long": []}, rules)
     live.speeds.introduce("slow", 10.0, 1.0)
     live.speeds.introduce("fast", 1.0, 9.0)
-    assert tasks_of(live.hand_out([Ask("fast", fits="a".__eq__), Ask("slow")])) == [("a",), ("b",)]
+    assert tasks_of(live.hand_out([Ask("fast", fits="b".__ne__), Ask("slow")])) == [("a",), ("b",)]
     assert live.hand_out([Ask("slow")]) == []
     live.gone("fast")
     assert tasks_of(live.hand_out([Ask("slow")])) == [("long",)]
+
+
+def test_a_slow_client_does_not_wait_for_a_fast_one_that_cannot_run_the_long_task() -> None:
+    rules = Rules(slow=0.5, long=1.5, expected=np.array([1.0, 1.0, 9.0, 9.0]))
+    live, _, _ = prudent({"a": [], "b": [], "long": [], "longer": []}, rules)
+    live.speeds.introduce("slow", 10.0, 1.0)
+    live.speeds.introduce("fast", 1.0, 9.0)
+    assert tasks_of(live.hand_out([Ask("fast", fits={"a", "longer"}.__contains__), Ask("slow")])) == [("a",), ("b",)]
+    assert tasks_of(live.hand_out([Ask("slow")])) == [("long",)]
+    assert live.hand_out([Ask("slow")]) == [], "the other one can be run by the fast client"
 
 
 def test_a_copy_goes_out_when_nothing_is_ready_and_a_task_is_overdue() -> None:

@@ -12,9 +12,9 @@ from conftest import random_small_dag
 from eligo import Dag, InputError, families, is_schedule, plan, profile
 from eligo.cli import run
 from eligo.policies import from_order
-from eligo.reproducing.hardness import reduction, small_union
 from eligo.simulation import Trace, batched, drawn_requests, scheduler, trace
 from eligo.theory.exact import best_batch
+from papers.hardness import reduction, small_union
 
 # The game
 

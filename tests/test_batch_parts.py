@@ -9,26 +9,21 @@ import pytest
 
 from conftest import random_small_dag
 from eligo import Dag, InputError, families
-from eligo.batches import components, expansive, knapsack
-from eligo.batches.bundles import ChainBundle, Copies, chains
-from eligo.batches.components import Component, Shape
-from eligo.batches.expansive import is_expansive, largest, private_children
-from eligo.batches.greedy import Guess, improved, most_releases, rendered_along
-from eligo.batches.knapsack import Knapsack, Ranged
-from eligo.batches.milp import Program, solve_program
-from eligo.batches.packing import search
-from eligo.batches.residual import Residual
-from eligo.batches.shares import share_bound
-from eligo.batches.solving import solve
+from eligo.batches import residual as residuals
+from eligo.batches import solving
+from eligo.batches.choosing import ChainBundle, Copies, chains
+from eligo.batches.greedy import Guess, improved, largest, most_releases, private_children, rendered_along, share_bound
+from eligo.batches.program import Program, search, solve_program
+from eligo.batches.residual import Component, Residual, Shape
+from eligo.batches.solving import Knapsack, Ranged, TreeBatches, solve
 from eligo.batches.states import batch
-from eligo.batches.trees import TreeBatches
 from eligo.deciding.bounds import best_shares
-from eligo.deciding.clock import Clock
 from eligo.deciding.orders import nonsinks_of, release_order
+from eligo.deciding.work import Clock
 from eligo.execution import Execution
-from eligo.reproducing.batch import static_batch
 from eligo.theory.priority import Kind
 from eligo.theory.trees import tree_maxima
+from papers.batch import static_batch
 
 
 def rendered(dag: Dag, chosen: tuple[int, ...] | list[int]) -> int:
@@ -66,6 +61,13 @@ def random_tree(rng: np.random.Generator, sources: int) -> Dag:
         sinks += more
     tails, heads = zip(*arcs, strict=True)
     return Dag.from_arrays(sources + sinks, tails, sources + np.array(heads))
+
+
+def is_expansive(residual: Dag) -> bool:
+    """Whether each source of a bipartite dag has two private children or more, and at most as many others."""
+    sources = residual.outdegree > 0
+    private = private_children(residual)[sources]
+    return bool((private >= 2).all() and (residual.outdegree[sources] - private <= private).all())
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> list[object]:
@@ -132,7 +134,7 @@ def test_a_limit_cuts_the_totals_and_changes_no_value_below() -> None:
 
 
 def test_equal_neighbours_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    joins = counted(monkeypatch, knapsack, "max_plus")
+    joins = counted(monkeypatch, solving, "max_plus")
     bag = Knapsack([Ranged(0, np.array([0, 0, 3]))] * 64)
     assert len(joins) == 6
     assert bag.best.values[-2:].tolist() == [63 * 3, 64 * 3]
@@ -291,7 +293,7 @@ def test_a_change_leaves_other_components_alone() -> None:
 
 
 def test_a_shape_is_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = counted(monkeypatch, components, "solve")
+    calls = counted(monkeypatch, residuals, "solve")
     one = Dag.from_arrays(7, [0, 0, 1, 1, 2, 2, 2], [3, 4, 4, 5, 5, 6, 3])
     many = one + one + one + one
     assert batch(many, requests=6).exact
@@ -434,4 +436,4 @@ def test_private_children_by_the_definition() -> None:
         dag = random_small_dag(rng)
         expected = [sum(len(dag.parents(c)) == 1 for c in dag.children(task)) for task in dag.tasks]
         assert private_children(dag).tolist() == expected
-    assert expansive.private_children(Dag.from_arcs([])).tolist() == []
+    assert private_children(Dag.from_arcs([])).tolist() == []

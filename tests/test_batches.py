@@ -10,7 +10,7 @@ import pytest
 
 from conftest import random_small_dag
 from eligo import Batches, Dag, Execution, InputError, UnknownTaskError, batch, families
-from eligo.batches import components, decide, solving
+from eligo.batches import decide, residual, solving
 from eligo.batches.choosing import SOLVERS
 from eligo.errors import DuplicateTaskError
 from eligo.theory.exact import best_batch
@@ -73,7 +73,7 @@ def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every component that has no name counts as too large for tables."""
     monkeypatch.setattr(solving, "MOST_ITEMS", 0)
     monkeypatch.setattr(solving, "FEW_ITEMS", 0)
-    monkeypatch.setattr(components, "LARGEST_TREE", 0)
+    monkeypatch.setattr(residual, "LARGEST_TREE", 0)
 
 
 def test_thousands_of_small_states_are_solved_exactly() -> None:

@@ -10,7 +10,7 @@ URL = "http://127.0.0.1:9"
 FOLDER = "no-such.run"
 USELESS = [
     ("plan FILE --priority-base 5", "--priority-base"),
-    ("plan FILE --to dot --override", "--override, --to"),
+    ("plan FILE --to dot --priority-base 9", "--priority-base, --to"),
     ("plan FILE --force", "--force"),
     ("plan FILE --names --to dot", "--to"),
     ("plan FILE --names --in-place", "--in-place"),
@@ -29,7 +29,6 @@ USELESS = [
     ("run FILE --on htcondor-dagman --fat 2", "--fat"),
     (f"status {FOLDER} --token-file x", "--token-file"),
     (f"why {FOLDER} a --ca x", "--ca"),
-    (f"log {URL}/w-1 a --err --attempt 1", "--err, --attempt"),
     (f"top {FOLDER} --once --ca x", "--ca"),
     ("run FILE --rehearse 1 --ignore PRE", "--ignore"),
     ("serve --policy fifo", "--policy"),

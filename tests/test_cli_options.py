@@ -22,15 +22,25 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTED = "\n".join(path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))))
 #: the verbs whose other options are run by other tests: with certificates, keys, several servers, a browser, a cluster
 ALSO_ELSEWHERE = {
+    "add",
     "serve",
     "work",
     "submit",
     "cancel",
     "clients",
+    "drain",
+    "list",
+    "pause",
+    "purge",
+    "release",
+    "results",
+    "resume",
+    "retry",
     "token",
     "status",
     "why",
     "log",
+    "report",
     "top",
     "page",
     "run",
@@ -43,6 +53,7 @@ TASKS = [
 ]
 FILES = {
     "flow.json": json.dumps({"tasks": TASKS}),
+    "more.json": '{"tasks": [{"name": "d", "run": "echo d", "after": ["b"]}]}',
     "table.csv": "job,needs\nb,a\nc,a\n",
     "flow.jx": '{"rules": [{"command": CMD, "outputs": ["x.out"]}]}',
     "flow.mf": "y.out:\n\techo $HOME > y.out\n",
@@ -104,7 +115,6 @@ LINES = [
     "compare --family 'w 3 2' --schedulers fifo --rates 2 --runs 2",
     "compare tiny.yaml",
     "compare rev.json --reverse --schedulers fifo --rates 2 --runs 2",
-    "reproduce sweep --quick -o sweep -p 1 --json",
     "run flow.json --on local --workers 2 --policy fifo --run here.run --fat 1 --retries 1 --timeout 60 --dir ."
     " --max-failures 3 --skip-done --history flow.json --quiet --json",
     "run flow.json --batch",
@@ -121,9 +131,10 @@ LINES = [
     "log flow.json.run b --err",
     "top flow.json.run --once",
     "report flow.json.run -o r.html",
+    "add flow.json.run more.json --json",
     "key mine",
     "serve --check --port 0 --store s.db --json",
-    "serve --check --port 0 --store s.db --insecure --address http://127.0.0.1:8750",
+    "serve --check --port 0 --store s.db --open --insecure --address http://127.0.0.1:8750",
 ]
 #: drawings and tables have no commands: read as the options say, then refused
 WITHOUT_COMMANDS = [
@@ -138,10 +149,11 @@ SERVED = [
     "token {url} pool --scope work --days 3 --token-file kept.token > w.token",
     "submit {url} flow.json --name n --policy fifo --share 2 --quorum 1 --timeout 60 --retries 1 --dir . --from json"
     " --token-file kept.token > id",
+    "add {url}/{id} more.json --dir . --token-file kept.token",
     "work {url} --cores 1 --name ann --token-file w.token --folder ann --memory 1G --output 1G --size 1 --grace 5 --verbose"
-    " --idle-exit 1",
+    " --idle-exit 1 --label gpu --cache 500M",
     "work {url} --token-file w.token --folder ann --seconds 3 --once --idle-exit 0",
-    "submit {url} flow.json --json --token-file kept.token --no-files --name m --reverse",
+    "submit {url} flow.json --json --token-file kept.token --no-files --no-locality --name m --reverse",
     "status {url}/{id} --token-file kept.token --json",
     "why {url}/{id} a --token-file kept.token --json",
     "log {url}/{id} b --token-file kept.token",
@@ -150,8 +162,15 @@ SERVED = [
     "submit {url} flow.jx --args 'CMD=touch x.out' --token-file kept.token",
     "submit {url} flow.mf --env --token-file kept.token",
     "submit {url} post.dag --allow-outside --ignore POST --token-file kept.token",
+    "list {url} --state done --limit 5 --token-file kept.token --json",
+    "results {url}/{id} made --force --token-file kept.token --json",
+    "clients {url} --pause {client} --resume {client} --tag {client}=gpu,fast --token-file kept.token",
+    "drain {url} --token-file kept.token --json",
+    "drain {url} --stop",
+    "page {url} --token-file kept.token",
     "clients {url} --revoke {client} --token-file kept.token",
-    "cancel {url}/{id} --token-file kept.token",
+    "cancel {url}/{id} --token-file kept.token --json",
+    "purge {url}/{id} --token-file kept.token --json",
     "token {url} pool --revoke --token-file kept.token",
     "backup x.db copy.db --files kept",
 ]
@@ -160,7 +179,8 @@ SERVE = (
     " --allow-host me --ignore all --log log.txt --from json --allow-outside --tokens -q --store x.db"
 )
 #: the files of tests that run what needs certificates, keys, several servers, a browser, or a cluster
-ELSEWHERE = ("test_serving.py", "test_server_*.py", "test_client*.py", "postgres/*.py", "faults/*.py", "*_scenarios.py",
+ELSEWHERE = ("test_operator.py",
+             "test_serving.py", "test_server_*.py", "test_client*.py", "postgres/*.py", "faults/*.py", "*_scenarios.py",
              "test_pages.py", "test_comparing.py", "test_tracing.py", "test_csv.py", "test_running.py")  # fmt: skip
 
 
@@ -268,3 +288,9 @@ def test_a_documented_command_names_verbs_and_options_that_exist(words: tuple[st
     flags = {word.partition("=")[0] for word in rest if word.startswith("--")}
     assert verb in verbs() or verb.startswith("-")
     assert flags <= {flag for option in options(verb) for flag in option} | {"--help"} if verb in verbs() else True
+
+
+@pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)", DOCUMENTED))))
+def test_a_test_that_the_documents_name_exists(named: str) -> None:
+    path, _, function = named.partition("::")
+    assert f"def {function}" in Path(__file__).parents[1].joinpath(path).read_text("utf-8")

@@ -14,6 +14,7 @@ import pytest
 
 from client_server import StandIn, certificate, digest, task
 from eligo.client import Tally, WorkOptions, work
+from eligo.client.calling import ServerAwayError
 from eligo.client.grouping import groups
 from eligo.client.sandboxing import UNABLE, limited
 from eligo.errors import EligoError, InputError
@@ -42,7 +43,7 @@ def test_a_task_is_run_and_delivered(server: StandIn, tmp_path: Path) -> None:
     server.grant(task("a", "echo out; echo err >&2; echo x > b.txt", outputs=["b.txt"]))
     tally = worked(server, tmp_path)
     result = server.result("a")
-    assert (result["outcome"], result["code"], result["failure"], result["tail"]) == ("done", 0, None, "err\n")
+    assert (result["outcome"], result["code"], result["failure"], result["tail"]) == ("done", 0, None, "out\n\x1eerr\n")
     assert server.content(result, "b.txt") == b"x\n"
     assert result["seconds"] > 0
     assert (tally.done, tally.failed, tally.returned, tally.sent) == (1, 0, 0, 2)
@@ -205,6 +206,14 @@ def test_inside_files_travel_where_a_reader_fails(server: StandIn, tmp_path: Pat
     if outcome == "done":
         assert server.content(server.result("a"), "c") == b"1\n"
         assert server.result("a")["saved"] == 0
+
+
+def test_what_is_done_is_delivered_before_a_task_that_was_tried_before(server: StandIn, tmp_path: Path) -> None:
+    """Such a task may kill the client, and its death counts only once what it waits for is done."""
+    server.grant(INSIDE[0], {**INSIDE[1], "attempt": 2}, INSIDE[2])
+    worked(server, tmp_path)
+    assert server.content(server.result("a"), "c") == b"1\n"
+    assert server.outcomes() == dict.fromkeys("abz", "done")
 
 
 def test_a_chain_of_tasks_whose_files_stay_here_is_delivered_in_one_call(server: StandIn, tmp_path: Path) -> None:
@@ -402,6 +411,26 @@ def test_it_stops_once_when_idle_or_when_told(server: StandIn, tmp_path: Path) -
     assert worked(server, tmp_path, idle_exit=None).done == 0
 
 
+def test_a_client_that_ends_when_idle_ends_while_the_server_cannot_be_reached(
+    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eligo.client.working.AWAY", 0.5)
+    server.die()
+    with pytest.raises(ServerAwayError, match="cannot be reached"):
+        worked(server, tmp_path, idle_exit=0.2)
+
+
+def test_a_client_that_ends_when_idle_leaves_what_it_cannot_deliver_to_the_next(
+    server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eligo.client.working.AWAY", 0.5)
+    server.grant(task("a", "true"))
+    server.fault("/v1/deliver", *["503"] * 100)
+    assert worked(server, tmp_path, idle_exit=0.2).done == 0
+    server.faults.clear()
+    assert worked(server, tmp_path, idle_exit=0.0).done == 1
+
+
 def test_a_client_that_the_server_keeps_away_does_not_ask(server: StandIn, tmp_path: Path) -> None:
     server.wait = 60.0
     worked(server, tmp_path, idle_exit=0.8)
@@ -489,13 +518,17 @@ runpy.run_module("eligo.client", run_name="__main__")
 def test_it_needs_nothing_but_python(server: StandIn, tmp_path: Path) -> None:
     server.grant(task("a\x1b[31m", "true"))
     words = [server.url, "--once", "--folder", str(tmp_path / "client"), "--memory", "1G", "-v"]
-    done = subprocess.run([sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stderr
     first, last = done.stderr.splitlines()
     assert first.startswith("eligo: a?[31m done after ")
     assert last == "eligo: 1 tasks done, 0 failed, 0 returned; 0 bytes fetched, 0 sent, 0 saved"
     words += ["--trust", "key"]
-    done = subprocess.run([sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, *words], capture_output=True, text=True, timeout=240, check=False
+    )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "pip install cryptography" in done.stderr
 

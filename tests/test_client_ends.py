@@ -16,8 +16,8 @@ import pytest
 
 from client_server import StandIn, task
 from eligo.client import WorkOptions, work
-from eligo.client.assigned import assignments
-from eligo.client.trusting import DISTRUSTED, signed_bytes
+from eligo.client.trusting import DISTRUSTED, EXPIRED, OUTDATED
+from eligo.engines.signed import Seal, signed_task
 from eligo.errors import InputError
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -137,6 +137,8 @@ def test_kill_and_restart_deliver_the_finished_once_and_return_the_rest(
     server.faults.clear()
     assert ended(start("--idle-exit", "0")).startswith("eligo: 1 tasks done, 0 failed, 2 returned;")
     assert server.outcomes() == {"a": "done", "long": "returned", "rest": "returned"}
+    died = {server.leases[each["lease"]] for each in server.results if each["died"]}
+    assert died == {"long"}, "what was not begun is not counted against its task"
     assert server.content(server.result("a"), "o") == b"x\n"
     assert "61.75" not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
     ended(start("--idle-exit", "0"))
@@ -187,20 +189,16 @@ def signer(folder: Path) -> tuple[Any, dict[str, str]]:
     return key, {name: str(folder / name) for name in texts}
 
 
-def signed(key: Any, words: dict[str, Any], **more: Any) -> dict[str, Any]:
+def signed(key: Any, words: dict[str, Any], expires: float = 60.0, **more: Any) -> dict[str, Any]:
     names = {"inputs": sorted(words["inputs"]), "outputs": sorted([*words["outputs"], *words["inside"]])}
-    told = {**words, "signed": {**names, "workflow": "night", "environment": {"A": "ä"}, **more}}
-    ((assigned,),) = assignments({"grants": [{"workflow": "w-1", "tasks": [told]}]})
-    return {**told, "signature": base64.b64encode(key.sign(signed_bytes(assigned))).decode()}
-
-
-def test_the_signed_bytes_are_those_of_the_protocol() -> None:
-    words = task(
-        "a", ["echo", "ä"], outputs=["z", "y"], signed={"outputs": ["z", "y"], "workflow": "n", "environment": {}}
-    )
-    ((assigned,),) = assignments({"grants": [{"workflow": "w-1", "tasks": [words]}]})
-    told = '{"command":["echo","ä"],"environment":{},"inputs":[],"outputs":["y","z"],"task":"a","workflow":"n"}'
-    assert signed_bytes(assigned) == b"eligo task 1\n" + told.encode()
+    told = {"workflow": "night", "environment": {"A": "ä"}, **names, **more}
+    given = {name: file["sha256"] for name, file in words["inputs"].items() if file is not None}
+    until = int(time.time() + expires)
+    message = signed_task(
+        told["workflow"], words["task"], words["command"], expires=until, given=given,
+        inputs=told["inputs"], outputs=told["outputs"], environment=told["environment"],
+    )  # fmt: skip
+    return {**words, "signed": told, "signature": Seal(until, frozenset(given), key.sign(message)).text(told["inputs"])}
 
 
 def test_only_what_a_trusted_owner_has_signed_is_run(server: StandIn, tmp_path: Path) -> None:
@@ -218,6 +216,8 @@ def test_only_what_a_trusted_owner_has_signed_is_run(server: StandIn, tmp_path: 
         {**signed(key, task("more inputs", "true")), "inputs": {"i": server.keep(b"x")}},
         {**signed(key, task("other environment", "true")), "signed": {**first["signed"], "environment": {"A": "b"}}},
         {**signed(key, task("no base64", "true")), "signature": "???"},
+        signed(key, task("expired", "true"), expires=-1.0),
+        {**signed(key, task("of an earlier version", "true")), "signature": base64.b64encode(bytes(64)).decode()},
     ]
     for each in [*good, *bad]:
         server.grant(each)
@@ -225,9 +225,9 @@ def test_only_what_a_trusted_owner_has_signed_is_run(server: StandIn, tmp_path: 
         options = WorkOptions(server.url, 1, folder=str(tmp_path / "client"), trust=(path,), once=True)
         assert work(options, print).done == 1, name
     options = WorkOptions(server.url, 1, folder=str(tmp_path / "client"), trust=(files["pem"],), idle_exit=0.0)
-    assert work(options, print).failed == len(bad)
+    assert work(options, print).returned == len(bad)
     assert server.content(server.result("good pem"), "o").decode() == "ä\n"
-    assert {each["failure"] for each in server.results if each["outcome"] == "failed"} == {DISTRUSTED}
+    assert {each["failure"] for each in server.results if each["distrusted"]} == {DISTRUSTED, EXPIRED, OUTDATED}
 
 
 def test_what_is_no_key_is_told(server: StandIn, tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from conftest import GOLDEN, golden_dag, random_small_dag
 from eligo import families
 from eligo.clusters import FatTask, cluster, fat_task
-from eligo.clusters.chains import chain_of, is_reticulated
-from eligo.clusters.matching import matches_all
+from eligo.clusters.chains import chain_of, is_reticulated, matches_all
 from eligo.dag import Dag
 from eligo.errors import DuplicateTaskError, InputError, NotSelfContainedError, StateError, UnknownTaskError
 from eligo.execution import Execution

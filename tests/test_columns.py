@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError
 from eligo.formats import arcs, json_format, wfcommons
-from eligo.formats.shared import words
 from eligo.formats.shared.columns import Columns, Described
 from eligo.workflow import Task
 
@@ -38,7 +37,7 @@ def result(make: Callable[[], Dag]) -> Dag | str:
 @example(text="abcdefgh1 abcdefgh2\nabcdefgh1\n")
 def test_words_in_bulk_are_what_a_reader_of_lines_finds(text: str) -> None:
     """Where the text is plain, the same dag; where it is not, none, and the slow way says why."""
-    found = words.numbered_pairs(text)
+    found = arcs.numbered_pairs(text)
     if found is None:
         return
     names, tails, heads = found
@@ -48,27 +47,27 @@ def test_words_in_bulk_are_what_a_reader_of_lines_finds(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "a", "a b", "a b\r\n", " a\tb \n\nc", "a -> b\nc", "x" * 256 + " b"])
 def test_plain_texts(text: str) -> None:
-    assert words.numbered_pairs(text) is not None
+    assert arcs.numbered_pairs(text) is not None
 
 
 @pytest.mark.parametrize(
     "text", ["a b c", 'a "b"', "a # b", "é", "a->b", "-> a", "a ->", "a -> -> b", "a\x0bb", "x" * 257]
 )
 def test_texts_that_are_not_plain(text: str) -> None:
-    assert words.numbered_pairs(text) is None
+    assert arcs.numbered_pairs(text) is None
 
 
 @given(keys=st.lists(st.integers(0, 15)), spread=st.sampled_from([1, 2**32, 2**60]))
 def test_the_first_place_of_each_key(keys: list[int], spread: int) -> None:
-    found = words._first_equal(np.array([key * spread % 2**64 for key in keys], np.uint64))
+    found = arcs._first_equal(np.array([key * spread % 2**64 for key in keys], np.uint64))
     assert found is not None
     assert found.tolist() == [keys.index(key) for key in keys]
 
 
 def test_words_that_are_made_to_look_alike_take_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Different words of one key are noticed."""
-    monkeypatch.setattr(words, "_ODD", np.uint64(0))
-    assert words.numbered_pairs("abcdefghi abcdefghj\n") is None
+    monkeypatch.setattr(arcs, "_ODD", np.uint64(0))
+    assert arcs.numbered_pairs("abcdefghi abcdefghj\n") is None
     assert list(arcs.parse("abcdefghi abcdefghj\n").dag.arcs()) == [("abcdefghi", "abcdefghj")]
 
 

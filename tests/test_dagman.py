@@ -9,7 +9,7 @@ import pytest
 from eligo import formats
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
 from eligo.formats import dagman, detect
-from eligo.formats.dagman.lexing import Lines, tokens
+from eligo.formats.dagman.scripts import Lines, tokens
 from eligo.workflow import Task, Workflow
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "dagman"

@@ -13,7 +13,7 @@ from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats import dagman, generate, parse
-from eligo.formats.dagman.priorities import changed, values
+from eligo.formats.dagman.writing import changed, values
 from eligo.workflow import Task, Workflow
 
 nasty = st.sampled_from(

@@ -15,11 +15,13 @@ from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read_history
-from eligo.pages.folders import looked_at
+from eligo.pages.folders import WatchedRun, looked_at
 from eligo.running.folder import RunFolder, kept_workflow
-from eligo.running.seen import Seen
-from eligo.stores import Attempt, Store
+from eligo.stores import Attempt, Store, read_run
+from eligo.stores.database import newest, version_of
+from eligo.stores.looking import STEPS
 from eligo.workflow import Task, Workflow
+from running_cases import downgrade
 
 SECTOR = 512
 Harm = Callable[[random.Random, bytearray], None]
@@ -47,9 +49,8 @@ def play(folder: RunFolder, flow: Workflow, tasks: int) -> None:
     store.open_session("finish", 2, "local")
     for v, task in enumerate(flow.dag.named(flow.dag.order.tolist()[:tasks])):
         game.execute(task)
-        tried = Attempt(
-            store.next_attempt(), flow.dag.number(task), f"slot {v % 2}", 1e9 + v, 1e9 + v + 0.5, None, 0, 2**20, 0
-        )
+        which = (0, flow.dag.number(task), 1, f"slot {v % 2}", "")
+        tried = Attempt("", *which, 1e9 + v, 1e9 + v + 0.5, "accepted", None, 0, 2**20)
         store.add(game.since(store.kept), [tried])
         if v % 7 == 0:
             store.note("present", f'{{"running": [], "again": [[{v}, 1.5]]}}')
@@ -76,8 +77,8 @@ def state_by_writer(place: Path) -> State:
 
 def state_by_reader(place: Path) -> State:
     """What whoever looks believes."""
-    seen = Seen(place)
-    return State(frozenset(map(str, seen.execution.executed)), seen.tasks, seen.facts, seen.attempts)
+    seen, kept = WatchedRun(place), read_run(place / "run.db")
+    return State(frozenset(map(str, seen.execution.executed)), kept.tasks, seen.facts, kept.attempts)
 
 
 def state_by_page(place: Path) -> State:
@@ -185,7 +186,7 @@ def test_of_a_damaged_log_only_the_end_can_be_missing(harm: Harm, times: int, tm
 def test_a_damaged_workflow_is_never_believed(harm: Harm, times: int, whole: Path, tmp_path: Path) -> None:
     place = tmp_path / "run"
     for seed in harmed(whole, place, "workflow.json", harm, times):
-        for look in (Seen, kept_workflow):
+        for look in (WatchedRun, kept_workflow):
             if (place / "workflow.json").read_bytes() != (whole / "workflow.json").read_bytes():
                 with pytest.raises(InputError, match=r"workflow\.json"):
                     pytest.fail(f"{look(place)} is believed, {seed}")
@@ -195,17 +196,16 @@ def test_a_damaged_workflow_of_an_older_run_is_not_believed_either(whole: Path, 
     place = tmp_path / "run"
     shutil.copytree(whole, place)
     make_older(place)
-    assert Seen(place).counts["done"] == 90
+    assert WatchedRun(place).counts["done"] == 90
     kept = place / "workflow.json"
     kept.write_text(kept.read_text("utf-8").replace("echo task_7", "echo task_8", 1), "utf-8")
-    for look in (Seen, kept_workflow):
+    for look in (WatchedRun, kept_workflow):
         with pytest.raises(InputError, match="not what the run wrote"):
             look(place)
 
 
 def make_older(place: Path) -> None:
-    with closing(sqlite3.connect(place / "run.db")) as database:
-        database.executescript("DROP TABLE seal; DELETE FROM fact WHERE name = 'workflow'; PRAGMA user_version = 2;")
+    downgrade(place / "run.db", "DELETE FROM fact WHERE name = 'workflow'; PRAGMA user_version = 2;")
 
 
 def test_an_older_store_opens_and_is_sealed_then(whole: Path, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_an_older_store_opens_and_is_sealed_then(whole: Path, tmp_path: Path) ->
     assert state_by_reader(place).done == before.done
     assert state_by_writer(place)._replace(facts={}) == before._replace(facts={})
     with closing(sqlite3.connect(place / "run.db")) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (3,)
+        assert version_of(database) == newest(STEPS)
         database.execute("UPDATE journal SET moves = zeroblob(length(moves)) WHERE first = 0")
         database.commit()
     for believed in (state_by_writer, state_by_reader):

@@ -16,7 +16,7 @@ from eligo.cli import run
 from eligo.dag import Dag
 from eligo.errors import FormatError
 from eligo.formats import read, write, write_priorities
-from eligo.formats.shared import json_edit, yaml_edit
+from eligo.formats.shared import editing
 from eligo.formats.shared.editing import Edit, applied
 from eligo.workflow import Task, Workflow
 
@@ -323,17 +323,19 @@ def test_a_generated_file_may_give_way_to_another() -> None:
 
 def test_edits_are_made_where_they_were_meant() -> None:
     text = '{"a": [1, {"b": "}"}], "c":2}'
-    assert [text[s:e] for _, s, e in json_edit.items(text, 0)] == ['[1, {"b": "}"}]', "2"]
-    assert [text[at] for at in json_edit.elements(text, 6)] == ["1", "{"]
-    assert applied(text, [json_edit.put(text, 0, "c", 5), json_edit.put(text, 10, "d", 1)]) == (
+    assert [text[s:e] for _, s, e in editing.json_items(text, 0)] == ['[1, {"b": "}"}]', "2"]
+    assert [text[at] for at in editing.json_elements(text, 6)] == ["1", "{"]
+    assert applied(text, [editing.put_in_object(text, 0, "c", 5), editing.put_in_object(text, 10, "d", 1)]) == (
         '{"a": [1, {"b": "}", "d": 1}], "c":5}'
     )
-    assert json_edit.put("{ }", 0, "a", 1) == Edit(1, 1, '"a": 1')
-    assert json_edit.place_of(text, "a", "x") is None
+    assert editing.put_in_object("{ }", 0, "a", 1) == Edit(1, 1, '"a": 1')
+    assert editing.json_place(text, "a", "x") is None
 
 
 def test_yaml_edits_keep_indentation() -> None:
     text = "t:\n  - a: 1\n    b: [x]\n"
-    (row,) = yaml_edit.rows(text, "t")
-    assert applied(text, [yaml_edit.put(text, row, ["p", "q"], 3)]) == "t:\n  - a: 1\n    p: {q: 3}\n    b: [x]\n"
-    assert yaml_edit.rows("t: 1", "t") == []
+    (row,) = editing.yaml_rows(text, "t")
+    assert (
+        applied(text, [editing.put_in_mapping(text, row, ["p", "q"], 3)]) == "t:\n  - a: 1\n    p: {q: 3}\n    b: [x]\n"
+    )
+    assert editing.yaml_rows("t: 1", "t") == []

@@ -33,6 +33,7 @@ from eligo.engines.dask import DaskEngine
 from eligo.engines.futures import OwnExecutor, on_executor, threads
 from eligo.engines.local import LocalEngine
 from eligo.engines.naming import engine_on
+from eligo.engines.performing import Performed, ending_of
 from eligo.engines.room import Room
 from eligo.engines.strays import POOL, marked
 from eligo.errors import InputError
@@ -40,12 +41,12 @@ from eligo.execution import Execution
 from eligo.names import Name
 from eligo.running.commands import Commands
 from eligo.running.loop import Runner
-from eligo.running.retrying import Retries
+from eligo.work.tries import Retries
 from eligo.workflow import Task, Workflow
 from wild_words import SCRIPT, named, wild
 
 SLOTS = 2
-MOST_SECONDS = 40.0
+MOST_SECONDS = 300.0
 SOON = Retries(first=0.01)
 ONCE = Retries(most=0, first=0.01)
 INSIDE = os.environ.get("ELIGO_TEST_ENGINE")  # set where this file runs in a network of its own
@@ -227,7 +228,10 @@ def test_what_becomes_of_a_command_is_told(engine: Engine, tmp_path: Path) -> No
         "no word": Command(("/bin/echo", "a\0b"), "/"),
     }
     done = runner(engine, {name: [] for name in works}, lambda task, attempt: works[task], retries=ONCE)
-    told = {task: (ending.code, ending.failure, ending.lost) for task, ending in done.failures.items()}
+    told = {
+        task: (ending.attempt.code, ending.attempt.failure, ending.attempt.lost)
+        for task, ending in done.failures.items()
+    }
     assert list(done.execution.executed) == ["fine"]
     assert told["three"] == (3, "exit code 3", False)
     assert told["killed"] == (-9, "ended by SIGKILL", False)
@@ -235,7 +239,7 @@ def test_what_becomes_of_a_command_is_told(engine: Engine, tmp_path: Path) -> No
     assert told["no program"] == (127, "cannot run '/no/such/program': No such file or directory", False)
     assert str(tmp_path / "nowhere") in str(told["no folder"][1])
     assert told["no word"][:2] == (127, "cannot run '/bin/echo': embedded null byte")
-    assert all(ending.began <= ending.ended <= time.time() for ending in done.failures.values())
+    assert all(ending.attempt.began <= ending.attempt.ended <= time.time() for ending in done.failures.values())
 
 
 def test_a_command_may_print_a_lot(engine: Engine, tmp_path: Path) -> None:
@@ -261,8 +265,8 @@ def test_what_takes_too_long_is_stopped(name: str, engine: Engine) -> None:
         works["deaf"] = sh("trap '' TERM; sleep $1; sleep $1", nap(3172))
     done = runner(engine, {task: [] for task in works}, lambda task, attempt: works[task], retries=ONCE, timeout=0.4)
     assert list(done.execution.executed) == ["quick"]
-    assert {ending.failure for ending in done.failures.values()} == {"took longer than 0.4 s"}
-    assert done.failures["slow"].ended - done.failures["slow"].began < 3.0
+    assert {ending.attempt.failure for ending in done.failures.values()} == {"took longer than 0.4 s"}
+    assert done.failures["slow"].attempt.ended - done.failures["slow"].attempt.began < 3.0
     assert no_sleepers(nap(3172))
 
 
@@ -282,8 +286,11 @@ def test_with_more_workers_no_better_task_waits(engine: Engine, tmp_path: Path) 
 
 def test_what_waits_in_a_queue_and_is_cancelled_never_begins(engine: Engine, tmp_path: Path) -> None:
     """Brief tasks are handed over ahead, as far as the engine says; all that is cancelled is told of."""
-    runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
-    asks = engine.asks()
+    for _ in range(20):  # on a machine that is very busy, some tasks are not brief
+        runner(engine, {i: [] for i in range(30)}, lambda task, attempt: sh("exit 0"))
+        asks = engine.asks()
+        if len(asks) == SLOTS + engine.slack:
+            break
     assert len(asks) == SLOTS + engine.slack
     long = [Job(i, ask.client, (i,), (Command(("/bin/sleep", nap(3177)), "/"),)) for i, ask in enumerate(asks[:SLOTS])]
     waiting = [
@@ -301,7 +308,7 @@ def test_what_waits_in_a_queue_and_is_cancelled_never_begins(engine: Engine, tmp
     while len(ended) < SLOTS + engine.slack:
         assert time.monotonic() < deadline
         ended += engine.wait(0.1)
-    assert {ending.failure for ending in ended} == {"stopped"}
+    assert {ending.attempt.failure for ending in ended} == {"stopped"}
     assert no_sleepers(nap(3177))
     assert not list(tmp_path.iterdir())
     runner(engine, {i: [] for i in range(5)}, lambda task, attempt: Command(("/bin/sleep", "0.1"), "/"))
@@ -352,12 +359,12 @@ def test_failures_are_tried_again_and_poison_is_set_aside(engine: Engine) -> Non
     done = runner(engine, flow, work)
     assert set(done.execution.executed) == {"ok", "flaky", "after"}
     assert (set(done.execution.failed), set(done.execution.futile)) == ({"poison"}, {"doomed", "too"})
-    assert (done.tries["flaky"], done.tries["poison"], done.tries["after"]) == (
+    assert tuple(map(done.attempts_at, ("flaky", "poison", "after"))) == (
         3,
         3,
         0,
     )  # of what went well at once nothing is kept
-    assert done.failures["poison"].code == 7
+    assert done.failures["poison"].attempt.code == 7
 
 
 def test_a_lost_worker_costs_its_task_an_attempt_and_no_more(name: str, engine: Engine) -> None:
@@ -372,9 +379,9 @@ def test_a_lost_worker_costs_its_task_an_attempt_and_no_more(name: str, engine: 
     flow = {"victim": [], "after": ["victim"], "killer": ["after"], "doomed": ["killer"], "other": ["victim"]}
     done = runner(engine, flow, work, retries=Retries(lost=2, first=0.01))
     assert set(done.execution.executed) == {"victim", "after", "other"}
-    assert done.tries["victim"] == 2
-    assert done.tries["killer"] == 3
-    assert done.failures["killer"].lost
+    assert done.attempts_at("victim") == 2
+    assert done.attempts_at("killer") == 3
+    assert done.failures["killer"].attempt.lost
     assert done.execution.futile == ("doomed",)
     assert no_sleepers(nap(3173))
 
@@ -384,7 +391,7 @@ def test_a_function_that_takes_its_worker_down_is_tried_again(name: str, engine:
         pytest.skip("the worker of a task is this process")
     done = runner(engine, {"a": []}, lambda task, attempt: Function(engine_tasks.dies, (str(tmp_path / "seen"),)))
     assert done.values == {"a": "alive"}
-    assert done.tries["a"] == 2
+    assert done.attempts_at("a") == 2
 
 
 def test_what_runs_is_stopped_and_may_go_on_later(engine: Engine) -> None:
@@ -435,8 +442,8 @@ def test_all_tasks_of_a_grant_are_acknowledged(engine: Engine) -> None:
 
     done = runner(Fat(engine, 3), flow, work)
     assert set(done.execution.executed) == set(flow)
-    assert done.tries["y"] == 2
-    assert list(done.tries) == ["y"]
+    assert done.attempts_at("y") == 2
+    assert list(done.tries.begun) == [done.execution.graph.number("y")]
 
 
 # Functions
@@ -470,25 +477,25 @@ def test_functions_bring_values_and_exceptions(name: str, calling: Engine) -> No
     assert done.values.pop("large") == bytes(5_000_000)
     assert done.values == {"async": 7, "product": 42, "nothing": 0, "after": [1, 2]}
     errors = {task: ending.value for task, ending in done.failures.items()}
-    assert not any(ending.lost for ending in done.failures.values())
+    assert not any(ending.attempt.lost for ending in done.failures.values())
     assert type(errors["wrong"]) is ValueError
     assert str(errors["wrong"]) == "math domain error"
     assert type(errors["own"]) is engine_tasks.OwnError
     assert errors["own"].args == ("a reason", 7)
-    assert done.failures["unsendable"].failure == "UnsendableError: 1 and 2"
+    assert done.failures["unsendable"].attempt.failure == "UnsendableError: 1 and 2"
     assert str(errors["unsendable"]).startswith(
         "1 and 2" if name in {"local", "threads"} else "UnsendableError: 1 and 2 ("
     )
-    assert done.failures["exit"].failure == "SystemExit: 3"
+    assert done.failures["exit"].attempt.failure == "SystemExit: 3"
 
 
 def test_a_function_that_is_late_has_failed_and_its_worker_goes_on(calling: Engine) -> None:
     """The worker does what comes next while the late function still runs."""
-    works = {"late": Function(time.sleep, (2 * MOST_SECONDS,)), "next": Function(len, ("",))}
+    works = {"late": Function(time.sleep, (80.0,)), "next": Function(len, ("",))}
     flow: dict[Name, list[Name]] = {"late": [], "next": []}
     done = runner(calling, flow, lambda task, attempt: works[task], retries=ONCE, timeout=5.0)
     assert done.values == {"next": 0}
-    assert done.failures["late"].failure == "took longer than 5 s"
+    assert done.failures["late"].attempt.failure == "took longer than 5 s"
     assert type(done.failures["late"].value) is TimeoutError
 
 
@@ -502,7 +509,7 @@ def test_what_cannot_be_sent_is_the_tasks_own_failure(name: str, calling: Engine
     }
     done = runner(calling, {task: [] for task in works}, lambda task, attempt: works[task], retries=ONCE)
     assert (done.values, set(done.failures)) == ({"fine": 3}, {"value", "argument"}), done.failures
-    assert not any(ending.lost for ending in done.failures.values())
+    assert not any(ending.attempt.lost for ending in done.failures.values())
 
 
 # Ends and ways in
@@ -512,7 +519,7 @@ def test_a_cluster_that_is_there_is_joined_and_left(name: str, engine: Engine) -
     if not isinstance(engine, DaskEngine):
         pytest.skip("Ray's is joined by every second engine here; the others have no addresses")
     own = engine_on(f"dask={engine.address}")
-    for _ in range(40):  # a worker that another test took down may not be back yet
+    for _ in range(400):  # a worker that another test took down may not be back yet
         if len(own.asks()) == SLOTS:
             break
         own.close()
@@ -587,7 +594,7 @@ def test_what_a_killed_dispatcher_left_is_gone_when_its_run_goes_on(name: str, t
         left = psutil.Process(killed.pid).children(recursive=True)
         killed.kill()
     assert left
-    subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=60)
+    subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=240)
     assert name == "dask" or not marked(POOL, [mark])
     _, alive = psutil.wait_procs(left, timeout=20)
     alone = [each.name() for each in alive if each.status() != psutil.STATUS_ZOMBIE]
@@ -623,7 +630,7 @@ def test_engines_that_listen_anywhere_in_a_network_of_their_own(other: str) -> N
     with tempfile.TemporaryFile() as said_there:
         code = subprocess.run(
             words, env=environment, stdin=subprocess.DEVNULL, stdout=said_there, stderr=said_there, check=False,
-            timeout=120,
+            timeout=900,
         ).returncode  # fmt: skip
         said_there.seek(0)
         assert code == 0, said_there.read().decode("utf-8", "replace")[-8000:]
@@ -666,7 +673,7 @@ def test_an_executor_of_the_users_is_used_and_left_open() -> None:
 
 def test_a_clock_that_is_set_back_ends_no_run() -> None:
     own = threads(1)
-    back = [Ending(Job(1, "thread 1", ("a",), ()), 0, 100.0, 50.0)]
+    back = [ending_of(Job(1, "thread 1", ("a",), ()), 0, Performed(100.0, 50.0))]
     game = Execution({"a": []})
     prudent = allocator("fifo", game.dag, game)
     (grant,) = prudent.hand_out([Ask("thread 1")])

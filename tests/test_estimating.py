@@ -9,7 +9,7 @@ import eligo
 from eligo.allocating import PRUDENT
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.estimating import estimate, with_history, without_seconds
+from eligo.estimating import estimate, with_records, without_seconds
 from eligo.policies import policy
 from eligo.workflow import Task, Timed, Workflow
 
@@ -48,7 +48,7 @@ def test_the_history_goes_before_the_file_and_kinds_come_from_it() -> None:
         Timed(None, "plot", 7.0),
         Timed(None, "other", 99.0),
     ]
-    found = estimate(with_history(flow(fit_1=1.0, report=3.0), past))
+    found = estimate(with_records(flow(fit_1=1.0, report=3.0), past))
     assert found.seconds.tolist() == [15.0, 15.0, 7.0, 7.0, 3.0]
     assert (found.recalled, found.by_kind, found.own.sum()) == (1, 3, 2)
 
@@ -58,25 +58,25 @@ def test_a_name_that_another_kind_had_is_not_this_task() -> None:
     named = Dag.from_arcs([("ID6", "ID7")])
     details = {"ID6": Task(name="ID6", category="fit"), "ID7": Task(name="ID7", category="plot")}
     past = [Timed("ID6", "fit", 3.0), Timed("ID7", "fit", 5.0)]
-    found = estimate(with_history(Workflow(named, details), past))
+    found = estimate(with_records(Workflow(named, details), past))
     assert (found.level, found.seconds.tolist(), found.own.tolist()) == ("kinds", [3.0, 4.0], [True, False])
     other = [Timed("ID6", "anything", 3.0), Timed("ID7", "else", 5.0)]
-    assert estimate(with_history(Workflow(named, details), other)).seconds.tolist() == [3.0, 5.0]
+    assert estimate(with_records(Workflow(named, details), other)).seconds.tolist() == [3.0, 5.0]
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), "3", None, True])
 def test_what_is_no_length_of_time_is_refused(seconds: object) -> None:
     with pytest.raises(InputError, match=r"'fit_1' takes .* seconds, which is no length of time"):
-        with_history(Workflow(DAG), [Timed("fit_1", None, seconds)])  # type: ignore[arg-type]
+        with_records(Workflow(DAG), [Timed("fit_1", None, seconds)])  # type: ignore[arg-type]
 
 
 def test_a_history_that_matches_nothing_changes_nothing() -> None:
-    found = estimate(with_history(Workflow(DAG), [Timed("x", "y", 3.0)]))
+    found = estimate(with_records(Workflow(DAG), [Timed("x", "y", 3.0)]))
     assert (found.level, found.seconds.tolist()) == ("nothing", [1.0] * 5)
 
 
 def test_without_seconds_nothing_is_known() -> None:
-    timed = with_history(flow(fit_1=2.0), [Timed("fit_2", None, 1.0)])
+    timed = with_records(flow(fit_1=2.0), [Timed("fit_2", None, 1.0)])
     assert estimate(without_seconds(timed)).level == "nothing"
     bare = Workflow(DAG)
     assert without_seconds(bare) is bare
@@ -89,7 +89,7 @@ def test_the_order_goes_by_the_longest_path_in_what_is_known() -> None:
         seconds = {name: Task(name=name, seconds=9.0 if name == f"{late}_end" else 1.0) for name in two.tasks}
         assert policy("finish", Workflow(two, seconds)).order()[0] == two.number(late)
         past = [Timed(None, kind, 9.0 if kind == f"{late}_end" else 1.0) for kind in two.tasks]
-        assert policy("finish", with_history(Workflow(two), past)).order()[0] == two.number(late)
+        assert policy("finish", with_records(Workflow(two), past)).order()[0] == two.number(late)
         assert policy("balanced", Workflow(two, seconds)).order()[0] == 0
 
 

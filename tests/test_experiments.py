@@ -11,9 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+import eligo
 from eligo.errors import EligoError, InputError
 from eligo.estimating import without_seconds
 from eligo.families import out_mesh
@@ -21,26 +20,18 @@ from eligo.formats import read, write
 from eligo.planning import plan
 from eligo.policies import policy
 from eligo.simulation import Clients, batched, profiles, scheduler, volatile
-from eligo.simulation.experiments import MEASURES, run
+from eligo.simulation.experiments import MEASURES, play_experiment
 from eligo.simulation.settings import (
     Experiment,
     Game,
     Source,
     batched_games,
-    is_experiment,
     parse_experiment,
-    read_experiment,
+    read_compared,
     steady_games,
     volatile_game,
 )
-from eligo.simulation.statistics import (
-    lower_envelope,
-    mean_of,
-    mean_with,
-    power_law,
-    ratio_of,
-    student,
-)
+from eligo.simulation.statistics import mean_of, mean_with, ratio_of, student
 from eligo.simulation.steady import finish_on
 from eligo.simulation.tables import COLUMNS, PARTS, CellKey, Record, read_records, record_of
 
@@ -110,7 +101,7 @@ def test_bad_experiments_are_refused_in_words(text: str, tmp_path: Path) -> None
     assert BAD[text] in str(refused.value)
     (tmp_path / "bad.yaml").write_text(text)
     with pytest.raises(InputError, match=r"bad\.yaml"):
-        read_experiment(str(tmp_path / "bad.yaml"))
+        read_compared(str(tmp_path / "bad.yaml"))
 
 
 def test_the_line_is_told_where_a_word_is_wrong() -> None:
@@ -121,8 +112,8 @@ def test_the_line_is_told_where_a_word_is_wrong() -> None:
 def test_experiments_are_told_from_workflows(tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text(SMALL)
     (tmp_path / "w.yaml").write_text("tasks:\n- {name: a}\n")
-    assert is_experiment(str(tmp_path / "e.yaml"))
-    assert not is_experiment(str(tmp_path / "w.yaml"))
+    assert isinstance(read_compared(str(tmp_path / "e.yaml")), Experiment)
+    assert isinstance(read_compared(str(tmp_path / "w.yaml")), eligo.Workflow)
 
 
 def test_what_is_kept_is_what_the_games_give() -> None:
@@ -131,7 +122,7 @@ def test_what_is_kept_is_what_the_games_give() -> None:
     experiment = Experiment(
         sources=(Source.of_family("out-mesh", [6]),), schedulers=("greedy",), games=games, runs=7, seeds=(11,)
     )
-    found = {record.measure: record for record in run(experiment)}
+    found = {record.measure: record for record in play_experiment(experiment)}
     dag = out_mesh(6)
     policy = scheduler("greedy", dag)
     areas = profiles(policy, 7, 11).sum(axis=1)
@@ -155,7 +146,7 @@ def test_finish_is_the_order_of_a_plan_in_every_game(tmp_path: Path) -> None:
     path.write_text(json.dumps({"tasks": tasks}))
     games = (Game("pebble"), *batched_games([1.5]), *steady_games([2]))
     experiment = Experiment(sources=(Source.of_file(str(path)),), schedulers=("finish",), games=games, runs=9)
-    found = {(record.game, record.measure): record for record in run(experiment)}
+    found = {(record.game, record.measure): record for record in play_experiment(experiment)}
     rule = policy("finish", read(path))
     assert found["batched", "polls"].mean == pytest.approx(batched(rule, 1.5, 9, 0).mean())
     assert found["pebble", "area"].mean == profiles(rule, 1, 0).sum()
@@ -171,13 +162,13 @@ def test_other_run_times_are_another_experiment(tmp_path: Path) -> None:
         experiment = Experiment(
             sources=(Source.of_file(str(path)),), schedulers=("finish",), games=(Game("pebble"),), runs=1
         )
-        played.append({record.fingerprint for record in run(experiment, results)})
+        played.append({record.fingerprint for record in play_experiment(experiment, results)})
     assert played[0] != played[1] == played[2]
 
 
 def test_the_table_is_tidy(small: Experiment, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    records = run(small, str(path))
+    records = play_experiment(small, str(path))
     with open(path, newline="") as file:
         rows = list(csv.reader(file))
     assert tuple(rows[0]) == COLUMNS
@@ -196,31 +187,31 @@ def stopper(after: int) -> Callable[[int, int], None]:
 @pytest.mark.parametrize("after", [1, 17, 95])
 def test_resuming_gives_the_same_table(small: Experiment, tmp_path: Path, after: int) -> None:
     whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
-    run(small, str(whole))
+    play_experiment(small, str(whole))
     with pytest.raises(KeyboardInterrupt):
-        run(small, str(part), progress=stopper(after))
+        play_experiment(small, str(part), progress=stopper(after))
     kept = read_records(str(part))
     assert len({record.key for record in kept}) == after  # what was finished can be read
     seen: list[int] = []
-    run(small, str(part), progress=lambda done, total: seen.append(done))
+    play_experiment(small, str(part), progress=lambda done, total: seen.append(done))
     assert seen[0] == after  # and is not played again
     assert part.read_bytes() == whole.read_bytes()
 
 
 def test_what_was_cut_off_is_played_again(small: Experiment, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    run(small, str(path))
+    play_experiment(small, str(path))
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])  # in the middle of a line, and of a cell of four rows
-    assert run(small, str(path))
+    assert play_experiment(small, str(path))
     assert path.read_bytes() == whole
 
 
 def test_results_of_another_experiment_stay(small: Experiment, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    first = run(small, str(path))
+    first = play_experiment(small, str(path))
     other = Experiment(sources=(Source.of_family("w", [3, 2]),), schedulers=("fifo",), games=(Game("pebble"),), runs=2)
-    second = run(other, str(path))
+    second = play_experiment(other, str(path))
     assert read_records(str(path)) == second + first
 
 
@@ -228,16 +219,16 @@ def test_a_changed_dag_is_played_again(tmp_path: Path) -> None:
     file, path = tmp_path / "dag.json", tmp_path / "t.csv"
     experiment = Experiment(sources=(Source.of_file(str(file)),), schedulers=("fifo",), games=(Game("pebble"),), runs=1)
     write(out_mesh(4), file)
-    before = run(experiment, str(path))
+    before = play_experiment(experiment, str(path))
     write(out_mesh(5), file)
-    after = run(experiment, str(path))
+    after = play_experiment(experiment, str(path))
     assert [record.tasks for record in before + after] == [10, 10, 15, 15]
 
 
 def test_any_number_of_processes_gives_the_same_table(small: Experiment, tmp_path: Path) -> None:
     one, two = tmp_path / "1.csv", tmp_path / "2.csv"
-    run(small, str(one))
-    run(small, str(two), processes=2)
+    play_experiment(small, str(one))
+    play_experiment(small, str(two), processes=2)
     assert one.read_bytes() == two.read_bytes()
 
 
@@ -245,12 +236,12 @@ def test_a_file_that_is_no_table_is_refused(small: Experiment, tmp_path: Path) -
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"t\.csv:1: this is no table of results"):
-        run(small, str(path))
+        play_experiment(small, str(path))
     path.write_text(",".join(COLUMNS) + "\nw,f,many,fifo,pebble,,0,1,area,1,0,0,1\n")
     with pytest.raises(InputError, match=r"t\.csv:2: this is no row of results"):
-        run(small, str(path))
+        play_experiment(small, str(path))
     with pytest.raises(InputError, match="cannot be written"):
-        run(small, str(tmp_path / "nowhere" / "t.csv"))
+        play_experiment(small, str(tmp_path / "nowhere" / "t.csv"))
 
 
 def test_results_of_an_older_version_are_refused_and_stay(small: Experiment, tmp_path: Path) -> None:
@@ -258,7 +249,7 @@ def test_results_of_an_older_version_are_refused_and_stay(small: Experiment, tmp
     older = ",".join(COLUMNS[:-2]) + "\nout-mesh 5,f,15,fifo,pebble,,0,4,area,1.0,0.0\n"
     path.write_text(older)
     with pytest.raises(InputError, match=r"t\.csv: an older eligo kept these results, without the runs one by one"):
-        run(small, str(path))
+        play_experiment(small, str(path))
     assert path.read_text() == older
 
 
@@ -286,18 +277,18 @@ def test_games_without_an_end_are_kept_and_read_again(name: str, tmp_path: Path)
     experiment = Experiment(
         sources=(Source.of_family("out-mesh", [4]),), schedulers=("fifo", "plan"), games=games, runs=5
     )
-    records = run(experiment, str(tmp_path / name))
+    records = play_experiment(experiment, str(tmp_path / name))
     assert [record.endless for record in records[8:]] == 8 * [5]
     seen: list[int] = []
-    assert run(experiment, str(tmp_path / name), progress=lambda done, total: seen.append(done)) == records
+    assert play_experiment(experiment, str(tmp_path / name), progress=lambda done, total: seen.append(done)) == records
     assert seen == [4]  # and not played again
 
 
 def test_numbers_of_processes_and_clusters_are_checked(small: Experiment) -> None:
     with pytest.raises(InputError, match="processes is a whole number"):
-        run(small, processes=0)
+        play_experiment(small, processes=0)
     with pytest.raises(InputError, match="dask://HOST:PORT"):
-        run(small, on="ray://localhost:1")
+        play_experiment(small, on="ray://localhost:1")
 
 
 def test_own_orders_are_played_and_checked(tmp_path: Path) -> None:
@@ -308,7 +299,7 @@ def test_own_orders_are_played_and_checked(tmp_path: Path) -> None:
     source = Source.of_family("out-mesh", [3])
 
     def played(order: Path) -> list[Record]:
-        return run(Experiment(sources=(source,), schedulers=(str(order),), games=(Game("pebble"),), runs=1))
+        return play_experiment(Experiment(sources=(source,), schedulers=(str(order),), games=(Game("pebble"),), runs=1))
 
     assert played(mine)[0].mean == 1.0
     with pytest.raises(EligoError, match=r"wrong\.order: no order for out-mesh 3: not a schedule"):
@@ -320,17 +311,17 @@ def test_parquet_is_refused_before_anything_is_played(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match="Parquet needs pyarrow"):
-        run(small, str(tmp_path / "t.parquet"), progress=stopper(0))
+        play_experiment(small, str(tmp_path / "t.parquet"), progress=stopper(0))
 
 
 def test_parquet_has_the_same_rows(small: Experiment, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / "t.parquet"
     with pytest.raises(KeyboardInterrupt):
-        run(small, str(path), progress=stopper(3))
+        play_experiment(small, str(path), progress=stopper(3))
     assert not path.exists()  # what is finished waits beside it
-    records = run(small, str(path))
-    assert records == run(small, str(path), progress=lambda done, total: None) == run(small)
+    records = play_experiment(small, str(path))
+    assert records == play_experiment(small, str(path), progress=lambda done, total: None) == play_experiment(small)
     assert [file.name for file in tmp_path.iterdir()] == ["t.parquet"]
 
 
@@ -353,64 +344,15 @@ class Cluster:
 
 def test_a_cluster_gives_the_same_rows(small: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=Cluster))
-    assert run(small, on="dask://here:8786") == run(small)
+    assert play_experiment(small, on="dask://here:8786") == play_experiment(small)
     with pytest.raises(InputError, match="no Dask scheduler answers at there:1"):
-        run(small, on="dask://there:1")
+        play_experiment(small, on="dask://there:1")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"needs dask\.distributed"):
-        run(small, on="dask://here:8786")
+        play_experiment(small, on="dask://here:8786")
 
 
 # Statistics
-
-
-@given(st.floats(1e-6, 1e3), st.floats(-2, 4))
-def test_fits_recover_what_was_put_in(a: float, b: float) -> None:
-    sizes = np.array([12.0, 32, 80, 192, 448, 1024, 2304, 5120])
-    fit = power_law(sizes, a * sizes**b)
-    assert fit is not None
-    assert fit.a == pytest.approx(a, rel=1e-6)
-    assert fit.b == pytest.approx(b, abs=1e-7)
-
-
-def test_fits_are_least_squares() -> None:
-    """No a v^b near the fit has a smaller sum of squares, noise or not."""
-    rng = np.random.default_rng(4)
-    sizes = np.linspace(100, 5000, 30)
-    values = 0.02 * sizes**1.7 * rng.uniform(0.5, 1.5, 30)
-    fit = power_law(sizes, values)
-    assert fit is not None
-    best = ((values - fit.at(sizes)) ** 2).sum()
-    for da, db in ((1.001, 0.0), (0.999, 0.0), (1.0, 1e-4), (1.0, -1e-4), (1.01, -1e-3), (0.99, 1e-3)):
-        assert ((values - fit.a * da * sizes ** (fit.b + db)) ** 2).sum() >= best
-
-
-def test_nothing_is_fitted_to_nothing() -> None:
-    assert power_law([1, 2, 3], [0, 0, 0]) is None
-    assert power_law([5, 5], [1, 2]) is None
-
-
-points = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=9)
-
-
-@given(points)
-def test_the_envelope_is_the_one_by_brute_force(drawn: list[tuple[int, int]]) -> None:
-    """A point is a corner exactly when no line between two others, and no equal point before it, is as low there."""
-    x, y = [float(a) for a, _ in drawn], [float(b) for _, b in drawn]
-
-    def covered(i: int) -> bool:
-        for j in range(len(drawn)):
-            if x[j] == x[i] and (y[j], j) < (y[i], i):
-                return True
-            for k in range(len(drawn)):
-                if x[j] < x[i] < x[k]:
-                    share = (x[i] - x[j]) / (x[k] - x[j])
-                    if y[j] + share * (y[k] - y[j]) <= y[i] + 1e-9:
-                        return True
-        return False
-
-    corners = [i for i in range(len(drawn)) if not covered(i)]
-    assert lower_envelope(x, y) == sorted(corners, key=lambda i: x[i])
 
 
 def test_intervals_are_students() -> None:

@@ -9,7 +9,7 @@ import pytest
 import eligo
 from eligo.cli import run as cli
 from eligo.errors import FormatError, InputError, UnhonouredError
-from eligo.formats import parse, read
+from eligo.formats import lost, parse, read
 from eligo.formats.fidelity import KEYS, as_runnable, listed
 from running_cases import completed, ran
 from serving_cases import PATIENCE, got, serving, told
@@ -324,6 +324,41 @@ def test_a_rule_that_runs_here_is_refused_where_tasks_run_elsewhere() -> None:
         as_runnable(flow, elsewhere=True)
 
 
+LABELLED = """tasks:
+- {name: a, run: touch a, labels: [gpu]}
+- {name: b, run: touch b, labels: [gpu, site-a]}
+- {name: c, run: touch c}
+"""
+
+
+@pytest.mark.parametrize("engine", ["local", "slurm", "dask"])
+def test_labels_are_refused_where_machines_do_not_say_theirs(tmp_path: Path, capsys: Captured, engine: str) -> None:
+    path = tmp_path / "flow.yaml"
+    path.write_text(LABELLED)
+    assert cli(["run", str(path), "--on", engine]) == 2
+    assert "a run does not honour labels (2 tasks, first 'a', gpu); add --ignore labels" in capsys.readouterr().err
+    assert not (tmp_path / "flow.yaml.run").exists()
+    with pytest.raises(UnhonouredError, match="labels"):
+        eligo.run(read(path))
+
+
+def test_labels_are_ignored_by_name_and_that_is_told(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "flow.yaml"
+    path.write_text(LABELLED)
+    assert ran(path, "--ignore", "labels") == 0
+    assert "warning: running without labels (2 tasks, first 'a', gpu)" in capsys.readouterr().err
+    assert {name for name in "abc" if (tmp_path / name).exists()} == {*"abc"}
+
+
+def test_labels_are_honoured_where_a_server_hands_tasks_out() -> None:
+    assert listed(as_runnable(parse(LABELLED), elsewhere=True, served=True)) == []
+
+
+@pytest.mark.parametrize("format", ["dagman", "wfcommons", "pegasus", "dax", "makeflow", "jx", "ninja", "graphml"])
+def test_formats_without_a_place_for_labels_say_so(format: str) -> None:
+    assert "labels (2 tasks)" in lost(parse(LABELLED), format)
+
+
 def test_every_key_that_formats_list_is_known() -> None:
     known = {key for keys in KEYS.values() for key in keys}
     named = {line.partition(" ")[0] for _, _, line in ASKS if "." not in line.partition(" ")[0]}
@@ -354,7 +389,7 @@ def test_a_server_refuses_what_its_clients_would_not_do(tmp_path: Path) -> None:
     path = dag(tmp_path, text)
     code, _, said = told("serve", str(path), "--port", "0", "--store", str(tmp_path / "other.db"))
     assert (code, "a run does not honour PRE (task 'a'" in said) == (2, True)
-    with serving(tmp_path, str(path), "--ignore", "PRE") as (url, _):
+    with serving(tmp_path, str(path), "--ignore", "PRE", "--open") as (url, _):
         assert "warning: running without PRE (task 'a'" in (tmp_path / "server.err").read_text()
         code, _, said = told("submit", url, str(path))
         assert (code, "a run does not honour PRE (task 'a'" in said) == (2, True)

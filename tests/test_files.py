@@ -14,6 +14,7 @@ from eligo.dag import Dag
 from eligo.errors import FormatError
 from eligo.formats.shared import files
 from eligo.formats.shared.files import Beside, load, load_any, plain_name, save
+from eligo.formats.shared.interface import WORDS
 
 zstd = files._zstd()
 
@@ -234,7 +235,7 @@ def test_all_files_share_one_limit(tmp_path: Path) -> None:
 
 def test_every_format_says_what_it_cannot_hold_in_the_same_words() -> None:
     for name in formats.MODULES:
-        assert set(formats.module(name).CANNOT) <= formats.WORDS.keys(), name
+        assert set(formats.module(name).CANNOT) <= WORDS.keys(), name
 
 
 def test_only_what_is_there_is_lost() -> None:

@@ -5,11 +5,9 @@ import os
 import shlex
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,10 @@ import pytest
 
 from eligo.cli import run
 from eligo.engines.strays import marked
+from eligo.pages.folders import WatchedRun
 from eligo.running.folder import MARK, kept_workflow
-from eligo.running.seen import Seen
 from eligo.stores import Store
-from running_cases import COMMAND, lines, ran, started, written
+from running_cases import COMMAND, downgrade, lines, ran, started, written
 
 Captured = pytest.CaptureFixture[str]
 PATIENT = 60.0
@@ -55,10 +53,8 @@ def project(tmp_path: Path) -> Path:
 
 def older(project: Path) -> None:
     """Make a run one of an earlier eligo: absolute paths, no place, no check sums."""
-    with closing(sqlite3.connect(project / "flow.yaml.run" / "run.db")) as database:
-        database.executescript(
-            "DELETE FROM fact WHERE name IN ('place', 'workflow'); DROP TABLE seal; PRAGMA user_version = 2;"
-        )
+    more = "DELETE FROM fact WHERE name IN ('place', 'workflow'); PRAGMA user_version = 2;"
+    downgrade(project / "flow.yaml.run" / "run.db", more)
 
 
 @pytest.mark.parametrize("by", ["file", "resume"])
@@ -74,7 +70,7 @@ def test_a_copy_writes_into_itself_and_has_a_mark_of_its_own(project: Path, by: 
     assert run(["run", *words, "--workers", "2"]) == 0
     assert (lines(project / "ran"), lines(copy / "ran")) == (["a", "b"], ["a", "b", "b"])
     assert mark_of(project) == mark != mark_of(copy)
-    assert Seen(project / "flow.yaml.run").counts["done"] == 1
+    assert WatchedRun(project / "flow.yaml.run").counts["done"] == 1
     assert run(["run", "--resume", str(copy / "flow.yaml.run")]) == 0
     assert mark_of(copy) != mark
 
@@ -183,7 +179,7 @@ def live(tmp_path: Path) -> Iterator[Path]:
     path = written(place, [{"name": "a", "run": "echo $$ >> pids; while [ ! -e go ]; do sleep 0.1; done"}])
     with started(path, "--workers", "1") as process:
         try:
-            until(lambda: lines(place / "pids") and Seen(place / "flow.yaml.run").counts["running"])
+            until(lambda: lines(place / "pids") and WatchedRun(place / "flow.yaml.run").counts["running"])
             yield place
         finally:
             (place / "go").touch()
@@ -219,10 +215,10 @@ def test_a_refused_edit_leaves_the_run_as_it_was(
     project: Path, edit: list[dict[str, object]], options: tuple[str, ...], capsys: Captured
 ) -> None:
     folder = project / "flow.yaml.run"
-    kept, before = (folder / "workflow.json").read_bytes(), Seen(folder)
+    kept, before = (folder / "workflow.json").read_bytes(), WatchedRun(folder)
     assert ran(written(project, edit), *options) == 2
     assert "internal" not in capsys.readouterr().err
-    after = Seen(folder)
+    after = WatchedRun(folder)
     assert (folder / "workflow.json").read_bytes() == kept
     assert (after.counts, after.facts, list(after.moves)) == (before.counts, before.facts, list(before.moves))
     assert run(["status", str(folder)]) == 1
@@ -307,7 +303,7 @@ def test_a_run_is_resumed_with_its_options(tmp_path: Path, monkeypatch: pytest.M
     Path("go").touch()
     assert run(["run", "--resume", "flow.json.run", "--policy", "lifo", "--quiet"]) == 0
     assert "--policy" not in capsys.readouterr().err
-    assert [session.policy for session in Seen(Path("flow.json.run")).sessions] == ["fifo", "fifo", "lifo"]
+    assert [session.policy for session in WatchedRun(Path("flow.json.run")).sessions] == ["fifo", "fifo", "lifo"]
 
 
 def test_the_shell_that_resumes_a_run_is_not_ended_as_a_stray_of_it(project: Path) -> None:
@@ -316,5 +312,5 @@ def test_the_shell_that_resumes_a_run_is_not_ended_as_a_stray_of_it(project: Pat
     command = [*COMMAND, "run", str(project / "flow.yaml"), "--retries", "0", "--quiet"]
     shell = ["/bin/sh", "-c", f"{shlex.join(command)}; echo alive"]
     environment = os.environ | {MARK: mark_of(project)}
-    done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.stdout.endswith("alive\n"), done

@@ -22,6 +22,7 @@ from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
 from eligo.formats import arcs, detect, dot, generate, json_format, orders, parse, yaml_format
 from eligo.formats.shared import document, files, yaml_text
+from eligo.names import LABEL
 from eligo.workflow import Task, Workflow
 
 READABLE = ["json", "yaml", "arcs"]
@@ -55,6 +56,7 @@ known: dict[str, st.SearchStrategy[Any]] = {
     "seconds": amounts,
     "cores": amounts,
     "memory": st.integers(0, 2**63 - 1),
+    "labels": st.lists(st.from_regex(LABEL, fullmatch=True), unique=True, min_size=1, max_size=3).map(tuple),
     "category": free_text,
 }
 knowledge = st.fixed_dictionaries({}, optional=known).filter(bool)
@@ -182,7 +184,7 @@ def test_json_is_written_one_task_a_line() -> None:
 
 MISFITS = {
     '{"tasks": [{"name": "a", "afer": []}]}': "1: task 1 has the unknown key 'afer': the keys are"
-    " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
+    " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority",
     '{"arks": []}': "1: the document has the unknown key 'arks': the keys are name, arcs, nodes, tasks, files, arcs_from",
     '{"nodes": [1]}': "the name of a node is a number, and should be a string: put it in quotes",
     '{"nodes": [true]}': "the name of a node is true, and should be a string: put it in quotes",
@@ -196,7 +198,7 @@ MISFITS = {
     '{"tasks": [{"name": 1}]}': "the name of task 1 is a number, and should be a string: put it in quotes",
     '{"tasks": [{"run": "ls"}]}': "the name of task 1 is missing",
     '{"tasks": ["a"]}': "task 1 is a string, and should have the keys"
-    " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
+    " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority",
     '{"tasks": [{"name": "a", "after": "b"}]}': "\"after\" of 'a' is a string, and should be a list of strings",
     '{"tasks": [{"name": "a", "after": [1]}]}': "an item of \"after\" of 'a' is a number,"
     " and should be a string: put it in quotes",
@@ -206,6 +208,9 @@ MISFITS = {
     '{"tasks": [{"name": "a", "seconds": 99999999999999999999}]}': "\"seconds\" of 'a' is too large a number",
     '{"tasks": [{"name": "a", "memory": 1.5}]}': "\"memory\" of 'a' is 1.5, and should be a whole number of bytes",
     '{"tasks": [{"name": "a", "memory": -1}]}': "\"memory\" of 'a' is -1, and should be a whole number of bytes",
+    '{"tasks": [{"name": "a", "labels": "gpu"}]}': "\"labels\" of 'a' is a string, and should be a list of strings",
+    '{"tasks": [{"name": "a", "labels": ["two words"]}]}': "1: task 'a': label 'two words' must be 1 to 64 letters,"
+    " digits or _.:/=+- and begin with a letter or digit",
     '{"tasks": [{"name": "a", "category": 7}]}': "\"category\" of 'a' is a number,"
     " and should be a string: put it in quotes",
     '{"tasks": [], "arcs": []}': '1: "tasks" and "arcs" say the same twice: give one of them',
@@ -452,7 +457,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         "f.yaml",
         b"tasks:\n- {name: a, <<: {run: ls}}",
         ":2: task 1 has the unknown key '<<': the keys are"
-        " name, after, run, inputs, outputs, seconds, cores, memory, category, priority",
+        " name, after, run, inputs, outputs, seconds, cores, memory, labels, category, priority",
     ),
     "yaml bool": ("f.yaml", b"nodes:\n- a\n- no\n", ":3: YAML takes no for a truth value: put it in quotes"),
     "yaml date": ("f.yaml", b"nodes:\n- 2024-01-01\n", ":2: YAML takes 2024-01-01 for a date: put it in quotes"),

@@ -1,6 +1,5 @@
 """Dags that grow while they are executed: each against a twin that is built from scratch on what has grown."""
 
-import sqlite3
 import subprocess
 import sys
 import time
@@ -16,19 +15,20 @@ from eligo import policies
 from eligo.allocating import ALLOCATORS, Allocator, Ask, ByPolicy, Rules, allocator
 from eligo.batches import Batches
 from eligo.dag import Dag
-from eligo.engines import Ending, Function, Job
+from eligo.engines import Function, Job
 from eligo.engines.naming import engine_on
+from eligo.engines.performing import Performed, ending_of
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
-from eligo.pages.folders import looked_at
+from eligo.pages.folders import WatchedRun, looked_at
+from eligo.pages.processes import WatchedProcess
 from eligo.running.curves import ReadyCurve
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
-from eligo.running.progress import Progress
-from eligo.running.seen import Seen
 from eligo.running.whole import Settings, begun, run
 from eligo.stores import Store, read_run
 from eligo.workflow import Task, Workflow
+from running_cases import downgrade
 
 MOVES = 40
 
@@ -478,8 +478,7 @@ def test_an_older_store_is_brought_up_to_date_and_can_be_looked_at_before(tmp_pa
     path = tmp_path / "run.db"
     with closing(Store(path)) as store:
         store.begin({"a": b""})
-    with closing(sqlite3.connect(path)) as older:
-        older.executescript("DROP TABLE addition; DROP TABLE seal; PRAGMA user_version = 1;")
+    downgrade(path, "DROP TABLE addition; PRAGMA user_version = 1;")
     assert read_run(path).additions == []
     with closing(Store(path)) as store:
         assert (store.additions(), list(store.tasks())) == ([], ["a"])
@@ -520,11 +519,12 @@ def test_a_run_that_grows_goes_on_after_it_was_stopped(tmp_path: Path) -> None:
             engine.close()
             results.append(game.finished)
     assert results == [False, True]
-    seen = Seen(tmp_path / "run")
+    seen = WatchedRun(tmp_path / "run")
     assert (seen.flow.dag, seen.counts["done"], seen.labels) == (game.dag, 6, ("a", "b", "c", "d", "e", "f"))
-    assert len(seen.ready) == 7
+    seen.ready.follow()
+    assert len(seen.ready.counts) == 7
     assert seen.curve("plan") is None
-    assert {seen.labels[attempt.task] for attempt in seen.attempts} == set("abcdef")
+    assert {seen.labels[task] for task in seen.attempts.last} == set("abcdef")
 
 
 def test_a_run_that_grew_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> None:
@@ -544,39 +544,35 @@ def test_a_run_that_grew_can_be_looked_at_while_it_goes_on(tmp_path: Path) -> No
             assert watched.ready.eligible[-1] == len(game.eligible)
 
 
-def test_a_command_line_does_not_know_what_was_added_to_a_run(tmp_path: Path) -> None:
+def test_a_task_that_was_added_without_a_command_is_refused(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="true")})
     with closing(RunFolder(tmp_path / "run")) as folder:
         folder.begin(flow, resumed := folder.resume(flow))
         game = resumed.execution
         game.grow({"b": ["a"]})
         folder.store.add(game.since(folder.store.kept), (), game.additions)
-    with pytest.raises(
-        InputError, match="task 'b' was added to this run while it went on, and what it should run is not"
-    ):
+    with pytest.raises(InputError, match="task 'b' was added to this run without a command"):
         run(flow, folder=tmp_path / "run")
     other = Workflow(Dag.from_parents({"a": []}), {"a": Task(name="a", command="echo 2")})  # begun anew, as ever
     assert run(other, folder=tmp_path / "run").ok
 
 
-def test_progress_goes_on_with_what_was_added(tmp_path: Path) -> None:
+def test_the_display_goes_on_with_what_was_added(tmp_path: Path) -> None:
     flow = Workflow(Dag.from_parents({"a": [], "b": ["a"]}), {name: Task(name=name, command=":") for name in "ab"})
     with closing(RunFolder(tmp_path / "run")) as folder:
         runner, _ = begun(flow, "local", Settings(workers=2), folder)
-        progress, game = Progress(flow, runner, 2), runner.execution
+        process, game = WatchedProcess(flow, runner, 2), runner.execution
         game.execute("a")
-        progress.look()
-        assert progress.curve(3) == [0, 1]
+        process.look()
         game.grow({"c": ["b"], "d": [], "e": ["d"]})
         game.take("d")
-        runner.failures["d"] = Ending(Job(1, "slot 1", ("d",), ()), 0, 0.0, 1.0, "exit code 1")
+        runner.failures["d"] = ending_of(Job(1, "slot 1", ("d",), ()), 0, Performed(0.0, 1.0, "exit code 1"))
         game.fail("d")
-        progress.look()
-        assert (progress.size, sum(progress.counts.values())) == (5, 5)
-        assert (progress.counts["failed"], progress.counts["futile"], progress.counts["ready"]) == (1, 1, 1)
+        process.look()
+        assert (len(process.flow), sum(process.counts.values())) == (5, 5)
+        assert (process.counts["failed"], process.counts["futile"], process.counts["ready"]) == (1, 1, 1)
         runner.took.extend((task, 2.0) for task in ("a", "d", "a"))
-        facts = progress._facts()
-        assert (facts[0], len(facts[1])) == (game.dag, 5)
-        progress._foresee(*facts)
-        assert progress.left is not None
+        process.look()
+        process.foresight()()
+        assert process.left is not None
         runner.engine.close()

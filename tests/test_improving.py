@@ -13,13 +13,11 @@ import pytest
 from conftest import random_small_dag
 from eligo import families, kernels
 from eligo.dag import Dag
-from eligo.deciding.clock import Clock
 from eligo.deciding.effort import begun
-from eligo.deciding.improving import best_improved, improved, merged
-from eligo.deciding.orders import heuristics
+from eligo.deciding.orders import best_improved, heuristics, improved, merged
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.solving import solve
-from eligo.deciding.work import Work
+from eligo.deciding.work import Clock, Work
 from eligo.kernels.improving import Lineup
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton
@@ -214,7 +212,7 @@ def mixtures(one: list[int], two: list[int]) -> list[list[int]]:
 def test_compiled_and_interpreted_orders_are_the_same() -> None:
     script = """
 from eligo import families
-from eligo.deciding.improving import best_improved
+from eligo.deciding.orders import best_improved
 from eligo.deciding.orders import heuristics
 from eligo.deciding.work import Work
 for units in (30_000, 3_000_000):

@@ -18,7 +18,7 @@ from eligo.deciding.positions import Marked
 from eligo.deciding.work import Work
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
-from eligo.verifying.marks import marks_of
+from eligo.verifying.modules import marks_of
 from eligo.verifying.positions import largest_area as checked_area
 from test_pieces import mosaic, rendered
 from test_verifying import Document, edits, harmless, rejected

@@ -14,18 +14,24 @@ import eligo
 from conftest import random_small_dag
 from eligo import families
 from eligo.dag import Dag, sum_of
-from eligo.deciding import elimination, joining, solving
+from eligo.deciding import elimination, solving
 from eligo.deciding.bounds import best_shares
-from eligo.deciding.clock import Clock
 from eligo.deciding.effort import EFFORTS
-from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima, planned, roles_of
-from eligo.deciding.guided import guided
-from eligo.deciding.joining import Planner, StateTable
+from eligo.deciding.elimination import (
+    Elimination,
+    Planner,
+    StateTable,
+    TooWideError,
+    eliminate,
+    exact_maxima,
+    planned,
+    roles_of,
+)
 from eligo.deciding.modules import module_dag
-from eligo.deciding.moves import frontier, largest_area
+from eligo.deciding.moves import frontier, guided, largest_area
 from eligo.deciding.outcomes import cumulative
 from eligo.deciding.symmetry import interchangeable, is_automorphism
-from eligo.deciding.work import Outlook, Work
+from eligo.deciding.work import Clock, Outlook, Work
 from eligo.errors import InputError
 from eligo.planning import plan
 from eligo.theory import exact
@@ -99,8 +105,8 @@ WIDE = [families.butterfly(4), families.out_mesh(12), families.random_layered(5,
 @pytest.mark.parametrize("kept", [0, 1 / 4])
 def test_joins_that_are_not_kept_give_the_same(kept: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal joins once or again and again, values of 16 bits or of 32."""
-    monkeypatch.setattr(joining, "FEW_ROWS", 0)
-    monkeypatch.setattr(joining, "KEPT", kept)
+    monkeypatch.setattr(elimination, "FEW_ROWS", 0)
+    monkeypatch.setattr(elimination, "KEPT", kept)
     for i, dag in enumerate(dags(11, 100, 12)):
         monkeypatch.setattr(elimination, "MOST_SMALL", 0 if i % 2 else elimination.MOST_SMALL)
         assert exact_maxima(dag).tolist() == subsets_of(dag).maxima.tolist()
@@ -112,7 +118,7 @@ def test_what_is_planned_is_what_is_done(dag: Dag) -> None:
     bare, work = skeleton(dag), Work(memory=1e9)
     planner, last = joins_of(bare, work)
     before = work.spent
-    maxima = joining.perform(planner, last.rows, work)
+    maxima = elimination.perform(planner, last.rows, work)
     assert work.spent - before == planner.cost == sum(join.cost for join in planner.joins)
     assert exact_maxima(bare).tolist() == maxima.tolist()
     enough, little = (Work(units, memory=1e9) for units in (5 * work.spent, before + planner.cost / 2))
@@ -129,7 +135,7 @@ def test_tables_take_the_memory_that_is_foreseen(dag: Dag) -> None:
     planner, last = joins_of(bare, Work(memory=1e9))
     foreseen = planner.peak()
     tracemalloc.start()
-    maxima = joining.perform(planner, last.rows, Work())
+    maxima = elimination.perform(planner, last.rows, Work())
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < foreseen + 20_000  # what numpy and the loop itself take
@@ -142,7 +148,7 @@ def test_rows_go_along_what_there_is_less_of() -> None:
     """Executed tasks in an out-tree, rendered ones in an in-tree; the maxima are the same as ever."""
     for dag, turned in ((families.out_tree(3), False), (families.in_tree(3), True)):
         planner, last = joins_of(dag, Work(memory=1e9))
-        assert (planner.turned, len(joining.perform(planner, last.rows, Work()))) == (turned, 4)
+        assert (planner.turned, len(elimination.perform(planner, last.rows, Work()))) == (turned, 4)
         assert exact_maxima(dag).tolist() == subsets_of(dag).maxima.tolist()
 
 

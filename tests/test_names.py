@@ -49,7 +49,7 @@ def test_what_is_renamed_is_read_back(format: str, ordered: list[str], data: st.
     flow = Workflow(Dag.from_arcs(chosen, ordered), details)
     text = formats.generate(flow, format, names="change")
     again = formats.parse(text, format)
-    changed, old = renamed(flow, formats.module(format).fitted)  # type: ignore[attr-defined]
+    changed, old = renamed(flow, formats.module(format).fitted)
     assert set(again.dag.arcs()) == set(changed.dag.arcs())
     assert set(again.dag.tasks) == set(changed.dag.tasks)
     assert [old.get(name, name) for name in changed.dag.tasks] == ordered

@@ -132,7 +132,7 @@ def test_phony_statements_that_name_themselves_are_read() -> None:
 
 
 def test_phony_statements_stay_where_there_would_be_too_many_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.formats.ninja.edges.MOST_ARCS", 20)
+    monkeypatch.setattr("eligo.formats.ninja.MOST_ARCS", 20)
     made = " ".join(f"a{i}" for i in range(5))
     text = "rule r\n command = r\n" + "".join(f"build a{i}: r\nbuild b{i}: r || all\n" for i in range(5))
     flow = ninja.parse(f"{text}build all: phony {made}\n")

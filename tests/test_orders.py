@@ -13,7 +13,7 @@ import pytest
 import eligo
 from eligo import families
 from eligo.cli import run
-from eligo.cli.orders import candidates, table
+from eligo.cli.orders import table
 from eligo.estimating import lasting
 from eligo.finishing import own_seconds
 from eligo.planning import plan
@@ -191,7 +191,7 @@ def test_a_share_is_at_least_so_much_where_the_bound_is_not_attained() -> None:
     flow = Workflow(families.random_layered(5, 8, seed=2))
     found = plan(flow, "quick")
     assert found.area < found.area_bound
-    lines = list(table(candidates(flow, found, "finish", None, whole=True)))
+    lines = list(table(eligo.order(flow, effort="quick")))
     assert "ready on average, of possible" in lines[0]
     assert all("at least" in line for line in lines[1:])
     assert "proved" not in "".join(lines)
@@ -203,10 +203,9 @@ def test_long_numbers_fit_on_a_screen(tmp_path: Path, monkeypatch: pytest.Monkey
     mine = "an-order-with-a-name-longer-than-any-screen-is-wide-is-not-what-anybody-wants.txt"
     Path(mine).write_text("\n".join(dag.named(dag.order)))
     flow = Workflow(dag, {name: Task(name=name, seconds=863.9) for name in dag.tasks})
-    found = plan(flow, "quick")
     for used in ("finish", "critical-path-seconds", mine):
         for pool in (None, Pool.of(16)):
-            lines = list(table(candidates(flow, found, used, pool, whole=True)))
+            lines = list(table(eligo.order(flow, pool, policy=used, effort="quick")))
             assert max(map(len, lines)) <= 80
             assert ("16 workers" in lines[0]) == (pool is not None)
 
@@ -218,7 +217,7 @@ def test_next_steps_tell_of_workers_where_run_times_are_known(say: Words) -> Non
 
 
 def test_a_large_dag_is_not_played_in_passing(say: Words, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eligo.cli.orders.MOST_PLAYED", 5)
+    monkeypatch.setattr("eligo.choice.MOST_PLAYED", 5)
     monkeypatch.setattr(figures, "MOST_PLAYED", 5)
     out = say("plan", "pie.yaml")[1]
     assert "not counted: too many tasks" in shown(out)["finish"]
@@ -347,7 +346,6 @@ def test_next_steps_are_true(say: Words) -> None:
 # Compared on steady workers
 
 
-@pytest.mark.usefixtures("plain_pages")
 def test_a_comparison_has_the_finish_on_steady_workers(say: Words) -> None:
     Path("last.txt").write_text(
         "\n".join(f"lone{i}" for i in range(6)) + "\nhub\n" + "\n".join(f"leaf{i}" for i in range(8))
@@ -361,7 +359,7 @@ def test_a_comparison_has_the_finish_on_steady_workers(say: Words) -> None:
     assert re.search(r"^ +1 worker +2 workers *$", out, re.M)
     assert re.search(r"^ plan +\*1\.000 +\*1\.000 *$", out, re.M)
     assert told in Path("page.html").read_text("utf-8")
-    assert '<td class="marked">*1.000</td>' in Path("page.html").read_text("utf-8")
+    assert '{"text":"1.000","mark":"best"}' in Path("page.html").read_text("utf-8")
     assert ",plan,steady,workers=2,0,4,makespan,1800.0," in Path("r.csv").read_text()
     document = json.loads(say(*words, "--json")[1])["best"]["timed.json"]["steady"]
     assert list(document) == ["4", "16", "64"]
@@ -461,11 +459,11 @@ def test_a_finish_by_a_history_is_checked_with_that_history(say: Words) -> None:
     assert (saved["workers"], saved["makespan"], saved["certificate"]) == ("4 cores", None, None)
 
 
-def test_a_plan_says_that_its_figures_leave_priorities_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_says_that_larger_priorities_go_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "flow.json"
     tasks = [{"name": "a", "run": "true", "priority": 5}, {"name": "b", "run": "true"}]
     path.write_text(json.dumps({"tasks": tasks}))
     assert run(["plan", str(path)]) == 0
-    assert "`eligo run` starts larger ones first" in capsys.readouterr().err
+    assert "tasks of larger priority go first, as in `eligo run`" in capsys.readouterr().err
     assert run(["plan", str(path), "--override", "-o", str(tmp_path / "out.json")]) == 0
-    assert "starts larger ones" not in capsys.readouterr().err
+    assert "go first" not in capsys.readouterr().err

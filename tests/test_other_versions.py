@@ -59,7 +59,7 @@ def test_older_and_newer_clients_are_served(server: ServerProcess, newer: bool) 
 def test_what_an_owner_wishes_is_not_ignored(server: ServerProcess) -> None:
     """A server that does not know a wish cannot keep to it: it says which."""
     reply = server.call("POST", "/v1/workflows?format=json&colour=blue", {"tasks": [{"name": "a", "run": "true"}]})
-    assert (reply.status, reply.words["error"]) == (400, "nothing is known here of 'colour'")
+    assert (reply.status, reply.words["error"]) == (400, "unknown parameter 'colour'")
 
 
 @pytest.mark.parametrize("path", ["/v2/clients", "/v2/request", "/v17/workflows/w-1", "/v0/"])
@@ -136,6 +136,6 @@ def test_a_server_of_another_api_is_not_asked_for_ever(tmp_path: Path) -> None:
             with pytest.raises(ServerRefusedError, match="speaks version 2 of the API, and not 1"):
                 work(options(other, folder), lambda text: None)
         command = [*COMMAND, "work", other.url, "--folder", str(tmp_path / "third")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 2
     assert done.stderr == "eligo: the server refuses: this server speaks version 2 of the API, and not 1 (404)\n"

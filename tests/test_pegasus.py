@@ -16,7 +16,7 @@ import eligo
 from eligo.dag import Dag
 from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError
 from eligo.formats import dax, pegasus, write_priorities
-from eligo.formats.shared import data_arcs, declared_arcs, pegasus_jobs
+from eligo.formats.shared import data_arcs
 from eligo.workflow import Task, Workflow
 from format_cases import MEGABYTE, accepts_or_refuses, damaged, names, plain_names, workflows
 
@@ -138,7 +138,7 @@ def test_old_dax() -> None:
 
 @pytest.mark.parametrize("line", ["a 'b", 'a "b\\"', "a b\\"])
 def test_arguments_whose_quotes_are_not_closed_are_parted_at_blanks(line: str) -> None:
-    assert pegasus_jobs.split(line) == line.split()
+    assert pegasus.split(line) == line.split()
 
 
 @both
@@ -277,12 +277,12 @@ def test_circles_of_files_alone_or_of_declared_arcs_are_refused(
 
 def test_many_files_against_the_declared_arcs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     uses: Uses = {"a": ("uvwxyz12", ""), "b": ("", "uvwxyz12")}
-    for most in (declared_arcs.MOST_STEPS, 0):  # and where looking along the arcs takes too long
-        monkeypatch.setattr(declared_arcs, "MOST_STEPS", most)
+    for most in (data_arcs.MOST_STEPS, 0):  # and where looking along the arcs takes too long
+        monkeypatch.setattr(data_arcs, "MOST_STEPS", most)
         flow = dax.parse(as_dax(uses, ["ab"]))
         assert list(flow.dag.arcs()) == [("a", "b")]
         assert flow.origin is not None
-        assert len(flow.origin.remarks) == declared_arcs.MOST_NAMED + 1
+        assert len(flow.origin.remarks) == data_arcs.MOST_NAMED + 1
         assert flow.origin.remarks[-1] == "arcs that files do not make for the same reason: 3 more"
 
 

@@ -10,10 +10,9 @@ from conftest import random_small_dag
 from eligo import plan, verify
 from eligo.dag import Dag, sum_of
 from eligo.deciding.bounds import best_shares
-from eligo.deciding.canonical import settled_order
-from eligo.deciding.modules import module_dag
+from eligo.deciding.modules import module_dag, pieces
 from eligo.deciding.outcomes import cumulative
-from eligo.deciding.pieces import pieces
+from eligo.deciding.symmetry import settled_order
 from eligo.deciding.work import Work
 from eligo.theory.skeleton import skeleton
 from eligo.theory.subsets import Subsets

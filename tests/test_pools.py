@@ -11,23 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eligo
 from conftest import random_small_dag
 from eligo import families, policies
 from eligo.cli import run
-from eligo.cli.orders import candidates
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.formats import read, read_order
-from eligo.planning import plan
 from eligo.policies import Policy, policy
 from eligo.pools import Pool, cores_of
 from eligo.prioritising import order_to_follow, priorities
-from eligo.scheduling import MOST_PLAYED, Terms, improved, improved_schedule, terms_of
+from eligo.scheduling import MOST_PLAYED, Terms, improved_schedule, terms_of
 from eligo.simulation.pebble import run_seeds
-from eligo.simulation.steady import Steady, finish_on
+from eligo.simulation.steady import finish_on
 from eligo.simulation.volatile import Clients, volatile
-from eligo.verifying.finishes import finish_holds
-from eligo.verifying.schedules import makespan
+from eligo.verifying.finishes import finish_holds, makespan
 from eligo.workflow import Task, Workflow
 from slow_games import SlowBoard
 
@@ -91,6 +89,12 @@ def slow_schedule(rule: Policy, flow: Workflow, pool: Pool, seed: int) -> tuple[
             board.finish(event[2])
             waiting.append(event[1])
     return begin, order, now
+
+
+def improved(flow: Workflow, seconds: Any, pool: Any, order: Any) -> tuple[Any, ...]:
+    """The order of the schedule that is made of an order and improved for a pool."""
+    terms = terms_of(flow, seconds, pool)
+    return flow.dag.named(improved_schedule(terms, terms.listed(flow.dag.indices(order))).sequence)
 
 
 @pytest.mark.parametrize("case", range(20))
@@ -242,8 +246,8 @@ def test_no_order_of_the_table_ends_sooner_than_the_one_for_the_pool(case: int) 
     rng = np.random.default_rng(500 + case)
     for _ in range(15):
         flow, pool = some_flow(rng, 30), some_pool(rng)
-        known = candidates(flow, plan(flow), "finish", pool, whole=True).known
-        ends = {name: each.makespan for name, each in known.items() if each.makespan is not None}
+        known = eligo.order(flow, pool).candidates
+        ends = {name: each.seconds for name, each in known.items() if each.seconds is not None}
         assert ends["finish"] == min(ends.values()) == finish_on(flow, pool).makespan
         listed = terms_of(flow, seconds_of(flow), pool).listed(flow.dag.indices(order_to_follow(flow, pool=pool)))
         assert listed.makespan == ends["finish"] == makespan(flow, known["finish"].sequence.tolist(), pool)
@@ -465,7 +469,7 @@ def test_the_order_written_is_that_of_the_pool(tmp_path: Path, capsys: pytest.Ca
     assert run(["plan", str(file), "--workers", "4", "-o", str(out), "--json"]) == 0
     told = capsys.readouterr()
     assert "order written: finish for 4 workers\n" in told.err
-    flow = Steady.following(file).flow
+    flow = read(file)
     followed = terms_of(flow, seconds_of(flow), 4).listed(flow.dag.indices(read_order(out)))
     assert followed.makespan == json.loads(told.out)["makespan"]
 

@@ -18,7 +18,16 @@ from typing import Any
 import pytest
 
 from eligo.engines import Command, local, shortage, worker
-from eligo.engines.sessions import PROCESSES, Entry, SessionFile, count_forks, holders, members, read_entries
+from eligo.engines.sessions import (
+    PROCESSES,
+    Entry,
+    SessionFile,
+    count_forks,
+    holders,
+    members,
+    most_processes,
+    read_entries,
+)
 from eligo.engines.strays import end_marked
 from eligo.engines.worker import Process, process_table
 from eligo.errors import InputError
@@ -142,11 +151,13 @@ def test_a_session_is_found_whose_first_process_is_gone(tmp_path: Path) -> None:
         until(lambda: lines(log))
         run.kill()
     os.kill(int((tmp_path / "leader").read_text()), signal.SIGKILL)
+    begun_before = count_forks()
     first = int(lines(log)[0].split()[1])
     assert not is_over(first)
     with started(flow) as run:
         until(lambda: len(lines(log)) == 2)
-        assert is_over(first)
+        again = count_forks() - begun_before > most_processes() // 2
+        assert is_over(first) or again  # where numbers come round again, nobody can tell whose a session is
         (tmp_path / "go").touch()
         run.communicate(timeout=LONG)
     assert run.returncode == 0

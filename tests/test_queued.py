@@ -92,7 +92,7 @@ def test_a_job_comes_back_and_its_slot_is_free(queue: Pretended, tmp_path: Path)
     (next(tmp_path.iterdir()) / "done" / ".nfs0001").touch()  # as file servers leave them
     assert engine.asks() == []
     (ending,) = endings(engine)
-    assert (ending.failure, ending.code, ending.task) == (None, 0, "t0")
+    assert (ending.attempt.failure, ending.attempt.code, ending.task) == (None, 0, "t0")
     assert len(engine.asks()) == 1
     engine.close()
     assert list(tmp_path.iterdir()) == []
@@ -102,7 +102,7 @@ def test_a_system_that_does_not_answer_is_asked_again(queue: Pretended, tmp_path
     engine = QueueEngine(queue, 1, tmp_path)
     queue.before = [UnansweredError("away"), UnansweredError("away")]
     start(engine)
-    assert endings(engine)[0].failure is None
+    assert endings(engine)[0].attempt.failure is None
     assert queue.submits == 3
 
 
@@ -110,7 +110,7 @@ def test_a_job_that_was_taken_without_an_answer_is_not_handed_in_again(queue: Pr
     engine = QueueEngine(queue, 1, tmp_path)
     queue.after = [UnansweredError("timed out")]
     start(engine, 1, "import time; time.sleep(0.5)")
-    assert endings(engine)[0].failure is None
+    assert endings(engine)[0].attempt.failure is None
     assert queue.submits == 1
 
 
@@ -118,7 +118,7 @@ def test_while_nothing_is_known_nothing_is_lost(queue: Pretended, tmp_path: Path
     engine = QueueEngine(queue, 1, tmp_path)
     start(engine, 1, "import time; time.sleep(1)")
     queue.silent = True
-    assert endings(engine)[0].failure is None
+    assert endings(engine)[0].attempt.failure is None
 
 
 def test_what_is_refused_is_a_failure(queue: Pretended, tmp_path: Path) -> None:
@@ -126,24 +126,24 @@ def test_what_is_refused_is_a_failure(queue: Pretended, tmp_path: Path) -> None:
     queue.before = [InputError("no such partition")]
     start(engine)
     (ending,) = endings(engine)
-    assert (ending.failure, ending.lost) == ("no such partition", False)
+    assert (ending.attempt.failure, ending.attempt.lost) == ("no such partition", False)
 
 
 def test_a_worker_that_is_killed_is_lost_with_what_it_did_before(queue: Pretended, tmp_path: Path) -> None:
     engine = QueueEngine(queue, 1, tmp_path)
     start(engine, 1, "pass", "import os, time; os.kill(os.getppid(), 9); time.sleep(1)", "pass")
     first, second = endings(engine, 2)
-    assert (first.failure, first.place) == (None, 0)
-    assert (second.place, second.lost, second.last) == (1, True, True)
+    assert (first.attempt.failure, first.place) == (None, 0)
+    assert (second.place, second.attempt.lost, second.last) == (1, True, True)
 
 
 def test_a_worker_that_cannot_even_begin_says_why(queue: Pretended, tmp_path: Path) -> None:
     engine = QueueEngine(queue, 1, tmp_path, python="/bin/cat")
     start(engine)
     (ending,) = endings(engine)
-    assert ending.lost
-    assert "over: " in str(ending.failure)
-    assert "cat: " in str(ending.failure)
+    assert ending.attempt.lost
+    assert "over: " in str(ending.attempt.failure)
+    assert "cat: " in str(ending.attempt.failure)
 
 
 def test_what_is_held_has_failed_and_is_taken_out(queue: Pretended, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_what_is_held_has_failed_and_is_taken_out(queue: Pretended, tmp_path: Pa
     queue.told[1] = Sighting("1", True, why="held: no", lost=False, left=True)
     start(engine, 1, "import time; time.sleep(60)")
     (ending,) = endings(engine)
-    assert ending.lost or ending.failure == "held: no"
+    assert ending.attempt.lost or ending.attempt.failure == "held: no"
     assert queue.removed == ["1"]
 
 
@@ -165,7 +165,7 @@ def test_stopping_ends_what_runs(queue: Pretended, tmp_path: Path) -> None:
     time.sleep(0.2)
     engine.cancel([job, other])
     found = endings(engine, 2)
-    assert [ending.lost for ending in found] == [True, True]
+    assert [ending.attempt.lost for ending in found] == [True, True]
     assert len(engine.asks()) == 2
 
 

@@ -14,7 +14,8 @@ import pytest
 
 import eligo
 from eligo.cli import run
-from eligo.engines import Ending, Job
+from eligo.engines import Job
+from eligo.engines.performing import Performed, ending_of
 from eligo.formats import write
 from eligo.running.inspection import Inspection
 from eligo.workflow import Task, Workflow
@@ -152,18 +153,18 @@ def test_files_that_are_seen_late_are_waited_for() -> None:
 
     job = Job(1, "slot 1", ("a",), ())
     inspection = Inspection(absent, 60.0, lambda jobs: None)
-    first = list(inspection.settled([Ending(job, 0, 0.0, 1.0, code=0)]))
+    first = list(inspection.settled([ending_of(job, 0, Performed(0.0, 1.0, code=0))]))
     second, third = list(inspection.settled([])), list(inspection.settled([]))
-    assert (first, second, [ending.failure for ending in third]) == ([], [], [None])
+    assert (first, second, [ending.attempt.failure for ending in third]) == ([], [], [None])
 
 
 def test_what_a_job_ran_after_a_task_without_outputs_does_not_count() -> None:
     job, stopped = Job(1, "slot 1", ("a", "b", "c"), ()), list[Job]()
     inspection = Inspection(lambda task: ["x"] if task == "a" else [], 0.0, stopped.extend)
-    ends = [Ending(job, place, 0.0, 1.0, code=0) for place in range(3)]
+    ends = [ending_of(job, place, Performed(0.0, 1.0, code=0)) for place in range(3)]
     assert list(inspection.settled(ends[:1])) == []
     assert stopped == [job]
-    assert [(ending.task, ending.failure) for ending in inspection.settled(ends[1:])] == [
+    assert [(ending.task, ending.attempt.failure) for ending in inspection.settled(ends[1:])] == [
         ("a", "the task did not make 'x'")
     ]
     assert [ending.task for ending in inspection.discarded()] == ["b", "c"]

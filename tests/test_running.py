@@ -21,7 +21,7 @@ from eligo.dag import Dag
 from eligo.engines import Ending, Function, Job
 from eligo.engines.futures import FutureEngine
 from eligo.engines.local import LocalEngine
-from eligo.engines.performing import perform
+from eligo.engines.performing import Performed, ending_of, perform
 from eligo.errors import InputError
 from eligo.execution import Execution
 from eligo.formats import read, write
@@ -30,8 +30,7 @@ from eligo.planning import plan as make_plan
 from eligo.running import Commands, Retries, RunFolder, Runner, Settings
 from eligo.running.commands import log_name, words_of
 from eligo.running.whole import needs_of, run
-from eligo.stores import Store
-from eligo.stores.sqlite import Attempt
+from eligo.stores import Attempt, Store
 from eligo.workflow import Task, Workflow
 from running_cases import COMMAND, attempts, completed, lines, ran, started, state_of, written
 
@@ -78,7 +77,7 @@ def test_a_changed_file_keeps_what_did_not_change(tmp_path: Path, capsys: Captur
 def test_attempts_stay_with_their_tasks_when_the_file_changes_twice(tmp_path: Path) -> None:
     with_store = Store(tmp_path / "run.db")
     with_store.begin({"a": b"1", "b": b"2"})
-    with_store.add([], [Attempt(1, 0, "x", 0.0, 1.0, None, 0, None, 0), Attempt(2, 1, "x", 0.0, 2.0, None, 0, None, 0)])
+    with_store.add([], [Attempt("", 1 + task, task, 1, "x", "", 0.0, 1.0, "accepted", code=0) for task in (0, 1)])
     with_store.flush()
     with_store.begin({"b": b"2"})
     with_store.begin({"c": b"3", "d": b"4", "b": b"2"})
@@ -407,11 +406,11 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, capsys: Captur
         assert ran(flow) == 2
         assert "under way already, in another process" in capsys.readouterr().err
         first.send_signal(signal.SIGTERM)
-        first.communicate(timeout=20)
+        first.communicate(timeout=240)
     assert len(lines(tmp_path / "began")) == 1
 
 
-def _until(what: Any, seconds: float = 20.0) -> None:
+def _until(what: Any, seconds: float = 240.0) -> None:
     """Wait until something is so."""
     deadline = time.monotonic() + seconds
     while not what():
@@ -423,12 +422,17 @@ def _until(what: Any, seconds: float = 20.0) -> None:
 
 
 def test_ctrl_c_lets_what_runs_end_and_begins_nothing_more(tmp_path: Path) -> None:
-    tasks = [{"name": f"t{i}", "run": f"touch began{i}; sleep 1; echo >> ended"} for i in range(6)]
+    stay = "while test ! -e go; do sleep 0.05; done"
+    tasks = [{"name": f"t{i}", "run": f"touch began{i}; {stay}; echo >> ended"} for i in range(6)]
     flow = written(tmp_path, tasks)
     with started(flow, "--workers", "2") as run:
-        _until((tmp_path / "began1").exists)
+        _until(lambda: len([*tmp_path.glob("began*")]) == 2)
         run.send_signal(signal.SIGINT)
-        out, err = run.communicate(timeout=30)
+        assert run.stderr is not None
+        err = run.stderr.readline()
+        (tmp_path / "go").touch()
+        out, rest = run.communicate(timeout=240)
+        err += rest
     assert run.returncode == 130
     assert "nothing more is begun; 2 running tasks may end" in err
     assert f"eligo run --resume {flow}.run" in err
@@ -446,7 +450,7 @@ def test_a_second_ctrl_c_or_sigterm_stops_what_runs(signals: Sequence[int], tmp_
         for number in signals:
             run.send_signal(number)
             time.sleep(0.2)
-        _, err = run.communicate(timeout=20)
+        _, err = run.communicate(timeout=240)
     assert run.returncode == 130
     assert f"eligo run --resume {flow}.run" in err
     assert completed(tmp_path / "flow.yaml.run") == {}
@@ -466,7 +470,7 @@ def test_what_outlived_a_killed_run_is_ended_before_it_goes_on(tmp_path: Path) -
         _until(lambda: len(lines(tmp_path / "log")) == 2)
         assert not Path("/proc", first.split()[1], "exe").exists()
         (tmp_path / "go").touch()
-        run.communicate(timeout=20)
+        run.communicate(timeout=240)
     assert run.returncode == 0
     assert [line.split()[0] for line in lines(tmp_path / "log")] == ["begin", "begin", "end"]
 
@@ -495,7 +499,7 @@ class Failing:
         if not self.out:
             time.sleep(min(0.01, seconds or 0.01))
         ended, self.out = self.out, []
-        return [Ending(job, place, 1.0, 2.0) for job in ended for place in range(len(job.tasks))]
+        return [ending_of(job, place, Performed(1.0, 2.0)) for job in ended for place in range(len(job.tasks))]
 
     def cancel(self, jobs: Sequence[Job]) -> None:
         self.out = [job for job in self.out if job not in jobs]
@@ -519,7 +523,9 @@ def test_what_an_engine_could_not_begin_is_tried_again() -> None:
 def test_what_an_engine_never_begins_is_told() -> None:
     runner = _runner(Failing(OSError("no worker"), 10**9), n=2)
     runner.run()
-    assert {str(ending.failure) for ending in runner.failures.values()} == {"could not be begun: OSError: no worker"}
+    assert {str(ending.attempt.failure) for ending in runner.failures.values()} == {
+        "could not be begun: OSError: no worker"
+    }
     assert not runner.running
     assert runner.execution.stuck
 
@@ -535,7 +541,7 @@ def test_where_tasks_are_put_wrongly_all_grants_come_back() -> None:
 def test_a_clock_that_is_set_back_stops_nothing() -> None:
     class Backward(Failing):
         def wait(self, seconds: float | None) -> list[Ending]:
-            return [ending._replace(began=2.0, ended=1.0) for ending in super().wait(seconds)]
+            return [ending_of(each.job, each.place, Performed(2.0, 1.0)) for each in super().wait(seconds)]
 
     runner = _runner(Backward(OSError(), 0))
     runner.run()
@@ -577,7 +583,7 @@ def test_a_function_is_refused_by_local_processes_and_the_slot_stays_free() -> N
 def test_whoever_waits_for_a_store_hears_that_it_cannot_write(tmp_path: Path) -> None:
     store = Store(tmp_path / "run.db")
     store.begin({"a": b"1"})
-    store.add([], [Attempt(1, 0, "x", 0.0, 1.0, None, 0, 2**80, 0)])  # which no database holds
+    store.add([], [Attempt("", 1, 0, 1, "x", "", 0.0, 1.0, "accepted", memory=2**80)])  # which no database holds
     with pytest.raises(InputError, match="cannot be written"):
         store.flush()
     store.close()
@@ -592,7 +598,7 @@ def test_commands_keep_nothing_once_they_are_done(tmp_path: Path) -> None:
     plain = allocator("fifo", flow, resumed.execution, rules=None)  # with copies a task may be begun twice
     runner = Runner(resumed.execution, plain, LocalEngine(2), commands, folder.store)
     runner.run()
-    assert (runner.values, dict(runner.tries), runner.running) == ({}, {}, {})
+    assert (runner.values, dict(runner.tries.begun), runner.running) == ({}, {}, {})
     runner.engine.close()
     folder.close()
 
@@ -811,7 +817,7 @@ def test_the_state_of_a_run_can_be_read_while_it_goes_on(tmp_path: Path) -> None
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         database.close()
         run.send_signal(signal.SIGTERM)
-        run.communicate(timeout=20)
+        run.communicate(timeout=240)
 
 
 def test_words_for_a_shell_are_quoted_by_the_user_alone() -> None:

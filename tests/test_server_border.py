@@ -19,13 +19,14 @@ import uvicorn_thread as live
 from eligo.errors import InputError
 from eligo.server import protocol as protocols
 from eligo.server.limits import HANDLERS, Bounds, Guard
+from eligo.server.logs import JsonLines
 from eligo.server.protocol import MOST, SPARE, Door, Patience, check_hooks, most_connections, protocol
-from eligo.server.refusing import RefusedError
+from eligo.server.refusing import TITLES, RefusedError
 from uvicorn_thread import post, said, status
 
 BOUNDS = Bounds(
-    body=1000, workflow=5000, file=3000, patience=0.5, rate=1e4, quick=2, polls=3, origins=("https://dash.org",)
-)
+    body=1000, workflow=5000, file=3000, patience=0.5, rate=100.0, quick=4, polls=6, origins=("https://dash.org",)
+)  # of places, one caller gets half
 PATIENCE = Patience(head=1.0, head_bytes=20_000, idle=1.0, stall=1.0, each=40, all=60)
 Address = tuple[str, int]
 
@@ -89,7 +90,9 @@ def address() -> Iterator[Address]:
 def refusal(answer: bytes) -> tuple[int, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     told = json.loads(body)
-    assert set(told) == {"error", "request"}
+    assert b"content-type: application/problem+json" in head
+    assert (told["type"], told["status"], told["title"]) == ("about:blank", status(answer), TITLES[status(answer)])
+    assert (told["detail"], told["instance"]) == (told["error"], told["request"])  # the latter for older clients
     assert f"eligo-request: {told['request']}".encode() in head or told["request"].startswith("connection-")
     return status(answer), told["error"]
 
@@ -186,7 +189,7 @@ def test_a_body_that_drips_is_refused(address: Address) -> None:
         connection.settimeout(0.05)
         answer = dripped(connection, b"x")
     assert refusal(answer) == (408, "the body came too slowly")
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 8
 
 
 def test_a_file_that_drips_is_refused_but_a_slow_one_is_not(address: Address) -> None:
@@ -195,8 +198,8 @@ def test_a_file_that_drips_is_refused_but_a_slow_one_is_not(address: Address) ->
         connection.settimeout(0.05)
         assert refusal(dripped(connection, b"x"))[0] == 408
     with live.connected(address) as connection:  # longer than the patience, but fast enough
-        connection.sendall(put("/v1/files/a", b"", Content_Length="3000"))
-        for _ in range(6):
+        connection.sendall(put("/v1/files/a", b"x" * 500, Content_Length="3000"))
+        for _ in range(5):
             time.sleep(0.12)
             connection.sendall(b"x" * 500)
         assert b'{"bytes":3000}' in live.rest(connection)
@@ -332,14 +335,13 @@ def test_a_body_that_drips_takes_nobodys_place(address: Address) -> None:
 
 
 def test_bodies_together_are_bounded_too() -> None:
-    guard = Guard(application().app, Bounds(body=1000, held=600))
+    guard = Guard(application().app, Bounds(body=1000, held=1200))  # of which one caller gets half
 
     async def held() -> list[int]:
         return [await asked(guard, b"x" * size) for size in (500, 700, 500)]
 
     assert asyncio.run(held()) == [200, 503, 200]
-    assert guard.held == 0
-    assert set(guard.running.values()) == {0}
+    assert all(one.free == one.total and not one.held for one in (guard.bodies, *guard.places.values()))
 
 
 async def asked(guard: Guard, body: bytes, path: str = "/v1/deliver") -> int:
@@ -429,11 +431,12 @@ def test_each_request_is_one_line_without_secrets(address: Address, caplog: pyte
         said(address, post("/v1/deliver?token=hidden", b"hidden", Authorization="Bearer hidden"))
         said(address, get("/%22%0a"))
         time.sleep(0.1)
-    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "eligo.server.requests"]
+    records = [record for record in caplog.records if record.name == "eligo.server.requests"]
+    lines = [json.loads(JsonLines().format(record)) for record in records]
     assert [(line["method"], line["path"], line["status"], line["client"]) for line in lines] == [
         ("POST", "/v1/deliver", 200, "c-1"), ("GET", '/"\n', 404, None),
     ]  # fmt: skip
-    assert "hidden" not in caplog.text
+    assert "hidden" not in str(lines) + caplog.text
     assert len({line["request"] for line in lines}) == 2
 
 

@@ -14,6 +14,7 @@ import poor_network as poor
 from eligo.server.api import Api
 from fault_scenarios import Size
 from server_faults import tell
+from wicked_scenario import wicked_kills
 
 
 def test_kills(tmp_path: Path) -> None:
@@ -22,6 +23,10 @@ def test_kills(tmp_path: Path) -> None:
 
 def test_kills_while_it_comes_back(tmp_path: Path) -> None:
     tell(play.kills(tmp_path, Size(tasks=60, clients=6, wide=20, nap=0.1, kills=1, seed=2), (0.1, 0.3), nested=3))
+
+
+def test_kills_among_wicked_clients(tmp_path: Path) -> None:
+    tell(wicked_kills(tmp_path, Size(tasks=300, clients=8, kills=3), (0.1, 0.8), 20.0))
 
 
 def test_lost_calls(tmp_path: Path) -> None:
@@ -50,6 +55,10 @@ def test_a_black_hole(tmp_path: Path) -> None:
 
 def test_a_poisonous_task(tmp_path: Path) -> None:
     tell(play.poison(tmp_path))
+
+
+def test_a_task_that_kills_its_client_again_and_again(tmp_path: Path) -> None:
+    tell(play.deadly_task(tmp_path))
 
 
 def test_liars(tmp_path: Path) -> None:

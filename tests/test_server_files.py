@@ -122,7 +122,8 @@ def test_two_send_the_same_at_a_time(blobs: Blobs) -> None:
 def test_too_much_is_refused(blobs: Blobs) -> None:
     with pytest.raises(RefusedError, match="5000000 bytes at most"):
         blobs.begin(HASH, 0, 5_000_001)
-    large = blobs.begin(HASH, 0, 5_000_000)  # the room is his, before it has come
+    large = blobs.begin(HASH, 0, 5_000_000)
+    large.write(bytes(5_000_000))
     with pytest.raises(RefusedError, match="no room for more files"):
         blobs.begin(sha(b"b"), 0, 3_000_001)
     incoming = blobs.begin(sha(b"b"), 0, 1)
@@ -131,6 +132,26 @@ def test_too_much_is_refused(blobs: Blobs) -> None:
     assert blobs.used == 5_000_000
     large.drop()
     assert blobs.used == 0
+
+
+def test_room_is_taken_by_what_comes_and_not_by_what_is_announced(blobs: Blobs) -> None:
+    """Else a few uploads that send nothing would take all of it."""
+    announced = [blobs.begin(sha(b"%d" % number), 0, 5_000_000) for number in range(10)]
+    assert blobs.used == 0
+    put(blobs, TEXT)
+    announced[0].write(b"x" * 4_000_000)
+    with pytest.raises(RefusedError, match="disk is full"):
+        announced[1].write(b"x" * 4_000_000)
+    assert blobs.used == len(TEXT) + 4_000_000
+    announced[0].leave()
+    again = blobs.begin(sha(b"0"), 0, 5_000_000)  # from its beginning
+    assert blobs.used == len(TEXT)
+    again.write(b"x" * 10)
+    again.drop()
+    for one in announced:
+        one.leave()
+    assert blobs.used == len(TEXT)
+    assert there(blobs) == {HASH}
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "A" * 64, "a" * 63, "", "a" * 64 + "\n"])

@@ -210,7 +210,7 @@ def test_somebody_can_always_operate_the_server(tmp_path: Path) -> None:
         assert server.call("POST", "/v1/tokens/revoke", {"name": "operator"}, operator).status == 409
         server.kill()
         command = [*COMMAND, "token", str(server.store), "spare", "--scope", "admin"]
-        spare = bearer(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip())
+        spare = bearer(subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout.strip())
         server.start()
         assert server.call("POST", "/v1/tokens/revoke", {"name": "operator"}, spare).words == {"count": 1}
         assert server.get("/v1/tokens", **operator).status == 401
@@ -220,10 +220,10 @@ def test_somebody_can_always_operate_the_server(tmp_path: Path) -> None:
 def test_tokens_are_listed_as_a_tree(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--tokens", "-q") as server:
         operator = ["--token-file", str(next(tmp_path.glob("*.token")))]
-        subprocess.run([*COMMAND, "token", server.url, "pool", *operator], check=True, capture_output=True, timeout=60)
+        subprocess.run([*COMMAND, "token", server.url, "pool", *operator], check=True, capture_output=True, timeout=240)
         command = [*COMMAND, "token", server.url, "--list", *operator]
-        lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
-        told = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, timeout=60).stdout
+        lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout.splitlines()
+        told = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True, timeout=240).stdout
     assert [line.split()[0] for line in lines] == ["name", "operator", "pool"]
     assert lines[2].startswith("  pool")
     assert [one["fault"] for one in json.loads(told)["tokens"]] == [None, None]
@@ -341,21 +341,21 @@ def test_nothing_secret_is_kept_or_told(server: ServerProcess, admin: dict[str, 
 def test_a_clients_trust(tmp_path: Path) -> None:
     """A client that was told whom to trust runs what was signed by them, and nothing else."""
     for name in ("owner", "stranger"):
-        subprocess.run([*COMMAND, "key", str(tmp_path / name)], check=True, capture_output=True, timeout=60)
+        subprocess.run([*COMMAND, "key", str(tmp_path / name)], check=True, capture_output=True, timeout=240)
     flow = tmp_path / "flow.json"
     flow.write_text(json.dumps({"tasks": [{"name": "a", "run": f"echo ran >> {tmp_path}/ran"}]}))
     with ServerProcess(tmp_path, "-q") as server:
         for number, sign in enumerate(([], ["--sign", "stranger"], ["--sign", "owner"])):
             key = [*sign[:1], *(str(tmp_path / name) for name in sign[1:])]
             command = [*COMMAND, "submit", server.url, str(flow), "--name", f"n{number}", "--retries", "0", *key]
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            subprocess.run(command, check=True, capture_output=True, timeout=240)
         with worker(server, tmp_path / "w", "--trust", str(tmp_path / "owner.pub"), "--idle-exit", "1") as process:
             assert process.wait(60) == 0
         told = {one["name"][:2]: one for one in server.get("/v1/workflows").words["workflows"]}
-    assert {name: one["state"] for name, one in told.items()} == {"n0": "failed", "n1": "failed", "n2": "done"}
-    assert {one["failures"][0]["cause"] for one in told.values() if one["failures"]} == {
-        "not signed by anybody trusted here"
-    }
+    assert {name: one["state"] for name, one in told.items()} == {"n0": "running", "n1": "running", "n2": "done"}
+    for name in ("n0", "n1"):
+        assert (told[name]["failures"], told[name]["counts"]["ready"]) == ([], 1), "others may trust its owner"
+        assert told[name]["notes"] == ["all connected clients refuse its tasks: they trust nobody who signed them"]
     assert (tmp_path / "ran").read_text() == "ran\n"
 
 
@@ -364,12 +364,12 @@ def test_a_taken_server_cannot_change_a_signed_command(tmp_path: Path) -> None:
     import sqlite3
     from contextlib import closing
 
-    subprocess.run([*COMMAND, "key", str(tmp_path / "owner")], check=True, capture_output=True, timeout=60)
+    subprocess.run([*COMMAND, "key", str(tmp_path / "owner")], check=True, capture_output=True, timeout=240)
     flow = tmp_path / "flow.json"
     flow.write_text(json.dumps({"tasks": [{"name": name, "run": f"echo {name} >> {tmp_path}/ran"} for name in "ab"]}))
     with ServerProcess(tmp_path, "-q") as server:
         command = [*COMMAND, "submit", server.url, str(flow), "--retries", "0", "--sign", str(tmp_path / "owner")]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, check=True, capture_output=True, timeout=240)
         server.kill()
         with closing(sqlite3.connect(server.store)) as database:  # b gets the signature of a
             database.execute("UPDATE signature SET signature = (SELECT signature FROM signature WHERE task = 'a')")

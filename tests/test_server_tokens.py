@@ -6,7 +6,7 @@ import pytest
 
 from eligo.errors import InputError
 from eligo.server.refusing import RefusedError
-from eligo.server.tokens import MOST_WAITING, PATIENCE, REFUSED, WORTHLESS, Gate, Token, demand, hashed
+from eligo.server.tokens import MOST_OF_ADDRESS, MOST_WAITING, PATIENCE, REFUSED, WORTHLESS, Gate, Token, demand, hashed
 
 
 def header(token: str) -> bytes:
@@ -119,14 +119,32 @@ def test_a_client_is_refused_or_waits_too_long() -> None:
         gate.approve("c-2", PATIENCE)
 
 
-def test_asking_has_its_bounds() -> None:
+def test_an_address_may_ask_so_often() -> None:
     gate = Gate()
-    for number in range(MOST_WAITING):
-        gate.ask("host", f"c-{number}", 0.0)
-    with pytest.raises(RefusedError, match="too many clients wait") as caught:
-        gate.ask("host", "c", 0.0)
-    assert caught.value.status == 503
-    gate.ask("host", "c", PATIENCE)
+    asked = [gate.ask("host", f"c-{number}", 0.0, "192.0.2.1")[1] for number in range(MOST_OF_ADDRESS)]
+    with pytest.raises(RefusedError, match="20 clients at your address wait for approval") as caught:
+        gate.ask("host", "c", 0.0, "192.0.2.1")
+    assert caught.value.status == 429
+    gate.ask("host", "c", 0.0, "192.0.2.2")
+    gate.approve(str(asked[0].client), 1.0)
+    gate.ask("host", "d", 1.0, "192.0.2.1")
+    gate.ask("host", "e", PATIENCE, "192.0.2.1")  # nobody answered the others
+    behind_a_proxy = Gate(by_address=False)
+    for number in range(2 * MOST_OF_ADDRESS):
+        behind_a_proxy.ask("host", f"c-{number}", 0.0, "127.0.0.1")
+
+
+def test_where_too_many_ask_the_oldest_of_the_address_with_most_go() -> None:
+    gate = Gate()
+    rows = [gate.ask("host", f"c-{n}", float(n), f"192.0.2.{n % 60}")[1] for n in range(MOST_WAITING - 1)]
+    assert gate.crowded_out(999.0) == []
+    gate.ask("host", "again", 999.0, "192.0.2.7")
+    assert gate.crowded_out(999.0) == [rows[7]]
+    gate.ask("host", "more", 999.0, "192.0.2.30")
+    assert gate.crowded_out(999.0) == [rows[7], rows[30]]
+    restarted = Gate(gate.rows())  # where nobody knows their addresses any more: they count as one
+    row = restarted.ask("host", "new", 0.0, "192.0.2.1")[1]
+    assert row not in restarted.crowded_out(999.0)
 
 
 def test_what_is_worthless_for_long_is_forgotten() -> None:
@@ -159,6 +177,23 @@ def test_a_token_whose_maker_is_forgotten_is_worthless() -> None:
     mine, row = gate.make("ann", ["work"], 1.0, parent=above.hash)
     assert refused(Gate([row]), mine, 2.0) == (401, WORTHLESS)
     assert Gate([row]).forget(100.0, 10.0) == [row.hash]
+
+
+def test_the_name_of_a_revoked_token_that_owned_workflows_is_not_given_again() -> None:
+    gate = Gate()
+    gate.make("ann", ["submit"], 0.0)
+    gate.make("pool", ["work"], 0.0)
+    gate.make("renewed", ["submit"], 0.0, lasting=5.0)
+    gate.check_name("ann", ["submit"])
+    gate.revoke(1.0, name="ann")
+    gate.revoke(1.0, name="pool")
+    assert gate.forget(1e9, 10.0), "the others are forgotten in time"
+    with pytest.raises(RefusedError, match="was revoked, and its workflows remain: take another name") as refusal:
+        gate.check_name("ann", ["submit"])
+    assert refusal.value.status == 409
+    gate.check_name("ann", ["work"])
+    for name in ("pool", "renewed"):
+        gate.check_name(name, ["submit"])
 
 
 def test_the_last_admin_token_cannot_be_revoked() -> None:

@@ -60,9 +60,8 @@ async def got(guard: Guard, path: str) -> bytes:
 
 
 def test_how_things_stand_is_asked_when_it_is_wanted() -> None:
-    metrics = Metrics(census=lambda: Census({"eligible": 3, "executed": 4}, workflows=2, leases=5, clients=6))
-    metrics.lost_leases += 1
-    metrics.duplicates += 2
+    gauges, counters = {"workflows": 2, "leases": 5, "clients": 6}, {"leases_lost": 1, "duplicates": 2}
+    metrics = Metrics(census=lambda: Census({"eligible": 3, "executed": 4}, gauges, counters))
     metrics.committed(0.003, 7)
     metrics.committed(0.2, 1)
     found = figures(metrics)
@@ -75,8 +74,8 @@ def test_how_things_stand_is_asked_when_it_is_wanted() -> None:
 
 def test_two_servers_have_figures_of_their_own() -> None:
     first, second = Metrics(), Metrics()
-    first.duplicates = 5
-    assert figures(second)["eligo_duplicates_total"] == 0
+    first.committed(0.1, 1)
+    assert figures(second)["eligo_commit_seconds_count"] == 0
 
 
 def test_a_spread_counts_up_to_its_bounds() -> None:
@@ -125,7 +124,8 @@ def test_the_description_is_made_from_the_types() -> None:
     assert [(p["name"], p["in"], p["required"], p["schema"]["type"]) for p in look] == [
         ("workflow", "path", True, "string"), ("state", "query", False, "string"), ("limit", "query", True, "integer"),
     ]  # fmt: skip
-    assert set(document["components"]["schemas"]) == {"Wanted", "Given", "Piece", "Refusal"}
+    assert set(document["components"]["schemas"]) == {"Wanted", "Given", "Piece", "Problem"}
+    assert set(ask["responses"]["401"]["content"]) == {"application/problem+json"}
     assert document["components"]["schemas"]["Wanted"]["properties"]["count"]["maximum"] == 1000
     assert "content" not in document["paths"]["/v1/files/{sha256}"]["head"]["responses"]["404"]
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
+from eligo.client.credentials import token_for
 from eligo.pages.built import is_built
 from eligo.server.keeping import Keeper
 from eligo.server.refusing import RefusedError
@@ -36,7 +37,7 @@ def workflow_of(url: str) -> str:
 
 def events(url: str, most: float = 10.0, token: str = "") -> Generator[dict[str, Any], None, None]:
     """What is told as it goes on."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = {"Authorization": f"Bearer {token or token_for(url)}"}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=most) as stream:
         assert stream.headers["content-type"] == "text/event-stream"
         for line in stream:
@@ -107,7 +108,7 @@ def test_only_who_may_look_is_told(small: Path, tmp_path: Path) -> None:
         reader = posted(f"{url}/v1/tokens", {"name": "eve", "scopes": ["read"]}, Authorization=f"Bearer {operator}")[1]
         for path in ("view", "events", "table", "task?name=end", "dag", "dag/states", "lineage?name=end", "gantt"):
             with pytest.raises(urllib.error.HTTPError) as refused:
-                got(f"{place}/{path}")
+                got(f"{place}/{path}", "")
             assert refused.value.code == 401
             refused.value.close()
         assert not any(got(f"{place}/view", reader["token"])["can"].values())
@@ -135,7 +136,7 @@ def test_the_end_is_seen_also_where_the_server_ends_with_it(small: Path, tmp_pat
         next(stream)
         client = working(tmp_path, url, "ann")
         last = list(stream)[-1]
-        client.communicate(timeout=30)
+        client.communicate(timeout=240)
     assert (last["state"], last["counts"]["done"]) == ("done", 1)
 
 
@@ -198,7 +199,7 @@ def test_what_cannot_be_answered_is_told(asked: str, path: str, code: int, says:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("asked")
     path = written(folder, [{"name": "a", "run": "true"}])
-    with serving(folder, str(path), "--no-files") as (url, _):
+    with serving(folder, str(path), "--no-files", "--open") as (url, _):
         yield f"{url}/v1/workflows/{workflow_of(url)}"
 
 

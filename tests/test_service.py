@@ -8,13 +8,16 @@ from eligo.allocating import Ask, Rules, allocator, informed
 from eligo.allocating.prudent import PRUDENT, Prudent
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.running.retrying import Retries
+from eligo.families import random_layered
+from eligo.policies import POLICIES, policy
+from eligo.server.asking import Ticket
 from eligo.server.clients import Client
 from eligo.server.packing import unpacked_plan
-from eligo.server.sharing import Turns
+from eligo.server.sharing import TurnQueue, Turns
 from eligo.server.terms import ServerTerms
 from eligo.server.words import FileWords, Outcome, ResultWords
-from eligo.stores.serving import Lease
+from eligo.work.attempts import Lease
+from eligo.work.tries import Retries
 from service_parts import Scene, check, flow_of, many
 
 CHAIN = {"a": [], "b": ["a"], "c": ["b"]}
@@ -47,14 +50,14 @@ def test_what_is_not_renewed_comes_back_and_counts_as_a_loss(scene: Scene) -> No
     assert scene.later(79.0) == 0
     assert scene.later(2.0) == 1
     served = scene.served(workflow)
-    assert (served.losses[0], served.failures[0], served.ready) == (1, 0, 1)
+    assert (served.tries.losses[0], served.tries.failures[0], served.ready) == (1, 0, 1)
     assert scene.client(ann).holds == 0
 
 
 def test_what_is_returned_comes_back_at_once_and_is_nobodys_fault(scene: Scene) -> None:
     workflow, ann = scene.submit(many(1)), scene.enrol()
     assert scene.bring(scene.lease(ann), "returned") == "returned"
-    assert (scene.client(ann).quota, scene.served(workflow).failures.total()) == (4.0, 0)
+    assert (scene.client(ann).quota, scene.served(workflow).tries.failures.total()) == (4.0, 0)
     assert scene.lease(ann).attempt == 1
 
 
@@ -149,13 +152,13 @@ def test_what_fails_is_tried_again_after_a_while_and_then_set_aside() -> None:
         assert scene.bring(scene.lease(ann), "failed", failure="exit code 1") == "failed"
         assert not scene.get(ann)
         if wait:
-            assert wait / 2 <= scene.served(workflow).later[0][0] - scene.now <= wait
+            assert wait / 2 <= scene.served(workflow).tries.later[0][0] - scene.now <= wait
             scene.later(wait)
     assert scene.state(workflow) == "failed"
     assert scene.served(workflow).counts() == {
-        "done": 0, "running": 0, "ready": 0, "failed": 1, "futile": 2, "waiting": 0,
+        "done": 0, "running": 0, "ready": 0, "failed": 1, "futile": 2, "waiting": 0, "to be tried again": 0,
     }  # fmt: skip
-    assert scene.served(workflow).causes == {0: "exit code 1"}
+    assert scene.served(workflow).tries.causes == {0: "exit code 1"}
 
 
 def broken(scene: Scene) -> tuple[str, str]:
@@ -177,6 +180,14 @@ def test_what_was_set_aside_can_be_tried_again(scene: Scene, restart: bool) -> N
     for _ in CHAIN:
         assert scene.bring(scene.lease(ann)) == "accepted"
     assert scene.state(workflow) == "done"
+
+
+def test_why_a_task_failed_is_known_also_after_a_restart(scene: Scene) -> None:
+    workflow, ann = scene.submit(flow_of(CHAIN), retries=0), scene.enrol()
+    scene.bring(scene.lease(ann), "failed", failure="exit code 7")
+    before = scene.served(workflow).tries.causes
+    scene.restart()
+    assert scene.served(workflow).tries.causes == before == {0: "exit code 7"}
 
 
 def test_a_workflow_that_failed_has_ended(scene: Scene) -> None:
@@ -219,7 +230,81 @@ def test_a_task_that_kills_every_client_is_set_aside() -> None:
         assert scene.later(100.0) == 1
     assert scene.state(workflow) == "failed"
     served = scene.served(workflow)
-    assert (served.causes[0], served.failures[0]) == ("its clients were lost too often", 0)
+    assert (served.tries.causes[0], served.tries.failures[0]) == ("its clients were lost too often", 0)
+
+
+def test_a_client_that_died_has_lost_its_task_once_however_often_it_says_so(scene: Scene) -> None:
+    workflow, ann = scene.submit(many(1)), scene.enrol()
+    lease = scene.lease(ann)
+    for _ in range(2):
+        assert scene.bring(lease, "returned", died=True) == "lost"
+        assert (scene.served(workflow).tries.losses[0], scene.served(workflow).tries.failures[0]) == (1, 0)
+        scene.restart()
+    assert scene.lease(ann).attempt == 2, "it is ready at once"
+
+
+def test_a_death_that_is_reported_after_its_lease_expired_counts_once(scene: Scene) -> None:
+    workflow, lease = scene.submit(many(1)), scene.lease(scene.enrol())
+    scene.later(100.0)
+    for _ in range(2):
+        assert scene.bring(lease, "returned", died=True) == "lost"
+        assert scene.served(workflow).tries.losses[0] == 1
+        scene.restart()
+
+
+def test_a_task_that_killed_a_client_too_often_is_set_aside() -> None:
+    scene = Scene(retries=QUICK)
+    workflow, ann = scene.submit(many(1)), scene.enrol()
+    for _ in range(4):
+        scene.bring(scene.lease(ann), "returned", died=True)
+    assert scene.state(workflow) == "failed"
+    assert scene.served(workflow).tries.causes[0] == "its clients were lost too often"
+
+
+def test_a_client_that_dies_three_times_fails_no_task_that_another_can_run(scene: Scene) -> None:
+    workflow, ann = scene.submit(many(1)), scene.enrol()
+    for _ in range(3):
+        scene.bring(scene.lease(ann), "returned", died=True)
+    assert scene.bring(scene.lease(scene.enrol("bob"))) == "accepted"
+    assert scene.state(workflow) == "done"
+
+
+def test_a_death_is_answered_alike_after_the_end_of_the_workflow(scene: Scene) -> None:
+    scene.submit(many(1))
+    lease = scene.lease(scene.enrol())
+    scene.bring(lease, "returned", died=True)
+    scene.bring(scene.lease(scene.enrol("bob")))
+    assert scene.bring(lease, "returned", died=True) == "lost"
+
+
+def test_a_restart_counts_no_failure_again(scene: Scene) -> None:
+    scene.submit(many(2), retries=0)
+    scene.submit(many(1), retries=5)
+    ann, _ = scene.enrol(), scene.enrol("bob")
+    for lease in scene.leases(ann, grants=3) + scene.leases(ann, grants=3):
+        scene.bring(lease, "failed")
+    assert (scene.service.books.failed, scene.service.books.retries) == (2, 1)
+    scene.restart()
+    assert (scene.service.books.failed, scene.service.books.retries) == (0, 0)
+
+
+def test_a_late_failure_that_ends_the_retries_counts_once(scene: Scene) -> None:
+    workflow, ann = scene.submit(many(1), retries=1), scene.enrol()
+    late = scene.lease(ann)
+    scene.later(100.0)
+    scene.bring(scene.lease(scene.enrol("bob")), "failed")
+    for _ in range(2):
+        scene.bring(late, "failed")
+        assert (scene.service.books.failed, scene.service.books.retries) == (1, 1)
+    assert scene.state(workflow) == "failed"
+
+
+def test_a_client_is_connected_until_it_would_lose_its_tasks(scene: Scene) -> None:
+    scene.enrol()
+    for share in (0.5, 1.0):
+        scene.now = scene.terms.lease + share * scene.terms.grace
+        scene.serve()
+        assert len(scene.service.books.owners_here()) == len([*scene.service.books.connected()]) == (share < 1.0)
 
 
 def test_losses_and_failures_are_counted_apart_also_after_a_restart() -> None:
@@ -230,7 +315,7 @@ def test_losses_and_failures_are_counted_apart_also_after_a_restart() -> None:
         scene.later(100.0)
     scene.bring(scene.lease(ann), "failed")
     for _ in range(2):
-        assert (scene.served(workflow).losses[0], scene.served(workflow).failures[0]) == (2, 1)
+        assert (scene.served(workflow).tries.losses[0], scene.served(workflow).tries.failures[0]) == (2, 1)
         scene.restart()
 
 
@@ -357,7 +442,7 @@ def test_a_task_on_whose_result_no_two_agree_is_set_aside(scene: Scene) -> None:
         assert scene.state(workflow) == "running"
         assert scene.bring(scene.lease(scene.enrol(f"c{i}")), tail=str(i)) == "voted"
     assert scene.state(workflow) == "failed"
-    assert "no two" in scene.served(workflow).causes[0]
+    assert "no two" in scene.served(workflow).tries.causes[0]
 
 
 @pytest.mark.parametrize("taken", [False, True])
@@ -452,14 +537,15 @@ def test_who_was_away_does_not_save_up() -> None:
 
 
 def test_turns_begin_for_a_new_owner_where_the_others_are() -> None:
-    scene = Scene()
-    one, two = (scene.served(scene.submit(many(1), owner=owner)) for owner in ("one", "two"))
     turns = Turns()
-    turns.charge(one, 100)
-    assert turns.in_turn([one, two]) == [two, one]
-    turns.charge(two, 1)
-    turns.charge(one, 1)
-    assert turns.in_turn([one, two]) == [two, one]
+    queue = TurnQueue(turns)
+    queue.add("one", 1)
+    queue.add("two", 2)
+    turns.charge("one", 100.0)
+    assert list(queue) == [2, 1]
+    turns.charge("two", 1.0)
+    turns.charge("one", 1.0)
+    assert list(queue) == [2, 1]
 
 
 # Fat tasks
@@ -485,7 +571,7 @@ def test_a_member_that_does_not_come_releases_what_waits_for_it(scene: Scene, re
     scene.bring(next(lease for lease in leases if lease.task == 0), outcome)
     check(scene)
     assert scene.tasks(scene.held(ann)) == ["x"]
-    assert not scene.served(workflow).losses
+    assert not scene.served(workflow).tries.losses
 
 
 def test_what_only_waited_is_not_lost_to_a_task_however_often() -> None:
@@ -498,7 +584,7 @@ def test_what_only_waited_is_not_lost_to_a_task_however_often() -> None:
         assert scene.service.expire(scene.now) == 1
         check(scene)
         assert scene.bring(first, "returned") == "returned"
-    assert not scene.served(workflow).losses[second.task]
+    assert not scene.served(workflow).tries.losses[second.task]
 
 
 def test_two_clients_may_use_the_same_key(scene: Scene) -> None:
@@ -649,13 +735,60 @@ def test_the_same_key_gets_the_same_leases(scene: Scene, restart: bool) -> None:
     check(scene)
 
 
-def test_who_may_have_nothing_more_is_sent_away(scene: Scene) -> None:
+def test_who_may_have_nothing_more_waits_until_it_may(scene: Scene) -> None:
     scene.submit(many(9))
     ann = scene.enrol()
-    scene.leases(ann, grants=4)
+    leases = scene.leases(ann, grants=4)
     ticket = scene.ask(ann, wait=30.0)
-    assert ticket.away > 0
-    assert not scene.service.requests.pending(ticket)
+    assert scene.serve() == []
+    scene.bring(leases[0])
+    assert scene.serve() == [ticket]
+    assert ticket.grants
+
+
+def paused(scene: Scene) -> tuple[str, Ticket]:
+    """A client that was left out after failures, and its request, which waits."""
+    ann, _ = scene.enrol(), scene.enrol("bob")
+    for _ in range(3):
+        scene.bring(scene.lease(ann), "failed")
+    ticket = scene.ask(ann, wait=600.0)
+    assert scene.serve() == []
+    return ann, ticket
+
+
+def test_a_client_that_is_left_out_for_a_while_gets_a_task_as_soon_as_that_is_over() -> None:
+    scene = Scene(longest_wait=600.0)
+    scene.submit(many(9))
+    ann, ticket = paused(scene)
+    scene.now = scene.client(ann).paused - 0.1
+    assert scene.serve() == []
+    scene.now = scene.client(ann).paused
+    assert scene.serve() == [ticket]
+    assert ticket.grants
+
+
+def test_a_client_that_is_forgiven_gets_a_task_at_once() -> None:
+    scene = Scene(longest_wait=600.0)
+    scene.submit(many(9))
+    ann, ticket = paused(scene)
+    bob = next(client for client in scene.service.clients if client != ann)
+    scene.now += 30.0
+    while not scene.client(bob).failures:
+        lease = scene.lease(bob)
+        scene.bring(lease, "failed" if ann in scene.served(lease.workflow).failed_with.get(lease.task, ()) else "done")
+    assert scene.serve() == [ticket]
+    assert ticket.grants
+
+
+def test_a_client_that_an_operator_resumes_gets_a_task_at_once(scene: Scene) -> None:
+    scene.submit(many(9))
+    ann = scene.enrol()
+    scene.service.mark_client(ann, held=True)
+    ticket = scene.ask(ann, wait=30.0)
+    assert scene.serve() == []
+    scene.service.mark_client(ann, held=False)
+    assert scene.serve() == [ticket]
+    assert ticket.grants
 
 
 @pytest.mark.parametrize("how", ["pause", "stop"])
@@ -817,3 +950,31 @@ def test_a_grant_of_several_comes_back_whole(scene: Scene) -> None:
     check(scene)
     assert scene.client(ann).holds == 0
     assert scene.served(workflow).counts()["ready"] == 1
+
+
+def test_a_tiny_share_does_not_end_the_turns_of_others() -> None:
+    turns = Turns()
+    turns.charge("tiny", 3 / 1e-300)
+    places = list[str]()
+    for _ in range(6):
+        owner = min(("ann", "bob"), key=turns.place)
+        turns.charge(owner, 1.0)
+        places.append(owner)
+    assert places == ["ann", "bob"] * 3
+
+
+def test_the_order_of_dask_is_made_beforehand_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("dask")
+    dag = random_layered(5, 6, seed=3)
+    expected = policy("dask", dag).order().tolist()
+    scene = Scene()
+    scene.submit(flow_of({str(name): map(str, dag.parents(name)) for name in dag.tasks}), policy="dask")
+    monkeypatch.setitem(POLICIES, "dask", lambda *_: pytest.fail("it is made while clients wait"))
+    client, tasks = scene.enrol(), list[int]()
+    while len(tasks) < len(dag):
+        if len(tasks) == len(dag) // 2:
+            scene.restart()
+        lease = scene.lease(client)
+        tasks.append(lease.task)
+        scene.bring(lease)
+    assert tasks == expected

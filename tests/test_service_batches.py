@@ -15,11 +15,13 @@ from eligo.errors import InputError
 from eligo.server import words
 from eligo.server.api import Api
 from eligo.server.http import Answering
+from eligo.server.operations import Operations
 from eligo.server.refusing import RefusedError
 from eligo.server.words import DeliverWords, ResultWords
-from eligo.stores.serving import Changes, Lease, LeaseEnd, Tried
-from eligo.stores.serving_sql import steps_after
+from eligo.stores.database import steps_after
+from eligo.stores.serving import Changes, Tried
 from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
+from eligo.work.attempts import Attempt, Lease
 from eligo.workflow import Task, Workflow
 from service_parts import Scene, many
 from store_writing import WORKFLOW, submitted
@@ -76,7 +78,13 @@ def test_results_of_one_call_are_judged_as_if_each_came_alone(files: bool) -> No
         thoughts.append(scene.client(ann).row(0.0)._replace(id=""))
         served = scene.served(workflow)
         states.append(
-            (bytes(served.codes), served.failures, served.tries, served.digests, served.allocator.speeds.results)
+            (
+                bytes(served.codes),
+                served.tries.failures,
+                served.tries.begun,
+                served.digests,
+                served.allocator.speeds.results,
+            )
         )
         assert scene.client(ann).holds == len(served.leases) == 0
     assert answers[0] == answers[1]
@@ -86,8 +94,8 @@ def test_results_of_one_call_are_judged_as_if_each_came_alone(files: bool) -> No
 
 
 def test_what_came_of_a_lease_last_counts_and_is_found_by_its_number(tmp_path: Path) -> None:
-    def end(number: int, answer: str) -> LeaseEnd:
-        return LeaseEnd(WORKFLOW, number, number, 1 + number % 2, "c", "s", 1.5, 2.5, answer, digest="d", saved=3)
+    def end(number: int, answer: str) -> Attempt:
+        return Attempt(WORKFLOW, number, number, 1 + number % 2, "c", "s", 1.5, 2.5, answer, digest="d", saved=3)
 
     with closing(SqliteServiceStore(tmp_path / "server.db")) as store:
         store.commit([submitted(), Changes(outcomes=[end(number, "expired") for number in (1, 255, 256, 20_000)])])
@@ -123,14 +131,15 @@ def test_leases_and_outcomes_of_before_are_brought_up_to_date(tmp_path: Path) ->
     with closing(SqliteServiceStore(path)) as store:
         first = {3: 3, 5: 3, 6: 6}
         assert store.leases("w") == [Lease(*row[:7], first=first[row[1]], since=row[8]) for row in out]
-        assert list(store.outcomes("w")) == [LeaseEnd(*end) for end in ends]
+        assert list(store.outcomes("w")) == [Attempt(*end) for end in ends]
         assert (rows_in(store, "lease"), rows_in(store, "outcome"), store.last_number("w")) == (2, 3, 599)
 
 
 def test_words_that_are_taken_say_nothing_that_was_not_said() -> None:
     """Else a name that is given twice could be overlooked: they are counted against what the words say."""
     taken = [each for each in vars(words).values() if inspect.isclass(each) and issubclass(each, msgspec.Struct)]
-    known = {address.takes for address in Api(None, None, None).addresses()} & set(taken)  # type: ignore[arg-type]
+    api = Api(None, None, None)  # type: ignore[arg-type]
+    known = {one.takes for one in (*api.addresses(), *Operations(api).addresses())} & set(taken)
     inside = {words.AskWords, words.ResultWords, words.FileWords}
     assert {words.DeliverWords, words.InputsWords} <= known
     for each in known | inside:

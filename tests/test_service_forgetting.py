@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 from eligo.execution import EXECUTED, Execution
-from eligo.running.retrying import Retries
 from eligo.server.api import Api
 from eligo.server.books import MOST_RECENT
 from eligo.server.remembering import ForgottenError, Lacking, Past, Recent
 from eligo.server.words import FileWords, ResultWords
-from eligo.stores.serving import Lease, Sums
-from eligo.stores.serving_sql import steps_after
+from eligo.stores.database import steps_after
+from eligo.stores.serving import Sums
 from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore
+from eligo.work.attempts import Lease
+from eligo.work.tries import Retries
 from service_parts import Scene, check, flow_of, many
 
 QUICK = Retries(most=0, lost=1, first=1.0, longest=1.0)
@@ -125,7 +126,7 @@ def test_a_result_that_differs_is_a_conflict_after_the_end_too(
     for _ in range(3):
         assert scene.bring(late, tail=tail) == answer
     results = scene.service.results
-    assert (results.duplicates, results.conflicts) == ((1, 0) if answer == "duplicate" else (0, 1))
+    assert (results.duplicates, results.conflicts) == ((3, 0) if answer == "duplicate" else (0, 3))
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -227,11 +228,11 @@ def test_a_task_that_was_retried_by_hand_is_as_new_after_a_restart_too() -> None
     assert scene.service.retry(scene.now, workflow) == 1
     scene.keep()
     scene.restart()
-    assert (scene.served(workflow).failures[0], scene.served(workflow).tries[0]) == (0, 2)
+    assert (scene.served(workflow).tries.failures[0], scene.served(workflow).tries.begun[0]) == (0, 2)
     assert scene.bring(scene.lease(ann), "failed") == "failed"
     assert scene.state(workflow) == "running"  # one failure since then: it is tried once more
     scene.restart()
-    assert scene.served(workflow).failures[0] == 1
+    assert scene.served(workflow).tries.failures[0] == 1
     check(scene)
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from eligo.errors import InputError
+from eligo.stores.database import steps_after
+from eligo.stores.serving import Changes
 from eligo.stores.serving_naming import service_store
-from eligo.stores.serving_sqlite import SqliteServiceStore, back_up
+from eligo.stores.serving_sqlite import STEPS, SqliteServiceStore, back_up
 from sqlite_place import SqlitePlace
-from store_contract import StoreContract
+from store_contract import StoreContract, check_client_of_before
 from store_writing import WORKFLOW, commit_of, commits_in, submitted
 
 
@@ -93,3 +95,31 @@ def test_an_sqlite_with_a_fault_is_remarked(
     monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
     with closing(place.open()) as store:
         assert (store.remark is not None) == old
+
+
+def test_clients_of_before_are_held_by_nobody_and_have_no_tags(place: SqlitePlace) -> None:
+    with closing(sqlite3.connect(place.where)) as old:
+        for number, text in list(steps_after(STEPS, 0))[:4]:
+            old.executescript(f"{text} PRAGMA user_version = {number};")
+        old.execute("INSERT INTO client VALUES ('c-1', 'ann', 1, 2, 3, 1, 4, 0, 0, 0, 5, 6, 7, 8, 9)")
+        old.commit()
+    with closing(place.open()) as store:
+        check_client_of_before(store)
+
+
+def test_parts_of_a_document_that_was_never_submitted_are_gone_at_the_next_start(place: SqlitePlace) -> None:
+    with closing(place.open()) as store:
+        store.commit([Changes(parts=[(WORKFLOW, 0, b"part")])])
+    with closing(place.open()):
+        pass
+    with closing(sqlite3.connect(place.where)) as database:
+        assert database.execute("SELECT count(*) FROM document_part").fetchone() == (0,)
+
+
+def test_parts_of_a_document_go_with_their_workflow(place: SqlitePlace) -> None:
+    with closing(place.open()) as store:
+        store.commit([Changes(parts=[(WORKFLOW, 0, b"part")])])
+        store.commit([Changes(workflows=[submitted().workflows[0]._replace(document=b"")])])
+        store.commit([Changes(purged=[(WORKFLOW,)])])
+    with closing(sqlite3.connect(place.where)) as database:
+        assert database.execute("SELECT count(*) FROM document_part").fetchone() == (0,)

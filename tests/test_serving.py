@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from client_server import certificate
+from eligo.cli import run
 from running_cases import written
 from serving_cases import PATIENCE, dismissed, got, posted, serving, told, worked, working
 
@@ -38,6 +39,7 @@ def test_a_workflow_is_served_until_it_is_done(tmp_path: Path, flow: Path) -> No
         assert server.wait(PATIENCE) == 0
     assert "4 tasks done" in said
     assert (tmp_path / "both.txt").read_text() == "apple\npear\n"  # what it made is beside its file
+    assert (tmp_path / "both.txt").stat().st_mode == flow.stat().st_mode
 
 
 def test_a_fat_task_keeps_its_inner_files_to_itself(tmp_path: Path, flow: Path) -> None:
@@ -92,7 +94,7 @@ def test_failures_are_told_and_the_rest_goes_on(tmp_path: Path) -> None:
         assert (status["counts"]["done"], status["counts"]["failed"], status["counts"]["futile"]) == (1, 1, 1)
         assert status["failures"] == [{"cause": "exit code 3", "count": 1, "tasks": ["bad"]}]
         assert "exit code 3" in told("why", place, "bad")[1]
-        assert told("log", place, "bad")[1] == "it broke\n\n"
+        assert told("log", place, "bad", "--err")[1] == "it broke\n"
         assert posted(f"{url}/v1/workflows/{said.strip()}/retry", {}) == (200, {"count": 1})
         assert "ann" in told("clients", url)[1]
 
@@ -148,10 +150,14 @@ def test_a_backup_of_a_server_at_work_can_be_served(tmp_path: Path, flow: Path) 
 def test_a_server_that_strangers_reach_needs_tokens_and_tls(tmp_path: Path) -> None:
     code, _, said = told("serve", "--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
     assert code == 2
-    assert "needs tokens" in said
-    code, said, _ = told("serve", "--check", "--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
-    assert code == 1
-    assert "needs tokens" in said
+    assert "has no TLS: --cert FILE" in said
+    place = ("--host", "0.0.0.0", "--port", "0", "--store", str(tmp_path / "s.db"))
+    code, _, said = told("serve", *place, "--open", "--cert", "ca", "--key", "key")
+    assert (code, "has no tokens: leave --open out" in said) == (2, True)
+    code, said, _ = told("serve", "--check", *place)
+    assert (code, "has no TLS" in said) == (1, True)
+    code, said, _ = told("serve", "--check", *place, "--open", "--insecure")
+    assert (code, "anybody may use this server" in said) == (1, True)
 
 
 def test_clients_and_owners_come_by_tls(tmp_path: Path, flow: Path) -> None:
@@ -163,6 +169,7 @@ def test_clients_and_owners_come_by_tls(tmp_path: Path, flow: Path) -> None:
         assert url.startswith("https://")
         code, said, told_why = told("submit", url, str(flow), *operator, *proof)
         assert (code, said[:2]) == (0, "w-"), told_why
+        workflow = f"{url}/{said.strip()}"
         for words in (("status", url, *operator), ("work", url, "--folder", str(tmp_path / "bob"), *operator)):
             code, _, said = told(*words)
             assert (code, said.count("\n")) == (2, 1)
@@ -172,17 +179,21 @@ def test_clients_and_owners_come_by_tls(tmp_path: Path, flow: Path) -> None:
         assert "4 tasks done" in worked(tmp_path, url, "ann", *words)
         assert told("submit", url, str(flow), "--wait", *operator, *proof)[0] == 0
         assert (tmp_path / "both.txt").read_text() == "apple\npear\n"
+        assert run(["report", workflow, "-o", str(tmp_path / "report.html"), *operator, *proof]) == 0
         plain = told("status", url.replace("https", "http"), *operator)
         assert (plain[0], plain[2].count("\n"), "Traceback" in plain[2]) == (2, 1, False)
     assert "Traceback" not in (tmp_path / "server.err").read_text()
 
 
-def test_without_a_token_nothing_is_told(tmp_path: Path) -> None:
+def test_without_a_token_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, nothing(2))
-    with serving(tmp_path, str(path), "--tokens") as (url, _):
+    with serving(tmp_path, str(path)) as (url, _):
         operator = tmp_path / "s.token"
         assert operator.stat().st_mode & 0o077 == 0
-        assert told("status", url)[0] == 2
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user's"))
+        code, _, said = told("status", url)
+        assert (code, said.count("\n"), "Authorization" in said) == (2, 1, False)
+        assert "name a token with --token-file FILE or ELIGO_TOKEN_FILE" in said
         assert told("status", url, "--token-file", str(operator))[0] == 0
         (tmp_path / "work.token").write_text(told("token", url, "pool", "--token-file", str(operator))[1])
         assert told("status", url, "--token-file", str(tmp_path / "work.token"))[0] == 2  # it is good for work only
@@ -195,11 +206,14 @@ def test_only_what_a_trusted_owner_signed_is_run(tmp_path: Path) -> None:
     assert told("key", str(tmp_path / "mine"))[0] == 2  # a key is not written over
     assert told("key", str(tmp_path / "other"))[0] == 0
     with serving(tmp_path) as (url, _):
-        told("submit", url, str(path), "--sign", str(tmp_path / "mine"), "--name", "signed", "--retries", "0")
+        signed = ("--sign", str(tmp_path / "mine"), "--sign-days", "1", "--name", "signed")
+        told("submit", url, str(path), *signed, "--retries", "0")
         assert "1 tasks done" in worked(tmp_path, url, "ann", "--trust", str(tmp_path / "mine.pub"))
         told("submit", url, str(path), "--name", "unsigned", "--retries", "0")
         told("submit", url, str(path), "--sign", str(tmp_path / "other"), "--name", "wrong", "--retries", "0")
-        assert "0 tasks done, 2 failed" in worked(tmp_path, url, "bob", "--trust", str(tmp_path / "mine.pub"))
+        assert "0 tasks done, 0 failed, 2 returned" in worked(
+            tmp_path, url, "bob", "--trust", str(tmp_path / "mine.pub")
+        )
 
 
 @pytest.mark.parametrize(
@@ -256,9 +270,10 @@ def test_a_name_that_cannot_be_kept_is_refused_and_the_server_goes_on(tmp_path: 
         assert server.poll() is None
 
 
-def test_a_client_that_was_approved_works(tmp_path: Path) -> None:
+def test_a_client_that_was_approved_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, nothing(3))
     with serving(tmp_path, "--approve") as (url, _):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user's"))
         operator = ("--token-file", str(tmp_path / "s.token"))
         client = working(tmp_path, url, "ann")
         while not (found := json.loads(told("clients", url, *operator, "--json")[1])["clients"]):
@@ -313,3 +328,12 @@ def test_nothing_of_a_wrong_word_is_an_internal_error(words: list[str]) -> None:
     code, _, said = told(*words)
     assert code == 2
     assert "internal error" not in said
+
+
+def test_a_file_whose_name_fits_on_no_line_is_submitted_under_another(tmp_path: Path) -> None:
+    path = tmp_path / "flow.json"
+    path.write_text(json.dumps({"name": "N" * 2**20, "tasks": nothing(1)}))
+    with serving(tmp_path) as (url, _):
+        code, _, why = told("submit", url, str(path))
+        assert (code, why.count("\n"), "submit with --name" in why) == (2, 1, True)
+        assert told("submit", url, str(path), "--name", "good")[0] == 0

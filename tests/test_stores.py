@@ -12,13 +12,15 @@ import pytest
 
 from eligo.errors import InputError
 from eligo.execution import Execution
-from eligo.stores import Attempt, Store, read_facts
+from eligo.stores import Store, read_facts
+from eligo.stores.sqlite import GONE
+from eligo.work.attempts import Attempt, answer_to
 
 TASKS = {name: name.encode() for name in "abcd"}
 
 
-def attempt(number: int, task: int, failure: str | None = None) -> Attempt:
-    return Attempt(number, task, "slot 1", 1.0, 2.5, failure, 0, 4096, 0)
+def attempt(task: int, failure: str | None = None) -> Attempt:
+    return Attempt("", 0, task, 1, "slot 1", "", 1.0, 2.5, answer_to(failure, False), failure, 0, 4096)
 
 
 def test_moves_and_attempts_come_back_in_order(tmp_path: Path) -> None:
@@ -28,14 +30,13 @@ def test_moves_and_attempts_come_back_in_order(tmp_path: Path) -> None:
         for task in "abc":
             seen = len(game.journal)
             game.execute(task)
-            store.add(game.since(seen), [attempt(store.next_attempt(), game.dag.number(task))])
+            store.add(game.since(seen), [attempt(game.dag.number(task))])
         store.flush()
         assert store.kept == len(game.journal)
     with closing(Store(tmp_path / "run.db")) as again:
         assert list(again.moves()) == list(game.journal)
         assert [(found.number, found.task) for found in again.attempts()] == [(1, 0), (2, 1), (3, 2)]
         assert list(again.attempted()) == [0, 1, 2]
-        assert again.next_attempt() == 4
         assert again.kept == len(game.journal)
         assert Execution.replay(game.dag, again.moves()).executed == game.executed
 
@@ -43,10 +44,10 @@ def test_moves_and_attempts_come_back_in_order(tmp_path: Path) -> None:
 def test_a_journal_begun_anew_keeps_the_attempts_under_the_new_numbers(tmp_path: Path) -> None:
     with closing(Store(tmp_path / "run.db")) as store:
         store.begin(TASKS)
-        store.add([], [attempt(store.next_attempt(), number) for number in (0, 1, 2, 3)])
+        store.add([], [attempt(number) for number in (0, 1, 2, 3)])
         store.flush()
         store.begin(dict.fromkeys(("new", "d", "b", "c"), b""), [5, 6])
-        assert list(store.attempted()) == [4, 2, 3, 1]  # a is gone: it has the number behind the last
+        assert list(store.attempted()) == [GONE, 2, 3, 1]
         assert (list(store.moves()), store.kept, list(store.tasks())) == ([5, 6], 2, ["new", "d", "b", "c"])
 
 

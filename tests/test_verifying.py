@@ -28,7 +28,7 @@ from eligo.theory.trees import tree_maxima
 from eligo.verifying import Verification, documents, shortcuts, verify
 from eligo.verifying import blocks as arithmetic
 from eligo.verifying import shares as worth
-from eligo.verifying.refuting import Refuted
+from eligo.verifying.documents import Refuted
 from eligo.workflow import Workflow
 
 Document = dict[str, Any]

@@ -17,7 +17,7 @@ from eligo.planning import plan
 from eligo.theory.exact import max_area_schedule
 from eligo.theory.skeleton import skeleton
 from eligo.verifying import strings, verify
-from eligo.verifying.refuting import Refuted
+from eligo.verifying.documents import Refuted
 from eligo.verifying.shares import probed_bound
 from test_verifying import edits
 

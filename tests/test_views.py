@@ -13,7 +13,7 @@ import pytest
 from eligo.dag import Dag
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
-from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted, Attempts
+from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempts
 from eligo.pages.details import detail, lineage, longest_path
 from eligo.pages.drawing import MOST_TASKS, Drawn
 from eligo.pages.folders import WatchedRun
@@ -25,15 +25,17 @@ from eligo.pages.views import view
 from eligo.pages.watched import Watched, Worker
 from eligo.pages.writing import static_page
 from eligo.running.looked import STATES, Curve, Trying
+from eligo.stores import Attempt
 from eligo.workflow import Task, Workflow
 from running_cases import ran, started, written
 
-VIEW = {
+VIEW = {"engine", "headline", "interrupted", "under_way",
     "kind", "workflow", "title", "state", "source", "now", "began", "ended", "seconds", "policy", "tasks", "arcs", "counts",
     "rate", "left", "workers", "busy", "attempts", "lost", "repeated", "saved", "curve", "clients", "failures",
-    "failures_total", "running", "recent", "order", "can",
+    "failures_total", "running", "recent", "unmet", "order", "can",
 }  # fmt: skip
 BEGAN = 1_000_000.0
+ANSWERS = {WENT_WELL: "accepted", WENT_WRONG: "failed", VANISHED: "expired"}
 
 
 class Played(Watched):
@@ -60,8 +62,8 @@ class Played(Watched):
     def curve(self, name: str) -> Curve | None:
         return None
 
-    def tail(self, v: int, attempt: int) -> list[str]:
-        return [f"line {attempt} of {v}"]
+    def printed(self, v: int, attempt: int, err: bool) -> str:
+        return f"line {attempt} of {v}\n" if err else ""
 
     # Moves
 
@@ -72,8 +74,8 @@ class Played(Watched):
     def end(self, v: int, outcome: int, failure: str | None = None) -> None:
         trying, name = self.out.pop(v), self.flow.dag.tasks[v]
         self.number += 1
-        known = (self.number, v, trying.attempt, trying.client, trying.since, self.at, outcome)
-        self.attempts.add([Attempted(*known, failure)])
+        known = (self.number, v, trying.attempt, trying.client, "", trying.since, self.at, ANSWERS[outcome])
+        self.attempts.add([Attempt("", *known, failure)])
         if outcome == WENT_WELL:
             self.execution.complete(name)
         elif outcome == WENT_WRONG:
@@ -255,9 +257,12 @@ def test_bars_stand_for_every_attempt(most: int) -> None:
 def test_an_attempt_that_is_told_again_counts_once() -> None:
     attempts = Attempts()
     attempts.add(
-        [Attempted(1, 0, 1, "ann", 0.0, 1.0, VANISHED, "lost"), Attempted(2, 0, 2, "bob", 1.0, 2.0, WENT_WELL)]
+        [
+            Attempt("", 1, 0, 1, "ann", "", 0.0, 1.0, "expired", "lost"),
+            Attempt("", 2, 0, 2, "bob", "", 1.0, 2.0, "accepted"),
+        ]
     )
-    attempts.add([Attempted(1, 0, 1, "ann", 0.0, 3.0, WENT_WELL)])
+    attempts.add([Attempt("", 1, 0, 1, "ann", "", 0.0, 3.0, "accepted")])
     assert len(attempts) == 2
     assert (attempts.tally("ann"), attempts.tally("bob"), attempts.tally("eve")) == (
         [1, 0, 0, 0],
@@ -355,7 +360,7 @@ def test_the_report_of_a_run_holds_all_that_a_page_asks_for(tmp_path: Path) -> N
     assert ran(written(tmp_path, tasks), "--retries", "0") == 1
     told = run_document(WatchedRun(tmp_path / "flow.yaml.run"))
     assert set(told) == {"kind", "title", "headline", "view", "dag", "gantt", "table", "details"}
-    assert told["headline"] == ["0 of 2 done"]
+    assert told["headline"][0].startswith("0 of 2 tasks done, 1 failed, 1 cannot run because of that; ended after ")
     assert told["details"] == {evil: {"log": ["broken"]}}
     assert {row[1] for row in told["table"]["rows"]} == {evil, "end"}
     assert len(told["dag"]["nodes"]) == 2

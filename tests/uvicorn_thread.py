@@ -34,7 +34,7 @@ def served(app: Any, patience: Patience | None = None) -> Iterator[tuple[str, in
         assert not thread.is_alive()
 
 
-def connected(address: tuple[str, int], timeout: float = 10.0) -> socket.socket:
+def connected(address: tuple[str, int], timeout: float = 60.0) -> socket.socket:
     return socket.create_connection(address, timeout)
 
 

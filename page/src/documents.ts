@@ -70,7 +70,7 @@ export interface Recent {
   failure: string | null;
 }
 
-export type RunState = "running" | "paused" | "done" | "failed" | "cancelled" | "stopped";
+export type RunState = "running" | "paused" | "held" | "done" | "failed" | "cancelled" | "stopped";
 
 export interface View {
   kind: "run";
@@ -100,6 +100,8 @@ export interface View {
   failures_total: number;
   running: Running[];
   recent: Recent[];
+  /** What ready tasks need and no connected client has, a sentence each; servers of earlier versions do not say. */
+  unmet?: string[];
   order: { words: string[] };
   can: { cancel: boolean; retry: boolean; release: boolean; approve: boolean };
 }

@@ -17,7 +17,7 @@ export function headline(view: View): string {
   if (running && !end) said += `, ${number(running)} running`;
   if (failed) said += `, ${number(failed)} failed`;
   if (end) return `${said}; ${end} after ${length(view.seconds)}`;
-  if (view.state === "paused") return `${said}; paused`;
+  if (view.state === "paused" || view.state === "held") return `${said}; paused`;
   return `${said}; ${view.left ? `${range(...view.left)} left` : "time left not known yet"}`;
 }
 

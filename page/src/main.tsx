@@ -5,17 +5,27 @@ import "./style/base.css";
 import "./style/parts.css";
 import "./style/views.css";
 import "./style/print.css";
+import { keep } from "./calls";
 import type { StaticPage } from "./documents";
-import { start as route } from "./route";
+import { linked, start as route } from "./route";
 import { start as session } from "./session";
 import { start as theme } from "./theme";
 import { App } from "./views/App";
 import { Static } from "./views/Static";
 
+/** Keeps the token of a link, and takes it out of the address. */
+function takeToken(): void {
+  const link = linked(location.hash);
+  if (!link) return;
+  keep(link.token);
+  history.replaceState(null, "", link.workflow ? `#/${encodeURIComponent(link.workflow)}` : location.pathname);
+}
+
 function begin(): void {
   const place = document.getElementById("page") ?? document.body.appendChild(document.createElement("div"));
   const written = document.getElementById("data")?.textContent;
   theme();
+  if (!written) takeToken();
   route(!written);
   if (written) {
     render(<Static page={JSON.parse(written) as StaticPage} />, place);

@@ -31,6 +31,13 @@ export function parse(hash: string, withWorkflow: boolean): Route {
   return { workflow, section: parts[0] || "overview", task: word("task"), search: word("search"), state: word("state") };
 }
 
+/** What a link of `eligo page URL` says behind its #: the token, and the workflow, if it names one; null: it is no such link. */
+export function linked(hash: string): { token: string; workflow: string } | null {
+  if (!hash.startsWith("#token=")) return null;
+  const words = new URLSearchParams(hash.slice(1));
+  return { token: words.get("token") ?? "", workflow: words.get("workflow") ?? "" };
+}
+
 /** The address of a place; what is not said stays as it is, except that filters do not outlive their section. */
 export function href(to: Partial<Route>): string {
   const now = route.peek();

@@ -28,7 +28,8 @@ export const total = (counts: Counts): number => STATES.reduce((sum, state) => s
 
 export const runWords: Record<string, string> = {
   running: "running",
-  paused: "paused",
+  paused: "waiting for files or signatures",
+  held: "paused: eligo resume continues it",
   done: "done",
   failed: "ended with failures",
   cancelled: "cancelled",

@@ -43,7 +43,8 @@ export class Place {
 
   async serve(words, port = 0) {
     const files = words.length ? ["--no-files"] : [];
-    const server = this.begin(["serve", ...words, ...files, "--port", String(port), "--store", "s.db", "-q"]);
+    const access = words.includes("--tokens") ? [] : ["--open"];
+    const server = this.begin(["serve", ...words, ...files, ...access, "--port", String(port), "--store", "s.db", "-q"]);
     const [, url] = await this.says(server, /serving on (\S+)/);
     return { server, url };
   }

@@ -6,6 +6,7 @@ import type { Dag, View } from "../src/documents";
 import { ago, bytes, figure, length, many, number, percent, range, rate } from "../src/format";
 import { headline, news, title } from "../src/headline";
 import { lineage } from "../src/lineage";
+import { linked } from "../src/route";
 import { Events } from "../src/sse";
 import { answer, csv, sorted, WHOLE } from "../src/table";
 import { layout, marks, timeAt, across } from "../src/gantt";
@@ -131,4 +132,10 @@ test("the timeline's marks are round and its scale goes both ways", () => {
   const at = layout({ begin: 100, end: 400, workers: [{ name: "a", busy: 1 }], kinds: [], bars: [], attempts: 0, merged: 0 }, 800);
   assert.deepEqual(marks(at, 100), [0, 60, 120, 180, 240, 300]);
   assert.ok(Math.abs(timeAt(at, across(at, 250)) - 250) < 1e-9);
+});
+
+test("the token of a link is taken from behind its #", () => {
+  assert.deepEqual(linked("#token=ab_-9&workflow=w-1"), { token: "ab_-9", workflow: "w-1" });
+  assert.deepEqual(linked("#token=ab"), { token: "ab", workflow: "" });
+  assert.equal(linked("#/w-1/tasks?task=token=ab"), null);
 });

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator
     from eligo.batches import Batch, Batches, batch
     from eligo.border import as_workflow, with_history
+    from eligo.choice import Candidate, ChosenOrder, order
     from eligo.clusters import Clusters, FatTask, cluster, fat_task
     from eligo.dag import Composition, Dag, compose, sum_of
     from eligo.errors import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "eligo.allocating": ("Allocator", "Ask", "Grant", "Prudent", "Rules", "allocator"),
     "eligo.batches": ("Batch", "Batches", "batch"),
+    "eligo.choice": ("Candidate", "ChosenOrder", "order"),
     "eligo.clusters": ("Clusters", "FatTask", "cluster", "fat_task"),
     "eligo.dag": ("Composition", "Dag", "compose", "sum_of"),
     "eligo.errors": (
@@ -102,6 +104,8 @@ __all__ = [
     "Ask",
     "Batch",
     "Batches",
+    "Candidate",
+    "ChosenOrder",
     "Clusters",
     "Composition",
     "CycleError",
@@ -152,6 +156,7 @@ __all__ = [
     "is_schedule",
     "judge",
     "normalised_area",
+    "order",
     "plan",
     "priorities",
     "profile",

@@ -55,7 +55,7 @@ def with_history(flow: object, *histories: "StrPath | History | Iterable[Record]
     """
     found = as_workflow(flow)
     for history in histories:
-        found = estimating.with_history(found, _records(history))
+        found = estimating.with_records(found, _records(history))
     return found
 
 

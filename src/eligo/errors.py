@@ -129,6 +129,10 @@ class ShortageError(EligoError):
     """No task could be started for long, since the machine lacks descriptors, processes, memory or space."""
 
 
+class NotBuiltError(EligoError):
+    """What is built from sources, such as the page, is not there."""
+
+
 class ScheduleError(EligoError):
     """An order that is no schedule: `task` comes before its `parent`, or is left out (`parent` is None)."""
 

@@ -64,9 +64,9 @@ def estimate(flow: Workflow) -> Estimate:
 
     >>> from eligo.dag import Dag
     >>> flow = Workflow(Dag.from_parents({"fit_1": [], "fit_2": [], "plot": ["fit_1"]}))
-    >>> estimate(flow).level, estimate(with_history(flow, [Timed("fit_1", None, 4.0)])).seconds.tolist()
+    >>> estimate(flow).level, estimate(with_records(flow, [Timed("fit_1", None, 4.0)])).seconds.tolist()
     ('nothing', [4.0, 4.0, 4.0])
-    >>> estimate(with_history(flow, [Timed("fit_1", None, 4.0), Timed(None, "plot", 2.0)])).seconds.tolist()
+    >>> estimate(with_records(flow, [Timed("fit_1", None, 4.0), Timed(None, "plot", 2.0)])).seconds.tolist()
     [4.0, 4.0, 2.0]
     """
     n = len(flow)
@@ -156,7 +156,7 @@ def _mean(numbers: Sequence[float]) -> float:
         return math.fsum(number / len(numbers) for number in numbers)
 
 
-def with_history(flow: Workflow, history: Iterable[tuple[Name | None, str | None, float]]) -> Workflow:
+def with_records(flow: Workflow, history: Iterable[tuple[Name | None, str | None, float]]) -> Workflow:
     """The workflow with what is known of earlier runs, after what it had of them."""
     added = tuple(map(_checked, history))
     return replace(flow, history=(*flow.history, *added))

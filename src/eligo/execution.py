@@ -12,17 +12,17 @@ execution, be it a policy, a store or a display, reads the journal from where it
 """
 
 from array import array
-from collections.abc import Iterable, KeysView, Mapping, MutableMapping
+from collections.abc import Iterable, KeysView, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
 from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError, MoveError, StateError, shorten
-from eligo.growing import Addition, Additions, Growing, Tasks, executed_first
+from eligo.growing import Addition, Additions, Growing, Tasks, executed_first, reached
 from eligo.journal import AGAIN, COMPLETE, DROP, FAIL, GROW, HOLD, MOVES, RELEASE, TAKE, Journal, executing, unpacked
 from eligo.names import Name
-from eligo.rows import Ints, Settled
+from eligo.rows import Arrivals, Ints, Settled, released
 
 __all__ = [
     "AGAIN", "ALLOCATED", "COMPLETE", "DROP", "ELIGIBLE", "EXECUTED", "FAIL", "FAILED", "GROW", "HELD", "HOLD", "MOVES",
@@ -32,6 +32,7 @@ __all__ = [
 #: the states of a task, as numbers; those up to ELIGIBLE remain to be handed out
 WAITING, ELIGIBLE, ALLOCATED, HELD, FAILED, EXECUTED = range(6)
 STATES = ("waiting", "eligible", "allocated", "held", "failed", "executed")
+MANY, BURST = 64, 1_000  # children: from there on arrays pay; tasks that become eligible at once, which is remembered
 #: in which states of its task a move is possible
 _FROM = ({ELIGIBLE}, {WAITING}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED}, {ALLOCATED, HELD, FAILED}, {ALLOCATED})
 _OUT = {ALLOCATED, HELD, EXECUTED}  # in which a parent leaves its held child where it is
@@ -75,8 +76,7 @@ class Execution:
     [('complete', 'b'), ('again', 'd'), ('drop', 'd')]
 
     The views keep the order in which tasks came in: `eligible` lists the oldest first, `executed` is the schedule so far.
-    A completion costs time proportional to the task's children; every other move is constant, but that a release or a
-    failure also releases what was held for that task.
+    A completion takes time in proportion to the children, a release or a failure to what was held, others are constant.
     """
 
     def __init__(self, flow: object, executed: Iterable[Name] = (), allocated: Iterable[Name] = ()) -> None:
@@ -85,11 +85,13 @@ class Execution:
         #: the same as `dag`, by name and by number, where it need not be one
         self.graph = Growing(dag)
         self._states = bytearray(len(dag))
-        self._missing: list[int] = dag.indegree.tolist()
-        self._settled = Settled(self._states, EXECUTED)
+        #: `eligible` by number
+        self.ready, self._settled = Arrivals(len(dag)), Settled(self._states, EXECUTED)
         #: the tasks of each state but waiting
-        self._inside: tuple[MutableMapping[int, None], ...] = (*({} for _ in STATES[:EXECUTED]), self._settled)
-        self._copies: dict[int, int] = {}  # holders beyond the first
+        self._inside: tuple[MutableMapping[int, None], ...] = ({}, self.ready, {}, {}, {}, self._settled)
+        #: what became eligible by each task that made many eligible at once, in ascending order: for those who follow
+        self.bursts: dict[int, Ints] = {}
+        self._copies, self._wide = dict[int, int](), dag.outdegree.max(initial=0) > MANY  # holders beyond the first
         self._journal = array("q")
         #: what was added to the dag, in order: the moves "grow" of the journal are places in here
         self.additions: list[Addition] = []
@@ -129,11 +131,7 @@ class Execution:
         *additions* are all of that other one, also those that are known here; a `Journal` knows them itself.
         """
         known = moves.additions if isinstance(moves, Journal) else additions
-        try:
-            packed = array("q", moves)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
-        for kind, v in unpacked(packed):
+        for kind, v in unpacked(Journal.packed(moves)):
             if kind == GROW and v == len(self.additions) < len(known):
                 self._grow(self._checked(Addition(*known[v])))
             elif 0 <= kind < GROW and v < len(self.graph) and self._follows(kind, v):
@@ -166,13 +164,7 @@ class Execution:
     @property
     def futile(self) -> tuple[Name, ...]:
         """The tasks that hang on failed ones: nobody can get them before these are released. Worked out when asked."""
-        seen = dict.fromkeys(self._inside[FAILED])
-        below = list(seen)
-        for v in below:
-            fresh = [w for w in self.graph.children_of(v) if w not in seen]
-            seen.update(dict.fromkeys(fresh))
-            below += fresh
-        return self.graph.named(sorted(below[len(self._inside[FAILED]) :]))
+        return self.graph.named(reached(self.dag, self._inside[FAILED]).tolist())
 
     @property
     def finished(self) -> bool:
@@ -217,17 +209,13 @@ class Execution:
         return memoryview(self._states).toreadonly()
 
     @property
-    def missing(self) -> list[int]:
+    def missing(self) -> "array[int]":
         """For every task, how many of its parents are not executed: a view, to be read."""
         return self._missing
 
     def numbers(self, state: int) -> KeysView[int]:
         """The tasks in a state other than waiting, in the order in which they came in."""
         return self._inside[state].keys()
-
-    def done_since(self, seen: int) -> "array[int]":
-        """The tasks that were done behind the first *seen* of them, in the order of completion."""
-        return self._settled.behind(seen)
 
     @property
     def idle(self) -> bool:
@@ -247,7 +235,7 @@ class Execution:
         for v in tasks:
             self._enter(v, HELD if v in held else ALLOCATED)
 
-    def complete_number(self, v: int, late: bool = False) -> list[int]:
+    def complete_number(self, v: int, late: bool = False) -> Sequence[int]:
         """See `complete`."""
         if late and self._states[v] != ALLOCATED:
             if self._states[v] == FAILED:
@@ -297,12 +285,16 @@ class Execution:
         return self.complete(task)
 
     def grow(
-        self, tasks: Iterable[Name] | Mapping[Name, Iterable[Name]], arcs: Iterable[tuple[Name, Name]] = ()
+        self,
+        tasks: Iterable[Name] | Mapping[Name, Iterable[Name]],
+        arcs: Iterable[tuple[Name, Name]] = (),
+        details: Iterable[Mapping[str, object]] = (),
     ) -> tuple[Name, ...]:
         """Add tasks, and arcs (parent, child), each from or to one of them. Returns the new tasks that are eligible.
 
         They may come below anything, and above what waits or is eligible, which then waits for them; what is with somebody,
         failed or done gets no more parents. A mapping says of each new task what it needs, as where an execution begins.
+        *details* are kept with the addition: a row of a document for each task.
 
         >>> game = Execution({"a": [], "b": ["a"]}, executed=["a"])
         >>> game.grow(["c", "d"], [("a", "c"), ("c", "d"), ("c", "b")]), list(game.eligible)
@@ -311,7 +303,7 @@ class Execution:
         Traceback (most recent call last):
         eligo.errors.StateError: 'a' cannot be below 'late': it is executed
         """
-        added = self._checked(self.graph.addition(tasks, arcs))
+        added = self._checked(self.graph.addition(tasks, arcs, details))
         return self.graph.named(self._grow(added)) if added.tasks else ()
 
     def _checked(self, added: Addition) -> Addition:
@@ -321,8 +313,7 @@ class Execution:
         for u, v in added.arcs:
             if v < len(states) and states[v] > ELIGIBLE:
                 parent = self.graph.name(u) if u < len(states) else added.tasks[u - len(states)]
-                said = f"below {shorten(parent)!r}"
-                raise StateError(self.graph.name(v), said, parent, STATES[states[v]])
+                raise StateError(self.graph.name(v), f"below {shorten(parent)!r}", parent, STATES[states[v]])
         return added
 
     def _grow(self, added: Addition) -> list[int]:
@@ -333,7 +324,8 @@ class Execution:
         self.graph.add(added)
         # not longer in place: there are views of it
         self._states = self._settled.states = self._states + bytes(len(new))
-        self._missing += bytes(len(new))
+        self._missing.extend([0] * len(new))
+        self.ready.widen(len(new))
         for u, v in added.arcs:
             self._missing[v] += self._states[u] != EXECUTED
             if self._states[v] == ELIGIBLE:
@@ -345,10 +337,9 @@ class Execution:
 
     def _held_among(self, numbers: list[int]) -> set[int]:
         """Which of these are held where one holder takes them, which is checked."""
-        chosen, eligible = set(numbers), self._inside[ELIGIBLE].keys()
-        if len(chosen) == len(numbers) and chosen <= eligible:
-            return set()
-        earlier, held = set[int](), chosen - eligible
+        earlier, held = set[int](), {v for v in numbers if self._states[v] != ELIGIBLE}
+        if not held and (len(numbers) == 1 or len(set(numbers)) == len(numbers)):
+            return held
         for v in numbers:
             if v in earlier:
                 raise MoveError("take", self.graph.name(v), "named twice")
@@ -361,7 +352,7 @@ class Execution:
     def _give_back(self, kind: int, task: Name) -> None:
         v = self.graph.number(task)
         self._do(DROP if self._copies.get(v) else kind, v)
-        self._let_go(w for w in self.graph.children_of(v) if self._states[w] == HELD)
+        self._let_go(self.graph.children_of(v) if self._inside[HELD] else ())
 
     def _let_go(self, tasks: Iterable[int]) -> None:
         """Release held tasks, and those held because of them: their holder cannot run them, or nobody knows who can."""
@@ -376,7 +367,7 @@ class Execution:
         if self._states[v] not in _FROM[kind]:
             raise MoveError(MOVES[kind], self.graph.name(v), STATES[self._states[v]])
 
-    def _do(self, kind: int, v: int) -> list[int]:
+    def _do(self, kind: int, v: int) -> Sequence[int]:
         """One move, checked and written down; returns the tasks that became eligible."""
         self._check(kind, v)
         self._journal.append(kind << 32 | v)
@@ -388,15 +379,17 @@ class Execution:
             self._enter(v, WAITING if self._missing[v] else ELIGIBLE)
         else:
             self._copies[v] = self._copies.get(v, 0) + _COPIES[kind]
-        return []
+        return ()
 
-    def _completed(self, v: int) -> list[int]:
+    def _completed(self, v: int) -> Sequence[int]:
         states, missing, inside = self._states, self._missing, self._inside
         del inside[ALLOCATED][v]
         self._settled.add(v)
         states[v] = EXECUTED
         if self._copies:
             self._copies.pop(v, None)
+        if self._wide and self.graph.has_many(v, MANY):
+            return self._render(v)
         fresh = []
         for w in self.graph.children_of(v):
             missing[w] -= 1
@@ -410,6 +403,19 @@ class Execution:
                 self._enter(w, ALLOCATED)
         return fresh
 
+    def _render(self, v: int) -> Sequence[int]:
+        """The same for many children, all at once."""
+        states, free = np.frombuffer(self._states, np.uint8), released(self.graph.row_of(v), self._missing)
+        waited = states[free] == WAITING
+        for w in free[~waited].tolist():
+            self._enter(w, ALLOCATED)
+        fresh = free[waited]
+        states[fresh] = ELIGIBLE
+        self.ready.extend(fresh)
+        if len(fresh) > BURST:
+            self.bursts[v] = fresh
+        return array("i", fresh.tobytes())
+
     def _enter(self, v: int, state: int) -> None:
         if self._states[v] != WAITING:
             del self._inside[self._states[v]][v]
@@ -422,11 +428,11 @@ class Execution:
     def _begin(self, done: Ints) -> None:
         """Begin with these tasks executed, given in any order; each one's parents must be among them. All at once."""
         done, missing, ready = executed_first(self.dag, done)
-        if len(done):
-            self._missing = missing.tolist()
-            self._journal.frombytes(executing(done))
+        self._missing = array("i", missing.tobytes())
+        self._journal.frombytes(executing(done))
+        self._settled.extend(done)
+        self.ready.extend(ready)
         for state, tasks in ((EXECUTED, done), (ELIGIBLE, ready)):
-            self._inside[state].update(dict.fromkeys(tasks.tolist()))
             np.frombuffer(self._states, np.uint8)[tasks] = state
 
     def _allocate(self, tasks: Iterable[Name]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, StateError, UnknownTaskError, shorten
+from eligo.kernels.windows import longest_after
 from eligo.names import Name, checked_names
 from eligo.rows import Ints, gathered, latest, places
 
@@ -21,15 +22,17 @@ class Addition(NamedTuple):
     """What is added to a dag at once: tasks, which get the next numbers, and arcs by number, each with one of them.
 
     >>> Growing(Dag.from_arcs([("a", "b")])).addition(["c"], [("b", "c")])
-    Addition(tasks=('c',), arcs=((1, 2),))
+    Addition(tasks=('c',), arcs=((1, 2),), details=())
     """
 
     tasks: tuple[Name, ...]
     arcs: tuple[tuple[int, int], ...]
+    #: each task as a row of a document, its name included; empty where only names are known (see `eligo.additions`)
+    details: tuple[Mapping[str, object], ...] = ()
 
 
-#: what was added, one after another, each perhaps as a plain pair, as stores have it
-Additions = Sequence[Addition | tuple[tuple[Name, ...], tuple[tuple[int, int], ...]]]
+#: what was added, one after another, each perhaps as a plain tuple, as stores have it
+Additions = Sequence[Addition | tuple[tuple[Name, ...], tuple[tuple[int, int], ...], tuple[Mapping[str, object], ...]]]
 
 
 class Growing:
@@ -111,6 +114,16 @@ class Growing:
         first, child = self._rows
         return child[first[v] : first[v + 1]].tolist()
 
+    def has_many(self, v: int, most: int) -> bool:
+        """Whether task number v had more than so many children when the dag was made."""
+        first = self._rows[0]
+        return v < len(first) - 1 and first[v + 1] - first[v] > most
+
+    def row_of(self, v: int) -> Ints:
+        """The children of task number v as an array."""
+        first, child = self._rows
+        return np.array(self.children_of(v), np.int32) if self._names else np.asarray(child[first[v] : first[v + 1]])
+
     def parents_of(self, v: int) -> list[int]:
         """The parents of task number v."""
         row = _row(self._rows_up, v)
@@ -119,7 +132,10 @@ class Growing:
     # How it grows
 
     def addition(
-        self, tasks: Iterable[Name] | Mapping[Name, Iterable[Name]], arcs: Iterable[tuple[Name, Name]] = ()
+        self,
+        tasks: Iterable[Name] | Mapping[Name, Iterable[Name]],
+        arcs: Iterable[tuple[Name, Name]] = (),
+        details: Iterable[Mapping[str, object]] = (),
     ) -> Addition:
         """These tasks and arcs by number, if their names are right; a mapping says what each new task needs."""
         needs = [(parent, task) for task in tasks for parent in tasks[task]] if isinstance(tasks, Mapping) else []
@@ -131,7 +147,7 @@ class Growing:
             ends = [numbers[name] if name in numbers else self.number(name) for pair in pairs for name in pair]
         except TypeError as error:
             raise InputError(f"a task's name can be looked up in a dict, and one of these cannot: {error}") from None
-        return Addition(fresh, tuple(dict.fromkeys(zip(ends[0::2], ends[1::2], strict=True))))
+        return Addition(fresh, tuple(dict.fromkeys(zip(ends[0::2], ends[1::2], strict=True))), tuple(details))
 
     def check(self, added: Addition, done: Callable[[int], bool]) -> None:
         """Refuse what cannot be added: arcs between old tasks, and circles, through which no task leads that is *done*."""
@@ -219,3 +235,16 @@ def executed_first(dag: Dag, done: Ints) -> tuple[Ints, Ints, Ints]:
     ready = np.flatnonzero((missing == 0) & (turn < 0)).astype(np.int32)
     ready = ready[np.lexsort((ready, latest(turn, *gathered(dag.parent_ptr, dag.parent, ready))))]
     return done, missing, ready
+
+
+def reached(dag: Dag, tasks: Iterable[int], up: bool = False) -> Ints:
+    """All tasks below these, or above them, in the order of their numbers; in one pass over the dag.
+
+    >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
+    [1, 2]
+    """
+    ptr, near = (dag.child_ptr, dag.child) if up else (dag.parent_ptr, dag.parent)
+    these, most = np.zeros(len(dag)), np.zeros(len(dag))  # the most of them on a path to each task
+    these[list(tasks)] = 1.0
+    longest_after(ptr, near, np.ascontiguousarray(dag.order[::-1]) if up else dag.order, these, most)
+    return np.flatnonzero(most).astype(np.int32)

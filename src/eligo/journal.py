@@ -1,11 +1,12 @@
 """The journal of an execution: every move that was made, 8 bytes each, for whoever follows."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.errors import InputError
 from eligo.growing import Addition
 
 #: the moves of a journal, as numbers
@@ -31,6 +32,14 @@ class Journal:
 
     def __init__(self, moves: "array[int]", additions: list[Addition]) -> None:
         self._moves, self.additions = moves, additions
+
+    @staticmethod
+    def packed(moves: Iterable[int]) -> "array[int]":
+        """The moves of another execution, or of a store, if they are such."""
+        try:
+            return array("q", moves)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"a journal is a row of whole numbers of 8 bytes: {error}") from None
 
     def __len__(self) -> int:
         return len(self._moves)

@@ -1,5 +1,6 @@
 """What tasks are called: any hashable object, a string where the dag was read from a file; and their labels, as text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +12,9 @@ from eligo.errors import DuplicateTaskError, InputError, shorten
 Name = Any
 
 LONGEST_NAME = 10_000
+LONGEST_WORKFLOW_NAME = 200
+#: what a label such as "gpu" or "site-a" may look like
+LABEL = "[A-Za-z0-9][A-Za-z0-9_.:/=+-]{0,63}"
 
 
 def labels_of(names: tuple[Name, ...]) -> tuple[str, ...]:
@@ -24,6 +28,30 @@ def labels_of(names: tuple[Name, ...]) -> tuple[str, ...]:
     labels = tuple(map(str, names))
     plain = len(set(labels)) == len(labels) and all(map(str.isprintable, labels))
     return labels if plain else _numbered(map(repr, names))
+
+
+def check_label(label: object, where: str = "") -> None:
+    """Refuse what is no label of a machine; *where* it stands begins the message.
+
+    >>> check_label("two words")
+    Traceback (most recent call last):
+    eligo.errors.InputError: label 'two words' must be 1 to 64 letters, digits or _.:/=+- and begin with a letter or digit
+    """
+    if not isinstance(label, str) or not re.fullmatch(LABEL, label):
+        rule = "must be 1 to 64 letters, digits or _.:/=+- and begin with a letter or digit"
+        raise InputError(f"{where}label {shorten(label)!r} {rule}")
+
+
+def check_workflow_name(name: str) -> None:
+    r"""Refuse a name that would not fit on a line of a list.
+
+    >>> check_workflow_name("two\nlines")
+    Traceback (most recent call last):
+    eligo.errors.InputError: workflow name 'two\nlines' must have at most 200 characters, all printable: submit with --name
+    """
+    if len(name) > LONGEST_WORKFLOW_NAME or not name.isprintable():
+        rule = f"must have at most {LONGEST_WORKFLOW_NAME} characters, all printable"
+        raise InputError(f"workflow name {shorten(name)!r} {rule}: submit with --name")
 
 
 def without_shared_path(names: Sequence[str]) -> list[str]:

@@ -7,28 +7,22 @@ extended regimen, enumeration, sums, and last the heuristics judged by the bound
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 
 from eligo.border import dag_of
 from eligo.dag import Dag
-from eligo.deciding.clock import Clock
 from eligo.deciding.conflicts import Conflict, conflict_of
 from eligo.deciding.effort import Stuck, begun, check_effort
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL
 from eligo.deciding.preferences import preferred
-from eligo.deciding.regrowing import Trail, decide_grown
-from eligo.deciding.residuals import Decided, Rest
 from eligo.deciding.solving import solve_numbered
-from eligo.deciding.work import Outlook
-from eligo.errors import InputError
+from eligo.deciding.work import Clock, Outlook
 from eligo.names import Name
 from eligo.rows import Ints
-from eligo.theory.blocks import decompose
 from eligo.theory.eligibility import Counts, eligible_counts
 from eligo.theory.profiles import Profile
 from eligo.theory.skeleton import skeleton
@@ -62,8 +56,6 @@ class Plan:
     cut: bool = False
     #: where the search got stuck in parts that have no best order, for `conflict`
     stuck: Mapping[tuple[str, ...], Stuck] = field(default_factory=dict)
-    #: what was decided, for `after`
-    decided: Decided | None = None
 
     def __str__(self) -> str:
         return sentence(self)
@@ -122,35 +114,6 @@ class Plan:
         told = self.dag.labelled()
         return conflict_of(skeleton(told), self.proof, told.named(self.sequence), self.stuck)
 
-    def after(self, execution: "Run") -> "PlanLeft":
-        """The plan of what an execution of this workflow has left, which takes over what its completions did not touch.
-
-        >>> from eligo.execution import Execution
-        >>> two = Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "z")])
-        >>> run, best = Execution(two), plan(two)
-        >>> _ = run.execute("b")
-        >>> left = best.after(run)
-        >>> left.verdict, left.next(2), left.profile
-        ('optimal', ('a', 'x'), (2, 3, 2, 1, 0))
-
-        Asked for the same execution again, or by `left.after`, it goes on from where it was. In order, a completion costs
-        next to nothing; out of order, what the touched blocks or the segment in progress take to be decided again. Where
-        tasks were added to the execution, they are in it, and segments to which nothing was added are taken over.
-        """
-        if execution not in self._followed:
-            if self.decided is None:
-                raise InputError("this plan does not say how it was made, so that nothing of it can be taken over")
-            self._followed[execution] = PlanLeft(self, Trail.begun(self.dag), Rest(self.decided), 0)
-        self._followed[execution] = self._followed[execution].after(execution)
-        return self._followed[execution]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_followed"}
-
-    @cached_property
-    def _followed(self) -> "WeakKeyDictionary[Run, PlanLeft]":
-        return WeakKeyDictionary()
-
     def document(self) -> dict[str, Any]:
         """The plan as plain data, fit for JSON, in which tasks are told by their labels; `eligo.verify` checks it."""
         return {
@@ -170,120 +133,6 @@ class Plan:
             "fingerprint": self.dag.fingerprint(),
             "proof": self.proof,
         }
-
-
-class Run(Protocol):
-    """An execution, as far as a plan follows it."""
-
-    @property
-    def dag(self) -> Dag:
-        """The dag that is executed."""
-
-    def done_since(self, seen: int) -> Sequence[int]:
-        """The tasks that were done behind the first *seen* of them."""
-
-
-class PlanLeft:
-    """The plan of what an execution has left, as of one moment; see `Plan.after`.
-
-    `verdict`, `area`, `area_bound` and `next` are known without looking at the whole; `plan`, and whatever needs all of it,
-    is made when asked for. The numbers of tasks are those of `dag`, which has the tasks that are not executed.
-    """
-
-    def __init__(self, whole: Plan, trail: Trail, rest: Rest, done: int) -> None:
-        self._whole, self._trail, self._shared, self._done = whole, trail, rest, done
-
-    def __repr__(self) -> str:
-        return f"PlanLeft({len(self)} of {len(self._trail.dag)} tasks, {self.verdict})"
-
-    def __len__(self) -> int:
-        return len(self._whole) - self._done
-
-    def after(self, execution: Run) -> "PlanLeft":
-        """The plan of what the same execution has left later on, with what was added to it."""
-        trail, rest, same = self._trail, self._rest, self._trail.is_of(execution.dag)
-        last = trail.numbers[rest.done[-1:]].tolist() if rest.done else trail.last
-        seen = np.array(execution.done_since(trail.done + self._done - len(last)), np.int32)
-        fresh = trail.places(seen[len(last) :])
-        if seen[: len(last)].tolist() != last or rest.executed[fresh].any():
-            raise InputError("this is not the execution that was followed so far")
-        if not same:
-            return self._grown(execution)
-        if not len(fresh):
-            return self
-        rest.execute(fresh)
-        return PlanLeft(self._whole, trail._replace(dag=execution.dag), rest, self._done + len(fresh))
-
-    def _grown(self, execution: Run) -> "PlanLeft":
-        """The plan of what is left after tasks were added: what that did not touch is as it was."""
-        begin, rest = time.perf_counter(), self._rest
-        trail = Trail.begun(execution.dag, execution.done_since(0))
-        dag = trail.dag.induced(trail.numbers) if trail.done else trail.dag
-        decided, spent = decide_grown(rest, *trail.places_of(self._trail), dag)
-        made = _made(dag, decided, {**self._whole.stuck, **rest.stuck, **spent.stuck}, begin)
-        made = replace(made, cut=spent.work.cut or spent.improving.cut)
-        return PlanLeft(made, trail, Rest(decided), 0)
-
-    @property
-    def _rest(self) -> Rest:
-        """What is left now; where others have gone on from here, it is found again from the beginning."""
-        if len(self._shared.done) != self._done:
-            seen = np.array(self._shared.done[: self._done], np.int32)
-            self._shared = Rest(self._shared.decided)
-            self._shared.execute(seen)
-        return self._shared
-
-    @property
-    def verdict(self) -> str:
-        """See `Plan`: "optimal", "impossible" or "bounded"."""
-        return self._rest.verdict
-
-    @property
-    def area(self) -> int:
-        """The sum of E(t)."""
-        return self._rest.area
-
-    @property
-    def area_bound(self) -> int:
-        """At least every schedule's area."""
-        return self._rest.area_bound
-
-    def next(self, count: int) -> tuple[Name, ...]:
-        """The next so many tasks; what is out with somebody is among them."""
-        return self._whole.dag.named(self._rest.next(count))
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The same as a plan of its own, of `dag`: what can be proved of that dag by itself."""
-        begin, rest = time.perf_counter(), self._rest
-        left, bare, outcome, sequence = rest.whole()
-        decided = rest.decided._replace(bare=bare, outcome=outcome, sequence=sequence, composed=None)
-        stuck = {**self._whole.stuck, **rest.stuck}
-        return _made(self._whole.dag.induced(left), decided, stuck, begin)
-
-    @property
-    def dag(self) -> Dag:
-        """The tasks that are not executed, and the arcs between them."""
-        return self.plan.dag
-
-    @property
-    def order(self) -> tuple[Name, ...]:
-        """The schedule: every task that is left once, each after its parents."""
-        return self.plan.order
-
-    @property
-    def profile(self) -> tuple[int, ...]:
-        """E(0..n) of the order."""
-        return self.plan.profile
-
-    @property
-    def upper_bound(self) -> tuple[int, ...]:
-        """U(0..n)."""
-        return self.plan.upper_bound
-
-    def document(self) -> dict[str, Any]:
-        """The plan as plain data; `eligo.verify` checks it against `dag`."""
-        return self.plan.document()
 
 
 def sentence(plan: Plan, name: str = "") -> str:
@@ -362,18 +211,10 @@ def plan(
     bare = skeleton(told)
     check_effort(effort)
     spent = begun(effort, clock or Clock(), watch)
-    outcome, composed = solve_numbered(bare, spent)
-    sequence = preferred(bare, outcome.order, prefer)
-    decided = Decided(bare, outcome, sequence, effort, prefer, spent.solved or {}, composed)
-    return replace(_made(dag, decided, spent.stuck, begin), cut=spent.work.cut or spent.improving.cut)
-
-
-def _made(dag: Dag, decided: Decided, stuck: Mapping[tuple[str, ...], Stuck], begin: float) -> Plan:
-    """The plan of a dag that was decided."""
-    outcome, nonsinks = decided.outcome, decided.sequence
-    proof = outcome.proof
+    outcome, blocks = solve_numbered(bare, spent)
+    nonsinks, proof = preferred(bare, outcome.order, prefer), outcome.proof
     if not np.array_equal(nonsinks, outcome.order):
-        proof = {"order": decided.bare.named(outcome.order), **proof}  # what the proof speaks of
+        proof = {"order": bare.named(outcome.order), **proof}  # what the proof speaks of
     sequence = np.concatenate([nonsinks, np.flatnonzero(dag.outdegree == 0)]).astype(np.int32)
     ceiling = _eligible_bound(dag, outcome.bound)
     slack = int(outcome.bound.sum()) - outcome.area_bound
@@ -386,11 +227,11 @@ def _made(dag: Dag, decided: Decided, stuck: Mapping[tuple[str, ...], Stuck], be
         method=outcome.method,
         area_bound=int(ceiling.sum()) - slack,
         proof=proof,
-        shortcuts=dag.arc_count - decided.bare.arc_count,
-        blocks=len(decided.composed or decompose(decided.bare)),
+        shortcuts=dag.arc_count - bare.arc_count,
+        blocks=blocks,
         seconds=time.perf_counter() - begin,
-        stuck=stuck,
-        decided=decided,
+        stuck=spent.stuck,
+        cut=spent.work.cut or spent.improving.cut,
     )
 
 

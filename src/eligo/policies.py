@@ -99,6 +99,11 @@ class Policy:
         sources = np.flatnonzero(self.dag.indegree == 0).astype(np.int32)
         return self.dag.child[order], sources[np.argsort(self.rank[sources], kind="stable")]
 
+    def row_of(self, v: int) -> Ints:
+        """The children of task number v, by rank."""
+        first = self.dag.child_ptr
+        return self._rows[0][first[v] : first[v + 1]]
+
     def board(self, both_ends: bool = False) -> Board:
         """A fresh game for the kernels; *both_ends* where the lowest score is asked for too."""
         dag, (children, sources) = self.dag, self._rows
@@ -297,8 +302,13 @@ def _levels(dag: Dag) -> Floats:
 # By name
 
 
-def _planned(flow: Workflow, order: Order | None) -> Order:
-    return plan(flow).sequence if order is None else order
+#: the policies that go by the order of the workflow's plan, and the effort of that plan. Where it only breaks ties, more
+#: effort gains nothing: on 28 real workflows, a normal plan changed four orders and no number of rounds by .01 %
+PLAN_EFFORT = {"finish": "quick", "balanced": "quick", "plan": "normal", "ready": "normal"}
+
+
+def _planned(name: str, flow: Workflow, order: Order | None) -> Order:
+    return plan(flow, PLAN_EFFORT[name]).sequence if order is None else order
 
 
 def _of_dask(bare: Dag) -> Policy:
@@ -309,7 +319,7 @@ def _of_dask(bare: Dag) -> Policy:
 
 def finish(flow: Workflow, bare: Dag, order: Order | None) -> Policy:
     """What ends soonest as far as is known: `balanced` in tasks, or in the seconds of tasks or of their kinds."""
-    known, place = estimate(flow), rank_of(bare, _planned(flow, order))
+    known, place = estimate(flow), rank_of(bare, _planned("finish", flow, order))
     if known.level == "nothing" or not len(flow):
         return replace(balanced(bare, _larger_twins_first(flow, bare, place)), name="finish")
     larger = places(len(bare), np.lexsort((place, -_input_sizes(flow))).astype(np.int32))
@@ -342,8 +352,9 @@ def _larger_twins_first(flow: Workflow, bare: Dag, place: Ints) -> Ints:
 #: every policy by name: from a workflow, its dag without shortcuts, and its plan's order, which is made where it is None
 POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
     "finish": finish,
-    "balanced": lambda flow, bare, order: balanced(bare, rank_of(bare, _planned(flow, order))),
-    "plan": lambda flow, bare, order: from_order(bare, _planned(flow, order), "plan"),
+    "balanced": lambda flow, bare, order: balanced(bare, rank_of(bare, _planned("balanced", flow, order))),
+    "plan": lambda flow, bare, order: from_order(bare, _planned("plan", flow, order), "plan"),
+    "ready": lambda flow, bare, order: from_order(bare, _planned("ready", flow, order), "ready"),
     "fifo": lambda flow, bare, order: fifo(bare),
     "lifo": lambda flow, bare, order: lifo(bare),
     "greedy": lambda flow, bare, order: greedy(bare),
@@ -358,7 +369,7 @@ POLICIES: dict[str, Callable[[Workflow, Dag, Order | None], Policy]] = {
 def policy(name: str, flow: object, order: Order | None = None) -> Policy:
     """The policy of that name for a workflow, or one that follows the order in a file of that name.
 
-    "finish", "balanced" and "plan" go by the order of the workflow's plan; where it is not given, the plan is made.
+    "finish", "balanced" and "ready" (or "plan") go by the order of the workflow's plan; where it is not given, it is made.
     Shortcuts are removed first: they change nothing about which tasks are ready, and would count as children.
 
     >>> policy("fifo", {"a": [], "b": ["a"], "c": ["a"]})

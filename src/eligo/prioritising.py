@@ -7,6 +7,8 @@
 | `fifo` | first come, first served, and of those that come together the first in the workflow |
 | a policy's name | that policy, played once |
 | a file, or a list of tasks | itself |
+
+Where tasks have priorities, larger ones go first, and the order decides among equals, as in a run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +20,12 @@ from eligo.estimating import estimate
 from eligo.names import Name
 from eligo.planning import Plan
 from eligo.planning import plan as make_plan
-from eligo.policies import POLICIES, Policy, from_order, policy
+from eligo.policies import POLICIES, Policy, from_order, in_classes, policy
 from eligo.pools import Pool
 from eligo.rows import Ints
 from eligo.scheduling import Soonest, Terms, soonest, terms_of
 from eligo.theory.eligibility import check_schedule
 from eligo.workflow import Workflow, priority_numbers
-
-#: the orders that eligo chooses between by itself, by the policies that they are; `finish` is the default
-ORDERS = {"finish": "finish", "ready": "plan"}
 
 
 def priorities(
@@ -56,25 +55,44 @@ def order_to_follow(
     if not isinstance(order, str):
         check_schedule(known.dag, order)
         return tuple(order)
-    check_order(order)
-    if order == "ready":
-        return (make_plan(known) if plan is None else plan).order
-    if order == "fifo":
-        return known.dag.named(known.dag.order)
-    times = estimate(known) if pool is not None and order == "finish" else None
-    if times is not None and times.level == "seconds":
-        best = soonest_on(
-            terms_of(known, times.seconds, pool), finishing_rules(known, None if plan is None else plan.sequence)
-        )
+    sequence = None if plan is None else plan.sequence
+    if pool is not None and order == "finish" and is_promised(known):
+        best = soonest_on(terms_of(known, estimate(known).seconds, pool), finishing_rules(known, sequence))
         return known.dag.named(best.schedule.sequence)
-    return known.dag.named(policy(ORDERS.get(order, order), known, None if plan is None else plan.sequence).order())
+    return known.dag.named(numbered_order(known, order, sequence))
 
 
-def finishing_rules(flow: Workflow, ready: Ints | None = None) -> dict[str, Policy]:
-    """The rules of which a pool gets what ends soonest, by name, the first where they tie; *ready* is the plan's order."""
+def is_promised(flow: Workflow) -> bool:
+    """Whether an order can be made for a pool: the own time of every task is known, and no priority comes before it."""
+    return estimate(flow).level == "seconds" and not has_classes(flow)
+
+
+def has_classes(flow: Workflow) -> bool:
+    """Whether the tasks' own priorities part them, so that those of larger ones go first."""
+    return len({priority or 0 for priority in flow.column("priority")}) > 1
+
+
+def rule_to_follow(flow: Workflow, name: str, sequence: Ints | None = None) -> Policy:
+    """The rule of that name by which tasks are handed out, larger priorities first; *sequence* is that of their plan."""
+    return in_classes(policy(name, flow, sequence), flow.column("priority"))
+
+
+def numbered_order(flow: Workflow, name: str, sequence: Ints | None = None) -> Ints:
+    """The order of that name as numbers; *sequence* is that of the plan by which it goes, where it is known."""
+    check_order(name)
+    if name == "fifo":
+        return in_classes(from_order(flow.dag, flow.dag.order), flow.column("priority")).order()
+    return rule_to_follow(flow, name, sequence).order()
+
+
+def finishing_rules(flow: Workflow, ready: Ints | None = None, ties: Ints | None = None) -> dict[str, Policy]:
+    """The rules of which a pool gets what ends soonest, by name, the first where they tie.
+
+    *ready* is the order of the plan, and *ties* the one by which `finish` breaks ties, where they are known.
+    """
     sequence = make_plan(flow).sequence if ready is None else ready
     rules = {"ready": from_order(flow.dag, sequence, "ready"), "fifo": from_order(flow.dag, flow.dag.order, "fifo")}
-    return {"finish": policy("finish", flow, sequence)} | rules
+    return {"finish": policy("finish", flow, ties)} | rules
 
 
 def soonest_on(terms: Terms, rules: Mapping[str, Policy]) -> Soonest:
@@ -84,6 +102,5 @@ def soonest_on(terms: Terms, rules: Mapping[str, Policy]) -> Soonest:
 
 def check_order(name: str) -> None:
     """Refuse what is no order, before any work is done."""
-    if name not in ORDERS and name not in POLICIES and not isfile(name):
-        names = ", ".join(dict.fromkeys((*ORDERS, *POLICIES)))
-        raise InputError(f"there is no order {name!r}, nor a file of that name; there are {names}")
+    if name not in POLICIES and not isfile(name):
+        raise InputError(f"there is no order {name!r}, nor a file of that name; there are {', '.join(POLICIES)}")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from eligo.kernels import graph
 
 Ints = NDArray[np.int32]
+SLACK = 1_000  # numbers that may have left and are still in an order, beside as many as are in
 
 
 def pointers(counts: NDArray[np.integer[Any]]) -> Ints:
@@ -47,6 +48,14 @@ def gathered(ptr: Ints, rows: Ints, tasks: Ints) -> tuple[Ints, Ints]:
     length = ptr[1:][tasks] - ptr[:-1][tasks]
     shift = np.repeat(ptr[:-1][tasks] - pointers(length)[:-1], length)
     return rows[np.arange(len(shift), dtype=np.int32) + shift], length
+
+
+def released(children: Ints, missing: "array[int]") -> Ints:
+    """Those of some children that miss nothing, now that each misses one parent less."""
+    counts = np.frombuffer(missing, np.int32)
+    counts[children] -= 1
+    free: Ints = children[counts[children] == 0]
+    return free
 
 
 def latest(turn: Ints, parents: Ints, degree: Ints) -> Ints:
@@ -90,6 +99,76 @@ def find_cycle(parent_ptr: Ints, parent: Ints, reached: Ints) -> list[int]:
     return [v, *reversed(walk)]
 
 
+class Arrivals(MutableMapping[int, None]):
+    """Those of the numbers 0..n-1 that are in a state, in the order in which they came in; many come in at once cheaply.
+
+    A number that leaves stays in the order until half of that is stale: 4 bytes each, where a dictionary takes 70.
+
+    >>> ready = Arrivals(4)
+    >>> ready.extend(np.array([2, 0, 3], np.int32))
+    >>> del ready[2]
+    >>> ready[2] = None
+    >>> list(ready), len(ready), 1 in ready
+    ([0, 3, 2], 3, False)
+    """
+
+    def __init__(self, n: int) -> None:
+        self._order, self._place = array("i"), array("i", [-1]) * n
+        self._count = 0
+
+    def __setitem__(self, number: int, value: None) -> None:
+        if self._place[number] < 0:
+            self._place[number] = len(self._order)
+            self._order.append(number)
+            self._count += 1
+
+    def extend(self, numbers: Ints) -> None:
+        """So many come in, none of which is in."""
+        first = len(self._order)
+        np.frombuffer(self._place, np.int32)[numbers] = np.arange(first, first + len(numbers), dtype=np.int32)
+        self._order.frombytes(numbers.tobytes())
+        self._count += len(numbers)
+
+    def widen(self, more: int) -> None:
+        """There are so many numbers more, none of which is in."""
+        self._place.extend([-1] * more)
+
+    def __getitem__(self, number: int) -> None:
+        if number not in self:
+            raise KeyError(number)
+
+    def __delitem__(self, number: int) -> None:
+        if self._place[number] < 0:
+            raise KeyError(number)
+        self._place[number] = -1
+        self._count -= 1
+        if len(self._order) > 2 * self._count + SLACK:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Leave nothing stale in the order."""
+        order, place = np.array(self._order, np.int32), np.frombuffer(self._place, np.int32)
+        order = order[place[order] == np.arange(len(order), dtype=np.int32)]
+        place[order] = np.arange(len(order), dtype=np.int32)
+        self._order = array("i", order.tobytes())
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and 0 <= number < len(self._place) and self._place[number] >= 0
+
+    def __iter__(self) -> Iterator[int]:
+        place = self._place
+        return (number for i, number in enumerate(self._order) if place[number] == i)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def numbers(self) -> Ints:
+        """The same as an array."""
+        self._compact()
+        return np.array(self._order, np.int32)
+
+
 class Settled(MutableMapping[int, None]):
     """The numbers that have come into a state which none leaves, in order: 4 bytes each, where a dictionary takes 70.
 
@@ -124,6 +203,6 @@ class Settled(MutableMapping[int, None]):
     def __len__(self) -> int:
         return len(self._order)
 
-    def behind(self, seen: int) -> "array[int]":
-        """Those that came in behind the first *seen*."""
-        return self._order[seen:]
+    def extend(self, numbers: Ints) -> None:
+        """So many have come."""
+        self._order.frombytes(numbers.tobytes())

@@ -25,10 +25,8 @@ from eligo.errors import InputError
 from eligo.kernels.boards import Board
 from eligo.kernels.pools import Crew
 from eligo.kernels.windows import longest_after
-from eligo.names import Name
 from eligo.pools import Floats, Pool, cores_of
 from eligo.rows import Ints, places
-from eligo.theory.eligibility import Order, order_indices
 from eligo.workflow import Workflow, dag_of
 
 Longs = NDArray[np.int64]
@@ -153,18 +151,6 @@ def ranked_board(dag: Dag, rank: Ints) -> Board:
     sources = np.flatnonzero(dag.indegree == 0).astype(np.int32)
     rows = (dag.child_ptr, dag.child, dag.parent_ptr, dag.parent, sources)
     return Board(*rows, np.zeros(len(dag)), np.zeros(0), 0.0, BY_RANK, rank, np.zeros(0), False)
-
-
-def improved(flow: Dag | Workflow, seconds: Sequence[float] | Floats, pool: object, order: Order) -> tuple[Name, ...]:
-    """An order that ends no later than this one on a pool, and often sooner.
-
-    >>> dag = Dag.from_arcs([("a", "b"), ("b", "c")], tasks=["x", "y", "a", "b", "c"])
-    >>> improved(dag, [2.0, 2.0, 1.0, 1.0, 2.0], 2, ["x", "y", "a", "b", "c"])
-    ('a', 'x', 'b', 'y', 'c')
-    """
-    terms = terms_of(flow, seconds, pool)
-    begun = terms.listed(order_indices(terms.dag, order))
-    return terms.dag.named(improved_schedule(terms, begun).sequence)
 
 
 class Soonest(NamedTuple):

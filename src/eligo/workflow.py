@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from eligo.dag import Dag
 from eligo.errors import InputError, UnknownTaskError, shorten
-from eligo.names import Name
+from eligo.names import Name, check_label
 
 MEGABYTE = 2**20  # as the engines count memory
 NOTHING = ":"  # the command, as shells know it, of a task that runs nothing and only keeps the order
@@ -35,6 +35,8 @@ class Task:
     cores: float | None = None
     #: how many bytes of memory it asks for
     memory: int | None = None
+    #: what the machine that runs it must have, such as "gpu"
+    labels: tuple[str, ...] = ()
     #: the kind of task, such as the program it runs
     category: str | None = None
     #: among ready tasks, the one with the larger number goes first
@@ -44,6 +46,8 @@ class Task:
         for what, amount in (("seconds", self.seconds), ("cores", self.cores), ("memory", self.memory)):
             if amount is not None and not 0 <= amount < float("inf"):
                 raise InputError(f"task {shorten(self.name)!r}: {what} is {amount}, which is no amount")
+        for label in self.labels:
+            check_label(label, f"task {shorten(self.name)!r}: ")
 
     def __repr__(self) -> str:
         known = "".join(f", {key}={value!r}" for key, value in self.details().items())
@@ -164,7 +168,7 @@ class Workflow:
         [2.0, None]
         """
         found = self.details.column(what) if isinstance(self.details, LazyDetails) else None
-        if found is None or len(found) < len(self.dag):  # the dag has grown
+        if found is None or len(found) != len(self.dag):  # the dag has grown, or the details have since
             return [getattr(self.task(name), what) for name in self.dag.tasks]
         return found
 

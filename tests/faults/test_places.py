@@ -38,7 +38,7 @@ def test_a_disk_that_fills(tmp_path: Path, small_disk: Path) -> None:
     )
     options = ("--workers", "2", "--run", str(small_disk / "run"), "--retries", "0")
     with started(flow, *options) as run:
-        _, err = run.communicate(timeout=60)
+        _, err = run.communicate(timeout=240)
     assert run.returncode == 2
     assert "cannot be written" in err
     assert "disk" in err
@@ -49,7 +49,7 @@ def test_a_disk_that_fills(tmp_path: Path, small_disk: Path) -> None:
     (tmp_path / "roomy").touch()
     (small_disk / "fill").unlink()
     with started(flow, *options) as run:
-        _, err = run.communicate(timeout=60)
+        _, err = run.communicate(timeout=240)
     assert run.returncode == 0, err
     assert completed(small_disk / "run") == {str(t["name"]): 1 for t in [*tasks, filler]}
     assert {name: len(lines(tmp_path / "out" / name[1:])) for name in before} == before
@@ -63,7 +63,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, small_disk: Path) -> No
     (small_disk / "other").mkdir()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with started(flow, *options) as run:
-        _, err = run.communicate(timeout=60)
+        _, err = run.communicate(timeout=240)
     assert run.returncode == 2
     assert "a run cannot be kept here: Read-only file system" in err
     assert not (tmp_path / "ran").exists()
@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, small_disk: Path) -> No
 def test_a_run_is_a_history_where_nothing_can_be_written(tmp_path: Path, small_disk: Path) -> None:
     flow = written(tmp_path, [{"name": "a", "run": "true"}])
     with started(flow, "--run", str(small_disk / "run")) as run:
-        run.communicate(timeout=60)
+        run.communicate(timeout=240)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     assert [timed.task for timed in read_history(small_disk / "run").records] == ["a"]
 
@@ -102,7 +102,7 @@ def test_a_thousand_tasks_and_one_that_hangs(tmp_path: Path) -> None:
     ])  # fmt: skip
     done = subprocess.run(
         [*COMMAND, "run", str(flow), "--workers", "3", "--timeout", "4", "--retries", "0"],
-        check=False, capture_output=True, text=True, timeout=60,
+        check=False, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 1
     assert "1,001 of 1,002 tasks done, 1 failed" in done.stdout

@@ -1,6 +1,6 @@
 """Faults of every kind on a server, at length; `make test-faults SECONDS=n` bounds the kills. Each prints a line of a table.
 
-ELIGO_FAULT_TASKS, ELIGO_FAULT_CLIENTS and ELIGO_FAULT_KILLS say how large the first one is, ELIGO_FAULT_REQUESTS how many
+ELIGO_FAULT_TASKS, ELIGO_FAULT_CLIENTS and ELIGO_FAULT_KILLS say how large the first two are, ELIGO_FAULT_REQUESTS how many
 mutated requests are sent, ELIGO_FAULT_LOSSY how many tasks are done over a network that loses packets.
 """
 
@@ -15,6 +15,7 @@ import hardship_scenarios as hard
 import poor_network as poor
 from fault_scenarios import Size
 from server_faults import tell
+from wicked_scenario import wicked_kills
 
 
 def _number(name: str, usual: int) -> int:
@@ -35,6 +36,11 @@ def test_many_kills(tmp_path: Path) -> None:
             tmp_path, Size(tasks=TASKS, clients=CLIENTS, wide=500, nap=nap, kills=KILLS, workers=2), (0.05, most)
         )
     )
+
+
+def test_many_kills_among_wicked_clients(tmp_path: Path) -> None:
+    """Held against a model of what was promised; as many kills as fit into the time."""
+    tell(wicked_kills(tmp_path, Size(tasks=TASKS, clients=CLIENTS, kills=KILLS), (0.05, 2.0), SECONDS))
 
 
 def test_kills_while_it_comes_back(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def test_a_job_that_is_held_has_failed_with_the_reason(bench: Bench, pool: Pool)
     engine, _ = one(bench, "held", "sleep 100")
     pool.run("condor_hold", "-reason", "for a test", *bench.jobs("0badcafe"))
     ending = ending_of(engine)
-    assert not ending.lost
-    assert "for a test" in str(ending.failure)
+    assert not ending.attempt.lost
+    assert "for a test" in str(ending.attempt.failure)
     until = time.monotonic() + 20
     while bench.jobs("0badcafe"):
         assert time.monotonic() < until
@@ -58,7 +58,7 @@ def test_a_job_that_is_evicted_is_lost_and_tried_again(bench: Bench, pool: Pool)
     going.runner.watch = watch
     runner = going.run()
     assert runner.execution.finished
-    assert runner.tries["t"] == 2
+    assert runner.attempts_at("t") == 2
     assert lines(place / "ran") == ["x", "x"]
 
 
@@ -70,18 +70,18 @@ def test_the_better_has_the_larger_number_and_what_a_job_needs_is_asked_for(benc
     (key,) = bench.jobs("0badcafe")
     assert pool.run("condor_q", key, "-af", "JobPrio", "RequestCpus", "RequestMemory").split() == ["41", "64", "2048"]
     engine.cancel([Job(1, None, ("t",), (work,))])
-    assert ending_of(engine).lost
+    assert ending_of(engine).attempt.lost
 
 
 def test_a_node_without_python_is_told(bench: Bench) -> None:
     engine = htcondor.make(1, str(bench.folder("no python") / "jobs"), "0badcafe", python="/no/python")
     one(bench, "x", "true", engine)
-    assert "/no/python" in str(ending_of(engine).failure)
+    assert "/no/python" in str(ending_of(engine).attempt.failure)
 
 
 def test_what_htcondor_refuses_is_a_failure_with_its_reason(bench: Bench) -> None:
     engine = htcondor.make(1, str(bench.folder("refused") / "jobs"), "0badcafe", ["universe = nowhere"])
     one(bench, "y", "true", engine)
     ending = ending_of(engine)
-    assert not ending.lost
-    assert "universe" in str(ending.failure)
+    assert not ending.attempt.lost
+    assert "universe" in str(ending.attempt.failure)

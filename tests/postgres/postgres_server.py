@@ -23,6 +23,7 @@ from unpacking import UnavailableError, kept_under, said_by, unpacked
 
 PACKAGES = ["postgresql"]
 USERS = ("postgres", "nobody")
+PATIENCE = 240.0  # seconds until it answers: after a crash it first recovers, and a busy disk takes its time
 SETTINGS = {
     "listen_addresses": "", "fsync": "on", "synchronous_commit": "on", "max_connections": "40",
     "shared_buffers": "32MB", "autovacuum": "on", "log_min_messages": "fatal",
@@ -59,7 +60,8 @@ class PostgresServer:
             self.process = subprocess.Popen(
                 [*program, "-k", str(self.folder), *words], stdout=log, stderr=log, env=self.environment
             )
-        for _ in range(600):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             with suppress(psycopg.OperationalError), psycopg.connect(self.address()):
                 return
             if self.process.poll() is not None:

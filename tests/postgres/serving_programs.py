@@ -33,7 +33,8 @@ class ServingProgram:
     """`eligo serve` on a database, at a port of its own."""
 
     def __init__(self, where: str, folder: Path, *options: str) -> None:
-        words = ["serve", "--store", where, "--port", "0", "--files", str(folder), "-q", *options]
+        access = () if "--tokens" in options else ("--open",)
+        words = ["serve", "--store", where, "--port", "0", "--files", str(folder), "-q", *access, *options]
         surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         self.process = subprocess.Popen(
             [sys.executable, "-c", COMMAND, *words], text=True, stdout=subprocess.PIPE, env=surroundings

@@ -17,11 +17,12 @@ import pytest
 from postgres_server import PostgresServer
 
 from eligo.errors import InputError, NotHeldError
-from eligo.stores.serving import HELD, Changes, Lease, LeaseEnd
+from eligo.stores.database import newest, steps_after
+from eligo.stores.serving import HELD, Changes
 from eligo.stores.serving_naming import service_store
 from eligo.stores.serving_postgres import STEPS, PostgresServiceStore
-from eligo.stores.serving_sql import newest, steps_after
-from store_contract import KilledContract, StoreContract, last_told, program, writer
+from eligo.work.attempts import Attempt, Lease
+from store_contract import KilledContract, StoreContract, check_client_of_before, last_told, program, writer
 from store_writing import ADDRESS, WORKFLOW, commit_of, commits_in, fill, keep, submitted
 
 pytest_plugins = ["postgres_fixtures"]
@@ -470,9 +471,20 @@ def test_leases_and_outcomes_of_before_are_brought_up_to_date(place: PostgresPla
     with closing(place.open()) as store:
         first = {3: 3, 5: 3, 6: 6}
         assert store.leases("w") == [Lease(*row[:7], first=first[row[1]], since=row[8]) for row in out]
-        assert list(store.outcomes("w")) == [LeaseEnd(*end) for end in ends]
+        assert list(store.outcomes("w")) == [Attempt(*end) for end in ends]
         assert store.last_number("w") == 599
     assert place.asked("SELECT count(*) FROM outcome") == [(3,)]
+
+
+def test_clients_of_before_are_held_by_nobody_and_have_no_tags(place: PostgresPlace) -> None:
+    with psycopg.connect(place.where) as old:
+        old.execute("CREATE TABLE eligo_schema (version BIGINT NOT NULL)")
+        for number, text in list(steps_after(STEPS, 0))[:4]:
+            old.execute(text)
+            old.execute("INSERT INTO eligo_schema VALUES (%s)", (number,))
+        old.execute("INSERT INTO client VALUES ('c-1', 'ann', 1, 2, 3, true, 4, 0, 0, 0, 5, 6, 7, 8, 9)")
+    with closing(place.open()) as store:
+        check_client_of_before(store)
 
 
 # Names and programs

@@ -70,7 +70,7 @@ def test_a_call_is_answered_by_whoever_holds_its_workflow(where: str, tmp_path: 
         for server in (one, other):
             assert server.call("GET", f"/v1/workflows/{first}")["counts"]["done"] == 1
             assert len(server.call("GET", f"/v1/workflows/{first}/tasks")["tasks"]) == 3
-        assert other.call("POST", f"/v1/workflows/{first}/cancel", {}) == {"done": True}
+        assert other.call("POST", f"/v1/workflows/{first}/cancel", {})["done"]
         assert [server.call("GET", f"/v1/workflows/{first}")["state"] for server in (one, other)] == ["cancelled"] * 2
         with pytest.raises(RefusedCallError, match="404"):
             other.call("GET", "/v1/workflows/w-00")
@@ -230,7 +230,7 @@ def test_tokens_are_good_everywhere_and_no_longer_within_a_second(where: str, tm
         bearer = {"Authorization": f"Bearer {token}"}
         mine = one.call("POST", "/v1/clients", {"name": "x"}, **bearer)
         own = {"Authorization": f"Bearer {mine['token']}"}
-        assert other.call("GET", "/v1/workflows", **bearer) == {"workflows": []}
+        assert other.call("GET", "/v1/workflows", **bearer)["workflows"] == []
         assert other.call("POST", "/v1/request", {}, **own)["grants"] == []
         assert other.call("POST", "/v1/tokens/revoke", {"name": "n"}, **admin) == {"count": 2}
         one.call("POST", f"/v1/clients/{mine['client']}/revoke", {}, **admin)

@@ -63,7 +63,7 @@ def test_two_at_a_time_and_failures(bench: Bench) -> None:
     began = time.monotonic()
     runner = going.run()
     assert time.monotonic() - began < 2
-    assert (runner.failures["c"].code, sorted(runner.execution.futile)) == (3, ["d"])
+    assert (runner.failures["c"].attempt.code, sorted(runner.execution.futile)) == (3, ["d"])
 
 
 def test_words_folder_and_streams_are_as_they_should(bench: Bench) -> None:
@@ -71,7 +71,7 @@ def test_words_folder_and_streams_are_as_they_should(bench: Bench) -> None:
     words = ("/bin/sh", "-c", 'cat; pwd; printf "%s\\0" "$X" "$@"; echo oops >&2', "sh", *HOSTILE)
     work = Command(words, str(place), {"X": HOSTILE[2]}, str(place / "out"), str(place / "err"))
     ending = one(bench, work)
-    assert (ending.failure, ending.memory) == (None, None)
+    assert (ending.attempt.failure, ending.attempt.memory) == (None, None)
     folder, _, rest = (place / "out").read_bytes().partition(b"\n")
     assert os.fsdecode(folder) == str(place)
     assert rest.split(b"\0")[:-1] == [HOSTILE[2].encode(), *map(os.fsencode, HOSTILE)]
@@ -80,7 +80,7 @@ def test_words_folder_and_streams_are_as_they_should(bench: Bench) -> None:
 
 def test_a_step_that_takes_too_long_is_ended(bench: Bench) -> None:
     ending = one(bench, Command(("/bin/sleep", "100"), "/"), timeout=1.0)
-    assert ending.failure == "took longer than 1 s"
+    assert ending.attempt.failure == "took longer than 1 s"
     until = time.monotonic() + 20
     while bench.jobs("0badcafe"):
         assert time.monotonic() < until

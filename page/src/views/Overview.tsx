@@ -21,6 +21,11 @@ function Summary({ view }: { view: View }) {
   return (
     <section class="summary" aria-label="Where it stands">
       <p class="headline">{headline(view)}</p>
+      {view.unmet?.map((sentence) => (
+        <p key={sentence} class="unmet">
+          {sentence}
+        </p>
+      ))}
       <StateBar counts={view.counts} />
       <ul class="facts">
         {facts(view).map((fact) => (

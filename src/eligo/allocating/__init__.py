@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from eligo.allocating.asking import Allocator, Ask, Grant
 from eligo.allocating.by_policy import ByPolicy
-from eligo.allocating.prudent import PRUDENT, Prudent, Rules, Speeds, informed
+from eligo.allocating.prudent import PRUDENT, Prudent, Rules, informed
+from eligo.allocating.speeds import Speeds
 
 if TYPE_CHECKING:
     from eligo.allocating.by_batch import ByBatch

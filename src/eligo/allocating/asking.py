@@ -12,6 +12,8 @@ from eligo.names import Name
 SLOWEST = 1e-6  # of the mean speed: nobody gets no work at all
 #: whether a client can run a task
 Fits = Callable[[Name], bool]
+#: how many bytes of what a task reads a client has
+Saves = Callable[[Name], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Ask:
     """A client that asks for work.
 
     >>> Ask("ann", size=3)
-    Ask(client='ann', size=3, seconds=None, speed=None, fits=None, modest=False)
+    Ask(client='ann', size=3, seconds=None, speed=None, fits=None, modest=False, saves=None)
     """
 
     client: Hashable = None
@@ -33,6 +35,8 @@ class Ask:
     fits: Fits | None = None
     #: whether it had better get what others wait for least
     modest: bool = False
+    #: how many bytes of what a task reads the client has already; None: that is not known, or does not matter
+    saves: Saves | None = None
 
     def __post_init__(self) -> None:
         if type(self.size) is not int or self.size < 1:
@@ -54,6 +58,11 @@ class Ask:
         if self.seconds is None:
             return None
         return self.seconds * (1.0 if self.speed is None else max(self.speed, SLOWEST))
+
+    @property
+    def bytes_kept(self) -> Saves | None:
+        """What it `saves`, where that decides: for a single task of a client that is not modest."""
+        return self.saves if self.size == 1 and self.seconds is None and not self.modest else None
 
     def admits(self, task: Name) -> bool:
         """Whether its client can run a task."""
@@ -98,6 +107,7 @@ class Allocator(Protocol):
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """What those who ask get, those who asked first served first; who gets nothing has no grant and keeps its place.
 
+        Of clients that say what they save, one that has more of what a task reads may come before one that asked sooner.
         What became of tasks since, whoever moved them, is read from the execution's journal.
         """
         ...

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none
-from eligo.clusters.dealing import Clusters
+from eligo.clusters.clustering import Clusters
 from eligo.clusters.fat import FatTask
 from eligo.execution import Execution
 

@@ -1,18 +1,26 @@
 """The ready task of the highest score, by a policy kept up to date with the execution."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from eligo.allocating.asking import Ask, Grant, Refusals, all_or_none, whole_seed
+from eligo.allocating.asking import Ask, Grant, Refusals, Saves, all_or_none, whole_seed
 from eligo.errors import InputError
 from eligo.estimating import estimate
 from eligo.execution import COMPLETE, ELIGIBLE, FAIL, HOLD, RELEASE, TAKE, Execution, unpacked
+from eligo.names import Name
 from eligo.policies import Floats, Policy, grown, in_classes
+from eligo.rows import Ints
 from eligo.workflow import Workflow
 
+WINDOW = 16  # ready tasks, the first ones, of which a client may get the one that saves most bytes
+NEAR = 0.01  # of the best score: how much less theirs may be
+MOST_LOST = 0.01  # of the sum of all places: how many places may be lost for the sake of bytes
+MOST_PAIRED = 32  # asks that are compared by what they save
 MOST_SHORT = 1_000  # tasks in a grant that is sized by seconds: some take none
+SOME = 10_000  # moves that are followed, or tasks that become ready, in one call: others run between two
 UNTIMED = np.zeros(0)
+_NOWHERE = -1  # a state that no task of a board has
 
 
 class ByPolicy:
@@ -25,6 +33,10 @@ class ByPolicy:
     A client that asks for several gets the best of the ready tasks and of those that wait for nothing but tasks that it
     gets too. *seconds* says how long each task takes, for those who ask for so many seconds of work. What is added to the
     execution goes by the same policy, made anew for *flow*: that takes as long as to begin.
+
+    A client that asks for one task and says what it `saves` gets, among the first ready tasks of equal priority whose scores
+    are within 1 % of the best, the one of which it has most bytes. A grant that passes over p better tasks loses p places:
+    after t grants, the places lost sum to at most 1 % of 1 + 2 + ... + t.
 
     >>> from eligo.policies import policy
     >>> game = Execution({"a": [], "b": [], "c": ["a", "b"], "d": ["b"], "e": ["d"]})
@@ -49,6 +61,8 @@ class ByPolicy:
             raise InputError(f"the policy {policy.name!r} was made for another workflow")
         self.execution, self._flow = execution, Workflow(execution.dag) if flow is None else flow
         self._seconds, self._seed = seconds, whole_seed(seed)
+        #: how many tasks were granted, and how many places were lost by that for the sake of bytes
+        self.granted = self.lost = 0
         self._go_by(policy)
 
     def _go_by(self, policy: Policy) -> None:
@@ -71,12 +85,26 @@ class ByPolicy:
             return self._granted(asks[0])
         refusals, grants = Refusals(), list[Grant]()
         with all_or_none(self.execution, grants):
-            for ask in asks:
+            for ask in self._in_turn(asks, refusals):
                 found = [] if refusals.covers(ask) else self._granted(ask)
                 grants += found
                 if not found:
                     refusals.note(ask)
         return grants
+
+    def _in_turn(self, asks: list[Ask], refusals: Refusals) -> Iterator[Ask]:
+        """The asks as they are answered: the first, or of those like it the one that saves most bytes as things stand."""
+        if not any(ask.bytes_kept for ask in asks):
+            yield from asks
+            return
+        left, name = list(asks), self.execution.graph.name
+        while left:
+            first, place = left[0], 0
+            if first.bytes_kept is not None and not refusals.covers(first):
+                names = list(map(name, self._near(self._admits(first))))
+                saved = [_saved(ask, names) if ask.fits is first.fits else -1 for ask in left[:MOST_PAIRED]]
+                place = saved.index(max(saved))
+            yield left.pop(place)
 
     def _granted(self, ask: Ask) -> list[Grant]:
         """One grant, or none."""
@@ -89,22 +117,59 @@ class ByPolicy:
         if not chosen:
             return []
         self.execution.take_numbers(chosen)
+        self.granted += len(chosen)
         self._seen = len(self.execution.journal)
         return [Grant(ask, self.execution.graph.named(chosen), self._why(ask, ready))]
 
     def _chosen(self, ask: Ask) -> list[int]:
         """What a client gets, until it has what it asked for."""
-        fits, name, room = ask.fits, self.execution.graph.name, ask.work
-        admits = None if fits is None else lambda v: fits(name(v))
-        codes = self.execution.codes
+        room, admits, codes = ask.work, self._admits(ask), self.execution.codes
+        if ask.bytes_kept is not None:
+            return self._nearest(ask.bytes_kept, admits)
         if room is None or self._seconds is None:
             return self._board.choose(ask.size, ask.modest, 0.0, UNTIMED, codes, admits)
         return self._board.choose(MOST_SHORT, ask.modest, room, self._seconds, codes, admits)
 
+    def _admits(self, ask: Ask) -> Callable[[int], bool] | None:
+        fits, name = ask.fits, self.execution.graph.name
+        return None if fits is None else lambda v: fits(name(v))
+
+    def _nearest(self, saves: Saves, admits: Callable[[int], bool] | None) -> list[int]:
+        """Take the task that saves most bytes among the first, and the first of those that save as much."""
+        near = self._near(admits)
+        if not near:
+            return []
+        saved = [saves(self.execution.graph.name(v)) for v in near] if len(near) > 1 else [0]
+        place = saved.index(max(saved))
+        self.lost += place
+        self._board.take(near[place])
+        return [near[place]]
+
+    def _near(self, admits: Callable[[int], bool] | None) -> list[int]:
+        """The first ready tasks: as many as may be passed over, of equal priority and nearly equal score."""
+        board, near, passed = self._board, list[int](), list[int]()
+        after = self.granted + 1
+        most = min(WINDOW, 1 + int(MOST_LOST * after * (after + 1) / 2) - self.lost)
+        try:
+            while len(near) < most and (v := board.first(False, passed, admits)) >= 0 and self._is_near(v, near):
+                near.append(v)
+                board.hide(v)
+        finally:
+            for v in (*passed, *near):
+                board.place(v)
+        return near
+
+    def _is_near(self, v: int, near: list[int]) -> bool:
+        """Whether a task is of the priority of the first one, and its score is nearly that."""
+        if not near:
+            return True
+        lead, best = self.policy.lead, self._board.worth(near[0])
+        above = lead[near[0]] if len(lead) else 0.0
+        return (not len(lead) or lead[v] == above) and best - self._board.worth(v) <= NEAR * abs(best - above)
+
     def _begin(self) -> None:
         """A fresh board, brought to where the execution stands."""
-        self._board.reset(self._seed)
-        self._seen = 0
+        self._seen, self._arrived, self._arriving = 0, 0, self._board.empty(self._seed)
         self._follow()
         if self._grown:  # what came later is on the board from the beginning
             for v in self.execution.numbers(ELIGIBLE):
@@ -119,17 +184,52 @@ class ByPolicy:
         self._go_by(grown(self.policy, flow))
 
     def _follow(self) -> None:
-        if self._seen == len(self.execution.journal):
-            return
-        if self._grown < len(self.execution.additions):
+        while not self.catch_up():
+            pass
+
+    def catch_up(self) -> bool:
+        """Follow the execution by at most `SOME` moves or arrivals; whether nothing is left to follow."""
+        if self._arrived < self._arriving:
+            first, self._arrived = self._arrived, min(self._arrived + SOME, self._arriving)
+            self._board.arrive_some(first, self._arrived, self._arriving)
+        elif self._grown < len(self.execution.additions):
             self._grow()
-            return
-        for kind, v in unpacked(self.execution.since(self._seen)):
-            if kind in self._moves:
-                self._moves[kind](v)
-        self._seen = len(self.execution.journal)
+        elif self._seen < len(self.execution.journal):
+            self._move_on()
+        return self._arrived == self._arriving and self._seen == len(self.execution.journal)
+
+    def _move_on(self) -> None:
+        """Make some moves, none after one that makes many tasks ready: these arrive before that."""
+        moves, bursts = self._moves, {} if self._grown else self.execution.bursts  # those were of a smaller dag
+        some = self.execution.since(self._seen)[:SOME]
+        for place, (kind, v) in enumerate(unpacked(some), 1):
+            if bursts and kind == COMPLETE and v in bursts:
+                self._seen += place
+                self._burst(v, bursts[v])
+                return
+            if kind in moves:
+                moves[kind](v)
+        self._seen += len(some)
+
+    def _burst(self, v: int, ready: Ints) -> None:
+        """A task is executed, and what is ready by that is about to arrive."""
+        board, states = self._board, np.frombuffer(self._board.state, np.int32)
+        before, states[ready] = states[ready], _NOWHERE  # else the board lets all of them arrive at once
+        board.execute(v)
+        states[ready] = before
+        fresh = np.zeros(len(states), np.bool_)
+        fresh[ready] = True
+        row = self.policy.row_of(v)
+        np.frombuffer(board.group, np.int32)[: len(ready)] = row[fresh[row]]
+        board.shuffle(len(ready))
+        self._arrived, self._arriving = 0, len(ready)
 
     def _why(self, ask: Ask, ready: int) -> str:
         which = "the last, for a slow client," if ask.modest else "the first"
         classes = "by priority, and among equals " if len(self.policy.lead) else ""
         return f"{which} of {ready:,} ready task{'' if ready == 1 else 's'} {classes}by the rule {self.policy.name!r}"
+
+
+def _saved(ask: Ask, names: Sequence[Name]) -> int:
+    """The most bytes that a client has of one of these tasks; -1 where that does not matter."""
+    return -1 if ask.bytes_kept is None else max(map(ask.bytes_kept, names), default=0)

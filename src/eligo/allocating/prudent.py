@@ -9,15 +9,19 @@ at the end, when nothing else is ready, what has been out for long is given to s
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import chain
 from operator import is_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.allocating.asking import Allocator, Ask, Fits, Grant, all_or_none
+from eligo.allocating.by_policy import ByPolicy
+from eligo.allocating.faster import FasterClients
+from eligo.allocating.speeds import Speeds
 from eligo.errors import InputError, is_amount
 from eligo.estimating import estimate
 from eligo.execution import ALLOCATED, COMPLETE, DROP, FAIL, HELD, HOLD, RELEASE, TAKE, Execution, unpacked
@@ -25,7 +29,7 @@ from eligo.names import Name
 from eligo.workflow import Workflow
 
 Floats = NDArray[np.float64]
-MOST_NOTED = 20_000  # moves that are not followed yet: that takes some milliseconds
+MOST_NOTED = 2_000  # moves that are not followed yet: to follow them takes some milliseconds, while all clients wait
 _OUT = {ALLOCATED, HELD}
 
 
@@ -62,8 +66,6 @@ class Rules:
 SLOW = 0.5  # of the mean speed
 #: the rule for slow clients, and a second copy of what is overdue
 PRUDENT = Rules(slow=SLOW, copies=2)
-
-
 LONG = 3.0  # mean task times
 
 
@@ -73,50 +75,6 @@ def informed(rules: Rules, flow: Workflow) -> Rules:
     if known.level == "nothing":
         return rules
     return replace(rules, expected=known.seconds, long=LONG if known.level == "seconds" else rules.long)
-
-
-class Speeds:
-    """How fast clients are, as shares of the mean, from what they brought back.
-
-    >>> speeds = Speeds()
-    >>> for client, seconds in (("ann", 10.0), ("bob", 30.0), ("ann", 10.0)):
-    ...     speeds.record(client, seconds)
-    >>> speeds.of("ann"), round(speeds.of("bob"), 2), speeds.of("eve")
-    (1.6666666666666667, 0.56, None)
-    >>> speeds.is_slow("bob", 0.6), speeds.is_slow("eve", 0.6)
-    (True, False)
-    """
-
-    def __init__(self) -> None:
-        self._past: dict[Hashable, tuple[float, float]] = {}  # the work and the seconds of each client
-        self.work = self.seconds = 0.0
-        self.results = 0
-
-    def record(self, client: Hashable, seconds: float, work: float = 1.0, results: int = 1) -> None:
-        """A client took so long for tasks; *work* is what these were expected to take, where that is known."""
-        self.introduce(client, seconds, work)
-        self.results += results
-
-    def introduce(self, client: Hashable, seconds: float, work: float) -> None:
-        """A client is known to do so much work in so many seconds."""
-        done, spent = self._past.get(client, (0.0, 0.0))
-        self._past[client] = done + work, spent + seconds
-        self.work += work
-        self.seconds += seconds
-
-    def forget(self, client: Hashable) -> None:
-        """Somebody else comes under this name; what it did still counts for the mean."""
-        self._past.pop(client, None)
-
-    def of(self, client: Hashable) -> float | None:
-        """The speed of a client as a share of the mean, or None where it has no past."""
-        work, seconds = self._past.get(client, (0.0, 0.0))
-        return work / seconds * self.seconds / self.work if seconds and self.work else None
-
-    def is_slow(self, client: Hashable, share: float) -> bool:
-        """Whether a client is known to be slower than this share of the mean."""
-        work, seconds = self._past.get(client, (0.0, 0.0))
-        return seconds > 0 and work * self.seconds < share * self.work * seconds
 
 
 class Prudent:
@@ -147,7 +105,17 @@ class Prudent:
         self.allocator, self.rules, self.clock = allocator, rules, clock
         self.execution = allocator.execution
         self.speeds = Speeds()
-        self._present: dict[Hashable, float | None] = {}  # those who are here, with the speed that they stated
+        #: those who are here, with the speed that they stated and what fits them, as of their last request
+        self._present: dict[Hashable, tuple[float | None, Fits | None]] = {}
+        #: whether a ready task may fit an ask: where none does, none is looked at
+        self.may_fit: Callable[[Ask], bool] = lambda ask: True
+        #: until when a client counts as connected unless it is heard of again
+        self.here_until: Callable[[Hashable], float] = lambda client: math.inf
+        #: other idle clients that have not asked this allocator, until when each counts as connected, and what fits it
+        self.bystanders: Callable[[], Iterable[tuple[Hashable, float, Fits | None]]] = tuple
+        #: when a slow client that got nothing long may be the fastest; None where no slow client waits for that
+        self.fastest_from: float | None = None
+        self._faster: Hashable = None  # the client that was found to be faster, looked at first
         self._long = _long(rules, len(self.execution.dag))
         self._handed = Handed(self.execution, rules, clock)
 
@@ -156,20 +124,34 @@ class Prudent:
         """When something that is out becomes overdue, for somebody who got nothing; None where nobody waits for that."""
         return self._handed.due
 
+    def copies_from(self) -> float | None:
+        """When somebody may get the next copy of a task; None: not before something changes."""
+        return self._handed.first_due(self.speeds) if self.rules.copies > 1 else None
+
+    def is_slow(self, client: Hashable) -> bool:
+        """Whether a client is known to be slow here, so that it gets less than others."""
+        return self.speeds.is_slow(client, self.rules.slow)
+
     def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
         """See `Allocator`: slow clients get what matters least, and who gets nothing a copy of what is overdue."""
         asks = list(asks)
+        self.fastest_from = None
         self._handed.note()
         for ask in asks:
-            self._present[ask.client] = ask.speed
+            self._present[ask.client] = ask.speed, ask.fits
         queue = sorted(asks, key=self._pace, reverse=True) if self.rules.fastest else asks
-        grants = self._served(queue)
+        grants = self._served([ask for ask in queue if self.may_fit(ask)])
         if self.rules.copies > 1:
             with all_or_none(self.execution, grants):
                 self._handed.note(grants)
                 grants += self._handed.made(_unserved(queue, grants), self._is_slow, self.speeds)
         in_order = len(grants) == len(queue) and all(map(is_, (grant.ask for grant in grants), queue))
         return grants if in_order else sorted(grants, key=_places(queue))
+
+    def catch_up(self) -> bool:
+        """Follow the execution a little further; whether nothing is left that would keep the next ask waiting."""
+        self._handed.note()
+        return self.allocator.catch_up() if isinstance(self.allocator, ByPolicy) else True
 
     def learn(self, client: Hashable, task: Name, seconds: float) -> None:
         """A client took so long for a task."""
@@ -191,11 +173,11 @@ class Prudent:
 
     def joined(self, client: Hashable) -> None:
         """A client is here, and busy; one that asks is here anyway."""
-        self._present.setdefault(client)
+        self._present.setdefault(client, (None, None))
 
     def has(self, client: Hashable, task: Name) -> None:
         """A client has a task that was handed out before this began."""
-        self._present.setdefault(client)
+        self._present.setdefault(client, (None, None))
         self._handed.note([Grant(Ask(client), (task,), "")])
 
     def gone(self, client: Hashable) -> None:
@@ -203,18 +185,37 @@ class Prudent:
         self._present.pop(client, None)
         self._handed.gone(client)
 
+    def copy_no_more(self, v: int) -> None:
+        """Give nobody else a task, by number, that is out, until it comes back."""
+        self._handed.copy_no_more(v)
+
+    def forget(self, clients: Set[Hashable]) -> None:
+        """These clients will not come again; what they did still counts for the mean."""
+        for client in self._present.keys() & clients:
+            self.gone(client)
+        for client in self.speeds.clients & clients:
+            self.speeds.forget(client)
+
     def _served(self, queue: Sequence[Ask]) -> list[Grant]:
-        """What the allocator gives, slow clients being modest; what is long they get only where nobody is faster."""
+        """What the allocator gives, slow clients being modest; what is long they get only where nobody faster can run it."""
         if not any(ask.seconds is not None or self._is_slow(ask) for ask in queue):
             return self.allocator.hand_out(queue)
         shorts: dict[int, Fits] = {}  # by identity: a function need not be hashable
         told = [self._modest(ask, shorts) if self._is_slow(ask) else self._sized(ask) for ask in queue]
         grants = self._answered(queue, told)
-        if not self._long or self._somebody_faster():
-            return grants
-        slow = [ask for ask in _unserved(queue, grants) if self._is_slow(ask)]
-        with all_or_none(self.execution, grants):
-            return grants + self._answered(slow, [replace(self._sized(ask), modest=True) for ask in slow])
+        slow = [ask for ask in _unserved(queue, grants) if self._is_slow(ask)] if self._long else []
+        faster = FasterClients(self._faster_clients())
+        if slow and not faster.can_run_all():
+            with all_or_none(self.execution, grants):
+                grants += self._answered(slow, self._leftovers(slow, faster))
+        self.fastest_from = faster.until
+        return grants
+
+    def _leftovers(self, slow: Sequence[Ask], faster: FasterClients) -> list[Ask]:
+        """Slow clients ask for what nobody faster can run."""
+        left: dict[int, Fits] = {}
+        fits = [left.setdefault(id(ask.fits), faster.leave(ask.fits)) for ask in slow]
+        return [replace(self._sized(ask), modest=True, fits=fit) for ask, fit in zip(slow, fits, strict=True)]
 
     def _answered(self, asks: Sequence[Ask], told: Sequence[Ask]) -> list[Grant]:
         """The grants for asks that were put to the allocator in other words, with the asks as they were made."""
@@ -248,14 +249,21 @@ class Prudent:
         return 1.0 if speed is None else speed
 
     def _is_slow(self, ask: Ask) -> bool:
-        return self.speeds.is_slow(ask.client, self.rules.slow) if ask.speed is None else ask.speed < self.rules.slow
+        return self.is_slow(ask.client) if ask.speed is None else ask.speed < self.rules.slow
 
-    def _somebody_faster(self) -> bool:
-        slow, speeds = self.rules.slow, self.speeds
-        return any(
-            stated >= slow if stated is not None else not speeds.is_slow(client, slow)
-            for client, stated in self._present.items()
-        )
+    def _faster_clients(self) -> Iterator[tuple[float, Fits | None]]:
+        """The connected clients that are not slow, the last one found first: until when each is, and what fits it."""
+        now, last = self.clock(), self._present.get(self._faster)
+        present = chain([] if last is None else [(self._faster, last)], self._present.items())
+        known = ((client, self.here_until(client), fits) for client, (_, fits) in present)
+        for client, until, fits in chain(known, self.bystanders()):
+            if until > now and not self._stays_slow(client):
+                self._faster = client
+                yield until, fits
+
+    def _stays_slow(self, client: Hashable) -> bool:
+        stated = self._present.get(client, (None, None))[0]
+        return self.is_slow(client) if stated is None else stated < self.rules.slow
 
 
 class Handed:
@@ -293,6 +301,16 @@ class Handed:
                 if not found:
                     barren.add(like)
         return grants
+
+    def first_due(self, speeds: Speeds) -> float | None:
+        """When the task that has been out for longest becomes overdue, whoever asks; None where nothing can be copied."""
+        if not speeds.results:
+            return None
+        self.note()
+        self._follow()
+        while self._heap and not self._may_be_copied(*self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][0] + speeds.seconds * self.rules.overdue / speeds.results if self._heap else None
 
     def _copy(self, ask: Ask, speeds: Speeds) -> list[Grant]:
         """Another copy of what has been out for longest among what the client can run and has not."""
@@ -343,6 +361,12 @@ class Handed:
         self._follow()
         for v in self._has.pop(client, ()):
             self._given[v] = tuple(other for other in self._given[v] if other != client)
+
+    def copy_no_more(self, v: int) -> None:
+        """See `Prudent`."""
+        self.note()
+        self._follow()
+        self._began.pop(v, None)
 
     def _follow(self) -> None:
         """Make up for what was noted."""

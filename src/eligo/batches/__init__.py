@@ -3,15 +3,14 @@
 | notion | where |
 |---|---|
 | the problem BICSO, its decision version, along an execution | `states` |
-| the bipartite residual of a state, kept up to date | `residual`, `components` |
-| one component: trees, subsets | `solving`, `trees` |
-| components together: chains of priority, the knapsack BBDP | `bundles`, `knapsack` |
-| large components: orders and exchanges, search, integer program | `greedy`, `packing`, `milp` |
-| expansive dags within a factor of 2 or 3 | `expansive` |
-| all of it wired together | `choosing` |
+| the bipartite residual of a state, kept up to date | `residual` |
+| one component: trees, subsets, the knapsack BBDP | `solving` |
+| large components: orders and exchanges; search, integer program | `greedy`, `program` |
+| expansive dags within a factor of 2 | `greedy` |
+| components together, chains of priority; all of it wired together | `choosing` |
 | those who ask together, answered live | `eligo.allocating.by_batch` |
 | the batched game | `eligo.simulation.batched` |
-| why it is NP-hard, as code | `eligo.reproducing.hardness` |
+| why it is NP-hard, as code | `papers.hardness`, in the repository |
 """
 
 from eligo.batches.states import Batch, Batches, batch, decide

@@ -1,4 +1,20 @@
-"""Components too large for tables: orders whose beginnings are good batches, a bound, and exchanges that improve a batch."""
+"""Components too large for tables: orders whose beginnings are good batches, a bound, and exchanges that improve a batch.
+
+**Expansive dags.** The batch of the tasks with the most private children is fast and within a proved factor. In an
+*expansive* residual every eligible task v has phi(v) >= 2 private sinks, which miss nobody else, and at most phi(v) shared
+ones. The r tasks of largest phi then gain at least half of what the best r gain [1]_, where gain is the change in the
+number of eligible tasks. Proof: let S be the sum of the r largest phi, so S >= 2r. They gain at least S - r. A shared sink
+misses two tasks at least, so any r tasks gain at most S + S/2 - r, which is at most 2 (S - r). The factor is tight: tasks
+in pairs that share two sinks, phi = 2. The paper proves 4 for phi as counted in the whole dag, executed parents included;
+that one is within 3, and no better: where the other parents of shared sinks are executed already, 1 is gained instead of 3.
+
+**Shares.** A bound of every batch: each sink hands one unit of worth to the sources it misses. Whatever the shares, k
+sources render no more sinks than the k largest sums of shares. Equal shares are a beginning; a few rounds in which every
+sink gives less to its richer sources bring the bound close to the least, which minimum cuts would find
+(`eligo.deciding.bounds`).
+
+.. [1] Malewicz, Rosenberg (2006): On batch-scheduling dags for Internet-based computing, section 6.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,17 +23,71 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.batches.expansive import largest, private_children
-from eligo.batches.limits import MOST_WANTED, SPARSE
-from eligo.batches.shares import share_bound
 from eligo.dag import Dag
 from eligo.deciding.bounds import best_shares
-from eligo.deciding.clock import Clock
 from eligo.deciding.orders import RELEASES, nonsinks_of, release_order
-from eligo.deciding.work import Work
+from eligo.deciding.work import Clock, Work
 from eligo.kernels import graph
 from eligo.rows import Ints, places
 from eligo.theory.profiles import Profile
+
+# The most private children
+
+
+Counts = NDArray[np.int64]
+
+SPARSE = 16  # one in so many sources, or fewer, are picked one by one
+MOST_WANTED = 4  # the most sources that one exchange brings in
+SHARE_ROUNDS = 12  # in which sinks give less to their richer sources
+
+
+def private_children(dag: Dag) -> Counts:
+    """For every task, how many of its children have no other parent: phi.
+
+    >>> private_children(Dag.from_arcs([("a", "x"), ("a", "y"), ("b", "y")], tasks="abxy")).tolist()
+    [1, 0, 0, 0]
+    """
+    sole = dag.indegree[dag.child] == 1
+    return np.bincount(dag.tails, sole, minlength=len(dag)).astype(np.int64)
+
+
+def largest(scores: Counts, size: int) -> Ints:
+    """The places of that many largest scores, ascending, earlier ones first among equals: a selection, not a sort.
+
+    >>> largest(np.array([2, 5, 2, 9, 2]), 3).tolist()
+    [0, 1, 3]
+    """
+    n = len(scores)
+    if size >= n:
+        return np.arange(n, dtype=np.int32)
+    keys = scores * n - np.arange(n)
+    return np.sort(np.argpartition(-keys, size)[:size]).astype(np.int32) if size else np.empty(0, np.int32)
+
+
+# A bound
+
+
+def share_bound(residual: Dag, rounds: int = SHARE_ROUNDS) -> Profile:
+    """At most how many sinks k sources of a bipartite dag can render, for all k.
+
+    >>> m = Dag.from_arrays(7, [0, 1, 2, 2, 3, 4], [5, 5, 5, 6, 6, 6])  # M(2,3)
+    >>> share_bound(m, rounds=0).tolist(), share_bound(m).tolist()
+    ([0, 0, 1, 1, 1, 2], [0, 0, 0, 1, 1, 2])
+    """
+    tails, heads, n = residual.tails, residual.child, len(residual)
+    degree, step = np.maximum(residual.indegree, 1), 1 / (1 + residual.outdegree[tails])
+    share = 1 / degree[heads]
+    for _ in range(rounds):
+        worth = np.bincount(tails, share, minlength=n)[tails]
+        average = (np.bincount(heads, worth, minlength=n) / degree)[heads]
+        share = np.maximum(share + (average - worth) * step, 0)
+        share /= np.bincount(heads, share, minlength=n)[heads]
+    worth = np.sort(np.bincount(tails, share, minlength=n)[residual.outdegree > 0])[::-1]
+    sums = np.floor(np.concatenate([[0], np.cumsum(worth)]) + 1e-6).astype(np.int64)
+    return np.minimum(sums, int((residual.indegree > 0).sum()))
+
+
+# Orders and exchanges
 
 
 @dataclass(frozen=True, eq=False)

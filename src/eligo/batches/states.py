@@ -9,7 +9,7 @@ from typing import Any
 from eligo.batches.choosing import SOLVERS, choose
 from eligo.batches.residual import Residual
 from eligo.border import dag_of
-from eligo.deciding.clock import Clock
+from eligo.deciding.work import Clock
 from eligo.errors import InputError, check_choice, is_amount, shorten
 from eligo.execution import Execution
 from eligo.names import Name, labels_of

@@ -41,7 +41,9 @@ REMEDIES = {
     "history": "--history FILE takes run times from earlier runs",
     "workers": "--workers N gives more",
     "run": "--run FOLDER begins another run",
-    "insecure": "--tokens --cert FILE --key FILE, or --insecure where anybody may come",
+    "insecure": "--cert FILE --key FILE turn on TLS, or --insecure lets it be",
+    "open": "leave --open out, or add --insecure to let anybody in",
+    "token": "name a token with --token-file FILE or ELIGO_TOKEN_FILE",
     "files": "--no-files lets no file travel, --dir says where they are",
     "folder": "--folder DIR names another",
     "directory": "--dir DIR names another",
@@ -65,11 +67,13 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """The exit code of the command with these arguments."""
-    from eligo.errors import EligoError
+    from eligo.errors import EligoError, NotBuiltError
 
     speak_plainly()
     try:
         return _answered(arguments or ["--help"])
+    except NotBuiltError as error:
+        return _complain(str(error), 1)
     except EligoError as error:
         return _complain(_explained(error))
     except KeyboardInterrupt:
@@ -130,7 +134,7 @@ def _verb(name: str) -> "Typer":
     from eligo.cli.serve_verbs import app
 
     alone = copy(app)
-    named = [each for each in app.registered_commands if getattr(each.callback, "__name__", "") == name]
+    named = [each for each in app.registered_commands if name in {each.name, getattr(each.callback, "__name__", "")}]
     alone.registered_commands = named or app.registered_commands
     return alone
 

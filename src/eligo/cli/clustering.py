@@ -1,10 +1,10 @@
 """Fat tasks as people ask for them and see them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from eligo.cli.fidelity import accepted
+from eligo.cli.options import ClusterRequest
 from eligo.cli.plans import listed_names, tell, working
 from eligo.cli.printing import print_facts, print_json, sparkline
 from eligo.clusters import FatTask, cluster, fat_task
@@ -25,32 +25,6 @@ VERDICTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterRequest:
-    """What the command's options say."""
-
-    size: int | None
-    seconds: float | None
-    sizes: str | None
-    tasks: str | None
-    goal: str
-    weight: float
-    strategy: str
-    tolerance: float
-    executed: str | None
-    exchange: float
-    effort: str
-
-    def __post_init__(self) -> None:
-        ways = [self.size, self.seconds, self.sizes, self.tasks]
-        if sum(way is not None for way in ways) != 1:
-            raise InputError("say how much to take: one of --size, --seconds, --sizes and --tasks")
-        if self.exchange and self.sizes is None:
-            raise InputError("--exchange is the time of an exchange with one of several clients: it goes with --sizes")
-        if [self.executed, self.tasks].count("-") > 1:
-            raise InputError("standard input can be read only once")
-
-
 def answer(flow: Workflow, request: ClusterRequest, output: str | None, export: str | None, json: bool) -> None:
     """Find what was asked for, write it where that was asked for, and print it."""
     if export is not None and export not in EXPORTS:
@@ -58,11 +32,15 @@ def answer(flow: Workflow, request: ClusterRequest, output: str | None, export: 
     with working(f"clustering {len(flow):,} tasks"):
         executed = listed_names(flow, request.executed)
         found = _found(flow, request, executed)
-    _write(flow, found, executed, output, export)
+    picture = output is not None and output.lower().endswith(PICTURES)
+    if not picture or export is not None:
+        _write(flow, found, executed, output, export)
     if json:
         print_json(found.document())
     elif output != "-" and not (export is not None and output is None):
         _print(found)
+    if picture and output is not None:
+        _draw(flow, found, output)
 
 
 def _found(flow: Workflow, request: ClusterRequest, executed: Sequence[str]) -> FatTask | Dealing:
@@ -108,10 +86,8 @@ def _write(
     flow: Workflow, found: FatTask | Dealing, executed: Sequence[str], output: str | None, export: str | None
 ) -> None:
     if output is not None and output.lower().endswith(PICTURES):
-        if export is not None:
-            raise InputError(f"{output} is the name of a picture: leave --export out, or name another file")
-        _draw(flow, found, output)
-    elif export is not None:
+        raise InputError(f"{output} is the name of a picture: leave --export out, or name another file")
+    if export is not None:
         flow = accepted(flow, [ALL], what="exporting") if export in {"dagman", "snakemake"} else flow
         _export(exported(flow, _fats(found), export, executed), output or "-")
     elif output is not None:
@@ -123,12 +99,13 @@ def _fats(found: FatTask | Dealing) -> Sequence[FatTask]:
 
 
 def _draw(flow: Workflow, found: FatTask | Dealing, output: str) -> None:
-    from eligo.cli.pictures import save_fat
+    from eligo.cli.pictures import check_saved, save_fat
 
     with working("drawing"):
         headline, facts = _told(found)
-        remarks = save_fat(flow, found, output, headline, facts)
-    tell([*remarks, f"wrote {output}"])
+        saved = save_fat(flow, found, output, headline, facts)
+    check_saved(output, saved)
+    tell([f"wrote {output}"])
 
 
 def _export(texts: Mapping[str, str], output: str) -> None:

@@ -4,21 +4,21 @@ import atexit
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from eligo.cli.options import CompareRequest
 from eligo.cli.plans import tell
 from eligo.cli.printing import print_json
-from eligo.cli.recalling import Knowledge, fitted, read_histories, recall
 from eligo.errors import InputError
-from eligo.formats import generate, read
-from eligo.formats.histories.runs import is_run
+from eligo.formats import generate, read_history
+from eligo.formats.shared.files import shown
 from eligo.simulation import Clients
 from eligo.simulation.comparing import answer, comparison
 from eligo.simulation.contests import contests_of
-from eligo.simulation.experiments import Progress, run, with_absolute_paths
+from eligo.simulation.experiments import Progress, play_experiment, with_absolute_paths
 from eligo.simulation.reports import Finding, Report, Table
 from eligo.simulation.settings import (
     RULES,
@@ -28,12 +28,13 @@ from eligo.simulation.settings import (
     Size,
     Source,
     batched_games,
-    is_experiment,
-    read_experiment,
+    read_compared,
     steady_games,
     volatile_game,
 )
 from eligo.simulation.tables import Record
+from eligo.times import RunTimes, fitted_times, times_of
+from eligo.workflow import Workflow
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,59 +42,62 @@ if TYPE_CHECKING:
 WIDTH = 150  # characters, where nobody's terminal says how many
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareRequest:
-    """What the command's options say."""
+@dataclass(frozen=True)
+class ReadComparison:
+    """An experiment, the workflows of it that were read for it, and what is known of their run times, by their labels."""
 
-    files: Sequence[str]
-    families: Sequence[str]
-    schedulers: str
-    orders: Sequence[str]
-    rates: str
-    workers: str | None
-    clients: int
-    stay: float
-    away: float
-    runs: int
-    seed: int
-    reverse: bool
-    histories: Sequence[str] = ()
+    experiment: Experiment
+    flows: Mapping[Source, Workflow] = field(default_factory=dict)
+    times: Mapping[str, RunTimes] = field(default_factory=dict)
+    #: the experiment's own file, if it has one
+    file: str | None = None
 
 
-def experiment_of(request: CompareRequest) -> Experiment:
-    """The experiment that somebody asked for, in a file of its own or by options."""
-    described = [file for file in request.files if is_experiment(file)]
-    if described:
-        if len(request.files) > 1 or request.families:
-            raise InputError(f"{described[0]} describes an experiment of its own: give it alone")
-        if request.histories:
-            raise InputError(f"{described[0]} describes an experiment, which takes no --history: give a workflow")
-        return read_experiment(described[0])
-    if not request.files and not request.families:
+def comparison_of(request: CompareRequest) -> ReadComparison:
+    """What somebody asked for, in a file of its own or by options."""
+    if not request.files and not request.family:
         raise InputError("what is to be compared? Give a workflow, an experiment, or --family")
+    flows, elsewhere = dict[Source, Workflow](), request.processes > 1 or request.on is not None
+    for path in request.files or ():
+        subject = read_compared(path, request.reverse)
+        if isinstance(subject, Experiment):
+            return _described(subject, path, request)
+        flows[_file(path, subject, request.reverse, elsewhere)] = subject
+    families = [_family(words, request.seed) for words in request.family or ()]
+    return recalled(_experiment(request, [*flows, *families]), flows, request.history or ())
+
+
+def _described(experiment: Experiment, path: str, request: CompareRequest) -> ReadComparison:
+    if len(request.files or ()) > 1 or request.family:
+        raise InputError(f"{path} describes an experiment of its own: give it alone")
+    if request.history:
+        raise InputError(f"{path} describes an experiment, which takes no --history: give a workflow")
+    return ReadComparison(experiment, file=path)
+
+
+def _experiment(request: CompareRequest, sources: Sequence[Source]) -> Experiment:
     lengths = {"stay": request.stay, "away": request.away}
     others = {name: value for name, value in lengths.items() if value != getattr(Clients, name)}
     pools = WORKERS if request.workers is None else tuple(map(_whole, _words(request.workers)))
     crowds = [volatile_game(count=request.clients, **others, rules=rules) for rules in RULES]
     return Experiment(
-        sources=(
-            *(_file(path, request.reverse) for path in request.files),
-            *(_family(words, request.seed) for words in request.families),
-        ),
-        schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *request.orders))),
+        sources=tuple(sources),
+        schedulers=tuple(dict.fromkeys((*_words(request.schedulers), *(request.order or ())))),
         games=(Game("pebble"), *batched_games(map(_number, _words(request.rates))), *crowds, *steady_games(pools)),
         runs=request.runs,
         seeds=(request.seed,),
     )
 
 
-def _file(path: str, reverse: bool) -> Source:
-    """Standard input is copied, for a workflow is read more than once here; the copy is gone when the command ends."""
+def _file(path: str, flow: Workflow, reverse: bool, elsewhere: bool) -> Source:
+    """Standard input is copied for other processes; the copy is gone when the command ends."""
     if path != "-":
         return Source.of_file(path, reverse=reverse)
+    if not elsewhere:
+        return Source(label="standard input")
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="eligo-", suffix=".json", delete=False) as copy:
         atexit.register(os.unlink, copy.name)
-        copy.write(generate(read("-", reverse=reverse), "json"))
+        copy.write(generate(flow, "json"))
     return Source(label="standard input", path=copy.name)
 
 
@@ -128,72 +132,71 @@ def _whole(word: str) -> int:
     return int(word)
 
 
-def results_file(request: CompareRequest, given: str | None) -> str | None:
-    """Where finished cells are kept: as given, or for an experiment in a file beside it."""
-    if given is None and request.files and is_experiment(request.files[0]):
-        return os.path.splitext(request.files[0])[0] + ".csv"
-    return given
-
-
-def compare(  # noqa: PLR0913, PLR0917 - what the command's options say
-    request: CompareRequest, results: str | None, processes: int, on: str | None, output: str | None, as_json: bool
-) -> None:
-    """Play, draw and print."""
-    experiment, known = recalled(experiment_of(request), request.histories, not any(map(is_experiment, request.files)))
-    file = results_file(request, results)
-    if on is not None:
+def compare(request: CompareRequest, check_experiment: Callable[[], None]) -> None:
+    """Play, draw and print; *check_experiment* refuses options that have no effect beside an experiment."""
+    asked, output = comparison_of(request), request.output
+    experiment, flows, file = asked.experiment, asked.flows, request.results
+    if asked.file is not None:
+        check_experiment()
+        file = file or f"{os.path.splitext(asked.file)[0]}.csv"
+    if request.on is not None:
         experiment = with_absolute_paths(experiment)
+        flows = dict(zip(experiment.sources, flows.values(), strict=bool(flows)))
     try:
         with progress_bar("playing") as progress:
-            records = run(experiment, file, processes, on, progress)
+            records = play_experiment(experiment, file, request.processes, request.on, progress, flows)
     except KeyboardInterrupt:
         if file is not None and os.path.exists(file):
             tell([f"stopped: what is finished is in {file}; the same command goes on from there"])
         raise
     report = comparison(records, experiment.name or "Which order serves best")
-    remarks: list[str] = []
+    saved = output is None or _drawn(report, output)
+    if request.json:
+        print_json(document(records, asked.times))
+    else:
+        _print_comparison(report, records, request)
+        tell([f"wrote {file}"] if file is not None else [])
     if output is not None:
-        from eligo.cli.pictures import save_comparison
+        from eligo.cli.pictures import check_saved
 
-        remarks = save_comparison(report, output)
-    tell(remarks)
-    if as_json:
-        print_json(document(records, known))
-        return
+        check_saved(output, saved)
+        tell([] if request.json else [f"wrote {output}"])
+
+
+def _drawn(report: Report, output: str) -> bool:
+    from eligo.cli.pictures import save_comparison
+
+    return save_comparison(report, output)
+
+
+def _print_comparison(report: Report, records: Sequence[Record], request: CompareRequest) -> None:
     print_report(report, legend=report.words)
     if any(record.endless for record in records):
         tell(["--stay (in an experiment: stay) says how many mean task times clients stay"])
     if request.workers is not None and not any(record.game == "steady" for record in records):
         tell(["how long every task runs is not known, so nothing is said of steady workers"])
-    tell([f"wrote {path}" for path in (file, output) if path is not None])
 
 
-def recalled(
-    experiment: Experiment, paths: Sequence[str], earlier: bool = False
-) -> tuple[Experiment, dict[str, Knowledge]]:
-    """The experiment with the histories in these files, each for the dags that it fits, and what is known of these.
+def recalled(experiment: Experiment, flows: Mapping[Source, Workflow], paths: Sequence[str]) -> ReadComparison:
+    """The experiment with the histories in these files, each for the dags that it fits.
 
-    Where there are none and *earlier* runs count, each workflow has those of its own, FILE.run.
+    Where there are none, each workflow has the run times of its own earlier runs, FILE.run.
     """
     if "-" in paths:
         raise InputError("a history is read more than once here, which standard input is not: give a file")
-    histories = read_histories(paths)
-    several = len(experiment.sources) > 1
-    if histories:
-        known = {
-            each.label: fitted(each.load(), histories, each.label if several else "")[1] for each in experiment.sources
-        }
-    else:
-        ran = [each for each in experiment.sources if earlier and each.path and is_run(f"{each.path}.run")]
-        known = {each.label: recall(each.load(), ())[1] for each in ran}
-    sources = tuple(
-        replace(each, histories=known[each.label].histories) if each.label in known else each
-        for each in experiment.sources
-    )
-    return replace(experiment, sources=sources), known
+    histories, several = [read_history(path) for path in paths], len(experiment.sources) > 1
+    tell([f"{shown(history.path)}: {words}" for history in histories for words in history.remarks])
+    known, times = dict[Source, Workflow](), dict[str, RunTimes]()
+    for source in experiment.sources:
+        flow = flows[source] if source in flows else source.load()
+        fitting = fitted_times(flow, histories, source.label if several else "") if paths else times_of(flow)
+        tell(fitting.remarks)
+        known[replace(source, histories=fitting.histories)] = fitting.flow
+        times |= {source.label: fitting} if paths or fitting.histories else {}
+    return ReadComparison(replace(experiment, sources=tuple(known)), known, times)
 
 
-def document(records: Sequence[Record], known: Mapping[str, Knowledge]) -> dict[str, object]:
+def document(records: Sequence[Record], times: Mapping[str, RunTimes]) -> dict[str, object]:
     """The results as plain data, with what is known of earlier runs where there is a history."""
     best = {
         contest.dag: {
@@ -208,7 +211,7 @@ def document(records: Sequence[Record], known: Mapping[str, Knowledge]) -> dict[
                 f"{column.workers}": {name: float(contest.compared[column][name].mean()) for name in contest.ranking}
                 for column in contest.pools
             },
-            **(known[contest.dag].document() if contest.dag in known else {}),
+            **(times[contest.dag].document() if contest.dag in times else {}),
         }
         for contest in contests_of(records)
     }

@@ -10,14 +10,12 @@ VALUES = {
     "format": ("eligo.formats", "MODULES"),
     "text": ("eligo.cli.exporting", "TEXTS"),
     "family": ("eligo.families", "FAMILIES"),
-    "order": ("eligo.prioritising", "ORDERS"),
     "policy": ("eligo.policies", "POLICIES"),
     "method": ("eligo.batches.choosing", "SOLVERS"),
-    "goal": ("eligo.clusters.goals", "GOALS"),
+    "goal": ("eligo.clusters.growth", "GOALS"),
     "strategy": ("eligo.clusters.strategies", "STRATEGIES"),
     "export": ("eligo.clusters.export", "EXPORTS"),
     "scheduler": ("eligo.simulation.players", "SCHEDULERS"),
-    "paper": ("eligo.reproducing", "PAPERS"),
 }
 
 

@@ -11,7 +11,12 @@ READING = ("from_", "allow_outside", "reverse", "args", "env", "columns", "trace
 NOT_ON_SERVER = ("workers", "folder", "fat", "max_failures", "skip_done", "history", "page")
 NOT_ON_DAGMAN = ("batch", "fat", "max_failures", "skip_done", "page", "quiet")
 NOT_REHEARSED = ("skip_done", "directory", "ignore", "page", "quiet")
+#: of `work`, those that say how tasks are run
+NOT_OF_LEAVES = (
+    "cores", "memory", "output", "cache", "sandbox", "sandbox_network", "once", "idle_exit", "grace", "verbose",
+)  # fmt: skip
 #: of `compare`, those that an experiment's file says itself
+BESIDE_EXPERIMENTS = "with an experiment, whose file says all of this"
 NOT_OF_EXPERIMENTS = ("schedulers", "order", "rates", "workers", "clients", "stay", "away", "runs", "seed", "reverse")
 
 
@@ -19,11 +24,11 @@ def check_plan(context: typer.Context) -> None:
     """Refuse options of `eligo plan` that have no effect beside the others."""
     given = context.params
     if given["names"]:
-        refuse_useless(context, "with --names", "in_place", "priority_base", "override", "to", "verbose")
+        refuse_useless(context, "with --names", "in_place", "priority_base", "to", "verbose")
     elif given["in_place"]:
         refuse_useless(context, "with --in-place", "to", "force")
     elif given["output"] is None:
-        refuse_useless(context, "unless an order is written (-o, --in-place)", "priority_base", "override", "to")
+        refuse_useless(context, "unless an order is written (-o, --in-place)", "priority_base", "to")
         if given["save"] is None:
             refuse_useless(context, "unless a file is written", "force")
 
@@ -39,14 +44,6 @@ def check_cluster(context: typer.Context) -> None:
         refuse_useless(context, "without --output", "force")
     if given["tasks"] is not None:
         refuse_useless(context, "with --tasks", "goal", "strategy")
-
-
-def check_compare(context: typer.Context) -> None:
-    """Refuse options of `eligo compare` that have no effect beside an experiment."""
-    from eligo.simulation.settings import is_experiment
-
-    if any(map(is_experiment, context.params["files"] or [])):
-        refuse_useless(context, "with an experiment, whose file says all of this", *NOT_OF_EXPERIMENTS)
 
 
 def check_run(context: typer.Context) -> None:
@@ -66,31 +63,38 @@ def check_run(context: typer.Context) -> None:
         refuse_useless(context, f"with --on {on}", *NOT_ON_SERVER)
     elif on == "htcondor-dagman":
         refuse_useless(context, f"with --on {on}", *NOT_ON_DAGMAN)
+    if not on.startswith(SERVER):
+        refuse_useless(context, "unless --on names a server", "token_file", "ca")
 
 
-def check_token(context: typer.Context) -> None:
+def check_token(context: typer.Context, place: str, name: str | None) -> None:
     """Refuse options of `eligo token` that have no effect beside the others."""
     given = context.params
     if given["list_"]:
         refuse_useless(context, "with --list", "scope", "days", "revoke")
-        if given["name"] is not None:
-            raise InputError(f"--list lists the tokens of every name: leave {given['name']!r} out")
+        if name is not None:
+            raise InputError(f"--list lists the tokens of every name: leave {name!r} out")
     elif given["revoke"]:
-        refuse_useless(context, "with --revoke", "scope", "days", "json")
-    elif given["name"] is None:
+        refuse_useless(context, "with --revoke", "scope", "days")
+    elif name is None:
         raise InputError("a token needs a name: eligo token WHERE NAME, or --list")
-    else:
-        refuse_useless(context, "unless tokens are listed", "json")
-    if not str(given["url"]).startswith(SERVER):
+    if not place.startswith(SERVER):
         refuse_useless(context, "on a store", "token_file", "ca")
 
 
 def is_server(context: typer.Context) -> bool:
     """Whether RUN is on a server; where it is a folder, options for servers are refused."""
-    if str(context.params["folder"]).startswith(SERVER):
+    from eligo.cli.server_door import is_on_server
+
+    if is_on_server(context.params["folder"]):
         return True
-    refuse_useless(context, "on a folder", "token_file", "ca")
+    refuse_useless(context, "on a folder", *({"token_file", "ca"} & context.params.keys()))
     return False
+
+
+def check_look(context: typer.Context) -> None:
+    """Refuse options for servers where RUN is a folder."""
+    is_server(context)
 
 
 def refuse_useless(context: typer.Context, reason: str, *names: str) -> None:

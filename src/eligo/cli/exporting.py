@@ -71,7 +71,11 @@ def next_steps(flow: Workflow, file: str, timed: bool = False) -> list[tuple[str
     steps = [*writes, ("--names", "prints the whole order")]
     if not timed and len(flow) and estimate(flow).level == "seconds":
         steps.append(("--workers 16", "says when it ends"))
-    runs = [(f"eligo run {file}", "runs it in this order")] if _can_be_run(flow) else []
+    runs = (
+        [(f"eligo run {file}", "runs it by this rule" if timed else "runs it in this order")]
+        if _can_be_run(flow)
+        else []
+    )
     return [
         *((f"eligo plan {file} {option}", what) for option, what in steps),
         *runs,

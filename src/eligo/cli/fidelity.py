@@ -8,9 +8,11 @@ from eligo.formats.fidelity import as_runnable, listed, unused
 from eligo.workflow import Workflow
 
 
-def accepted(flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running") -> Workflow:
+def accepted(
+    flow: Workflow, ignore: Collection[str], elsewhere: bool = True, what: str = "running", served: bool = False
+) -> Workflow:
     """The workflow as it is run or exported; what is ignored of its file goes to standard error, all else is refused."""
-    flow = as_runnable(flow, ignore, elsewhere)
+    flow = as_runnable(flow, ignore, elsewhere, served)
     ignored = listed(flow)
     tell([harmless(f"warning: {what} without {', '.join(ignored)}")] if ignored else [])
     tell([harmless(f"warning: --ignore {word}: nothing in this file needs it") for word in unused(flow, ignore)])

@@ -1,30 +1,23 @@
-"""The orders that a plan chooses between, side by side in numbers that people understand, and the one that is used."""
+"""The orders that a plan chooses between as people see them, and when the one used ends."""
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from eligo.estimating import estimate, lasting, without_seconds
-from eligo.finishing import FinishBound, earliest_finish, own_seconds
-from eligo.names import Name
-from eligo.planning import Plan
-from eligo.pools import Pool
-from eligo.prioritising import ORDERS, finishing_rules, order_to_follow, soonest_on
-from eligo.rows import Ints
-from eligo.scheduling import terms_of
-from eligo.simulation.figures import MOST_PLAYED, REQUESTS, order_figures
+from eligo.choice import SHOWN, Candidate, ChosenOrder
+from eligo.estimating import lasting
+from eligo.pools import Pool, cores_of
+from eligo.simulation.figures import REQUESTS
 from eligo.simulation.players import name_of
-from eligo.simulation.steady import Finish, Steady
-from eligo.theory.eligibility import Counts, eligible_counts
-from eligo.workflow import Workflow
+from eligo.simulation.steady import Finish
 
-SHOWN = ("ready", "finish", "fifo")
-ALIKE = 0.005  # two orders within this share of one another do equally well
 WIDTH = 80  # characters
 USED = "*"
 UNCOUNTED = "not counted: too many tasks"
+STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+ROUNDED = 1e-6  # a share that only comes from rounding
+LITTLE = 0.01  # more workers that gain less than this share gain nothing
 
 
 class Phrases(NamedTuple):
@@ -43,148 +36,11 @@ SHORT = LONG._replace(rounds="rounds if {} ask")
 SHORTEST = SHORT._replace(of_possible="ready, of possible", most="most (proved)")
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """An order and what it comes to."""
-
-    name: str
-    #: the tasks by number
-    sequence: Ints
-    #: E(0..n)
-    counts: Counts
-    #: rounds of about 4, 16, 64 requests until all is done; none of a large dag
-    polls: tuple[float, ...]
-    #: when all is done on the workers asked about
-    makespan: float | None
-    #: of an order that was chosen for these workers, what it was made from
-    origin: str | None = None
-
-    @property
-    def area(self) -> int:
-        """The sum of E(t)."""
-        return int(self.counts.sum())
-
-    @property
-    def average(self) -> float:
-        """How many tasks are ready on average."""
-        return self.area / max(1, len(self.sequence))
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The orders to choose from, one of them used; of a large dag only those that are known anyway."""
-
-    plan: Plan
-    used: str
-    known: dict[str, Candidate]
-    #: where it is asked when all is done on some pool, and no order can be done before
-    bound: FinishBound | None
-    #: where run times are known and `finish` is used: the rounds of the same order made without them
-    untimed: tuple[float, ...] = ()
-
-    @property
-    def extra_rounds(self) -> tuple[float, float]:
-        """The largest share of rounds that run times cost, and how many ask at a time there; 0 where they cost none."""
-        used = () if self.chosen is None else self.chosen.polls
-        costs = [(own / other - 1, mean) for own, other, mean in zip(used, self.untimed, REQUESTS, strict=False)]
-        return max([(0.0, 0.0), *costs])
-
-    @property
-    def chosen(self) -> Candidate | None:
-        """The order used, where it is known."""
-        return self.known.get(self.used)
-
-    @property
-    def order(self) -> tuple[Name, ...]:
-        """The tasks in the order used."""
-        return self.plan.dag.named(self.known[self.used].sequence)
-
-    @property
-    def finish(self) -> Finish | None:
-        """When the order used is done, where that is asked for and known."""
-        ended = None if self.chosen is None else self.chosen.makespan
-        return None if ended is None or self.bound is None else Finish(ended, self.bound)
-
-    @property
-    def proved(self) -> bool:
-        """Whether no order can have more tasks ready on average than the plan's."""
-        return self.plan.area == self.plan.area_bound
-
-    def share(self, candidate: Candidate) -> float:
-        """Which share of what no order can exceed is ready on average."""
-        return candidate.area / max(1, self.plan.area_bound)
-
-    def usual_does(self, name: str) -> bool:
-        """Whether first come, first served is as good as the order of that name, in every number shown."""
-        usual, other = self.known["fifo"], self.known[name]
-        less = [(other.area, usual.area), *zip(usual.polls, other.polls, strict=True)]
-        less += [] if usual.makespan is None or other.makespan is None else [(usual.makespan, other.makespan)]
-        return all(one <= most * (1 + ALIKE) for one, most in less)
-
-    def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
-        """The orders as plain data: all of them, or those *kept*, with what a checker can recompute."""
-        return {
-            "used": self.used,
-            "orders": [self._entry(each, bool(kept)) for name, each in self.known.items() if not kept or name in kept],
-        }
-
-    def _entry(self, candidate: Candidate, checked: bool) -> dict[str, Any]:
-        order = self.plan.dag.labelled().named(candidate.sequence)
-        found = {"name": candidate.name, "order": order, "average": candidate.average, "share": self.share(candidate)}
-        polls = {} if checked else {"polls": candidate.polls}
-        if self.untimed and not checked and candidate.name == self.used:
-            polls |= {"polls_without_seconds": self.untimed}
-        return found | polls | ({} if candidate.makespan is None else {"makespan": candidate.makespan})
-
-
-def candidates(flow: Workflow, plan: Plan, used: str, pool: Pool | None, whole: bool) -> Candidates:
-    """The orders worth a look and the one used; of a large dag those that cost nothing, but for *whole* all of them.
-
-    With a *pool* it is known how long every task runs: `finish` is then the order found to end soonest on that pool, so
-    that neither `ready` nor `fifo` ends sooner.
-    """
-    used = next((name for name, policy in ORDERS.items() if policy == used), used)
-    names = dict.fromkeys((*SHOWN, used))
-    if len(flow) > MOST_PLAYED and not whole:
-        names = dict.fromkeys(("ready", "fifo"))
-    found = {name: _candidate(flow, plan, name, pool) for name in names}
-    untimed = _untimed_polls(flow, plan) if used in found and used == "finish" else ()
-    return Candidates(plan, used, found, None if pool is None else earliest_finish(flow, pool), untimed)
-
-
-def _candidate(flow: Workflow, plan: Plan, name: str, pool: Pool | None) -> Candidate:
-    dag, (sequence, origin) = flow.dag, _order(flow, plan, name, pool)
-    counts = plan.counts if name == "ready" else eligible_counts(dag, sequence)
-    makespan = None if pool is None else Steady.following(flow, sequence).schedule(pool).makespan
-    return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, makespan, origin)
-
-
-def _order(flow: Workflow, plan: Plan, name: str, pool: Pool | None) -> tuple[Ints, str | None]:
-    """The tasks by number, and for an order that was chosen for a pool, what it was made from."""
-    if name == "finish" and pool is not None:
-        rules = finishing_rules(flow, plan.sequence)
-        best = soonest_on(terms_of(flow, own_seconds(flow), pool), rules)
-        return best.schedule.sequence, best.origin
-    known = {"ready": plan.sequence, "fifo": flow.dag.order}
-    return (known[name] if name in known else flow.dag.indices(order_to_follow(flow, name, plan))), None
-
-
-def _untimed_polls(flow: Workflow, plan: Plan) -> tuple[float, ...]:
-    """The rounds of the order that `finish` would be without run times; none where none are known, or of a large dag."""
-    if len(flow) > MOST_PLAYED or estimate(flow).level == "nothing":
-        return ()
-    order = order_to_follow(without_seconds(flow), "finish", plan)
-    return order_figures(flow.dag, flow.dag.indices(order)).polls
-
-
-# As people see it
-
-
-def table(found: Candidates) -> Iterator[str]:
+def table(choice: ChosenOrder) -> Iterator[str]:
     """A row for every order, the one used marked; within the width of a screen."""
-    names, whole = dict.fromkeys((*SHOWN, found.used)), os.path.basename
-    for phrases, called in ((LONG, whole), (SHORT, whole), (SHORTEST, whole), (SHORTEST, name_of)):
-        rows = [_head(found, phrases), *(_row(found, name, called(name), phrases) for name in names)]
+    names, full_name = dict.fromkeys((*SHOWN, choice.used)), os.path.basename
+    for phrases, called in ((LONG, full_name), (SHORT, full_name), (SHORTEST, full_name), (SHORTEST, name_of)):
+        rows = [_head(choice, phrases), *(_row(choice, name, called(name), phrases) for name in names)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         if sum(widths) + 2 * len(widths) - 2 <= WIDTH:
             break
@@ -192,32 +48,32 @@ def table(found: Candidates) -> Iterator[str]:
         yield "  ".join(f"{word:{wide}}" for word, wide in zip(row, widths, strict=True)).rstrip()
 
 
-def _head(found: Candidates, phrases: Phrases) -> list[str]:
+def _head(choice: ChosenOrder, phrases: Phrases) -> list[str]:
     asked = ", ".join(f"{mean:g}" for mean in REQUESTS)
-    polls = [phrases.rounds.format(asked)] if found.known["ready"].polls else []
-    pool = [] if found.bound is None else [found.bound.pool.head]
-    return ["  order", phrases.ready if found.proved else phrases.of_possible, *polls, *pool]
+    polls = [phrases.rounds.format(asked)] if choice.candidates["ready"].rounds else []
+    pool = [] if choice.pool is None else [choice.pool.head]
+    return ["  order", phrases.ready if choice.proved else phrases.of_possible, *polls, *pool]
 
 
-def _row(found: Candidates, name: str, called: str, phrases: Phrases) -> list[str]:
-    label = f"{USED if name == found.used else ' '} {called}"
-    each = found.known.get(name)
+def _row(choice: ChosenOrder, name: str, called: str, phrases: Phrases) -> list[str]:
+    label = f"{USED if name == choice.used else ' '} {called}"
+    each = choice.candidates.get(name)
     if each is None:
-        return [label, UNCOUNTED, *[""] * (len(_head(found, phrases)) - 2)]
-    averages = [number(other.average) for other in found.known.values()]
-    ready = f"{number(each.average):>{max(map(len, averages))}}  {_share(found, each, phrases.most)}"
-    shown = [[number(value) for value in other.polls] for other in found.known.values()]
+        return [label, UNCOUNTED, *[""] * (len(_head(choice, phrases)) - 2)]
+    averages = [number(other.average) for other in choice.candidates.values()]
+    ready = f"{number(each.average):>{max(map(len, averages))}}  {_share(choice, each, phrases.most)}"
+    shown = [[number(value) for value in other.rounds] for other in choice.candidates.values()]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.polls, widths, strict=True))]
-    return [label, ready, *(polls if each.polls else []), *([] if each.makespan is None else [lasting(each.makespan)])]
+    polls = ["  ".join(f"{number(value):>{wide}}" for value, wide in zip(each.rounds, widths, strict=True))]
+    return [label, ready, *(polls if each.rounds else []), *([] if each.seconds is None else [lasting(each.seconds)])]
 
 
-def _share(found: Candidates, candidate: Candidate, most: str) -> str:
+def _share(choice: ChosenOrder, candidate: Candidate, most: str) -> str:
     """Which share of the most possible it is, never rounded up, and whether that is known or at least so much."""
-    if candidate.area == found.plan.area_bound:
+    if candidate.area == choice.plan.area_bound:
         return most
-    tenths = math.floor(1000 * candidate.area / max(1, found.plan.area_bound)) / 10
-    return f"{'' if found.proved else 'at least '}{tenths:g} %"
+    tenths = math.floor(1000 * candidate.area / max(1, choice.plan.area_bound)) / 10
+    return f"{'' if choice.proved else 'at least '}{tenths:g} %"
 
 
 def number(value: float) -> str:
@@ -229,6 +85,58 @@ def number(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
 
 
-def told_name(name: str) -> str:
+def quoted(name: str) -> str:
     """An order as it is called within a sentence; a file without its folder."""
     return f"`{os.path.basename(name)}`"
+
+
+# When it ends
+
+
+def finish_lines(choice: ChosenOrder, pool: Pool) -> list[str]:
+    """When the order used ends on a pool, before when it cannot, why, and what more workers would bring."""
+    finish = choice.finish
+    if finish is None:
+        count = int((~choice.times.estimate.own).sum())
+        unknown = f"the own run time of {count:,} task{'' if count == 1 else 's'} is not known"
+        return [f"{pool}: no time is promised, for {unknown}; the means of kinds are good for an order only."]
+    within = f" (this one is within {_upward(finish.gap)} % of that)" if finish.gap > ROUNDED else ""
+    about = f"{pool}: about {lasting(finish.makespan)}, if tasks take as long as {choice.times.says}"
+    return [
+        f"{about}; no order can finish before {lasting(finish.bound.seconds)}{within}.",
+        f"Why: {finish.bound.why(lasting)}.",
+        *([_more(choice, pool, finish)] if pool.equal else []),
+    ]
+
+
+def _more(choice: ChosenOrder, pool: Pool, finish: Finish) -> str:
+    """What other numbers of workers or cores come to, and from which number on nothing is gained."""
+    cores = cores_of(choice.flow, pool)
+    fewest, most = (1.0, float(len(choice.flow))) if cores is None else (cores.max(initial=1), math.fsum(cores))
+    base = min(pool.size, max(1.0, most))
+    sizes = [n for n in STEPS if max(fewest, base / 4) <= n <= base * 4 and n != pool.size]
+    ends = dict(sorted({**choice.ends(sizes), pool.size: finish.makespan}.items()))
+    enough = next(n for n, end in ends.items() if end <= min(ends.values()) * (1 + LITTLE))
+    each = ", ".join(f"{n:,}: {lasting(end)}" for n, end in ends.items())
+    knee = f"; beyond {enough:,} nothing is gained" if enough < max(ends) else ""
+    return f"{'Workers' if pool.cores is None else 'Cores'} and finish: {each}{knee}."
+
+
+def sooner(makespan: float, usual: float) -> str:
+    """How much sooner than first come, first served, which ends at *usual*, something ends.
+
+    >>> sooner(90.0, 120.0), sooner(5.0, 5.0)
+    ('25 % sooner than first come, first served', 'as soon as first come, first served')
+    >>> sooner(120.5, 120.0)
+    'less than 1 % later than first come, first served'
+    """
+    if makespan == usual:
+        return "as soon as first come, first served"
+    share = abs(makespan / usual - 1) if usual else math.inf
+    amount = f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
+    return f"{amount} {'sooner' if makespan < usual else 'later'} than first come, first served"
+
+
+def _upward(share: float) -> str:
+    """A share in per cent, rounded up to a tenth."""
+    return f"{-(-share * 1000 // 1) / 10:g}"

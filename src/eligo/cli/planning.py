@@ -2,214 +2,178 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from eligo.choice import Candidate, ChosenOrder, named_order, without_priorities
 from eligo.cli.charts import chart
 from eligo.cli.exporting import export, next_steps, text_to_write
-from eligo.cli.finishes import asked_pool, finish_told, print_finish, print_unpromised, sooner
-from eligo.cli.orders import USED, Candidate, Candidates, candidates, number, table, told_name
+from eligo.cli.options import PlanRequest
+from eligo.cli.orders import USED, finish_lines, number, quoted, sooner, table
 from eligo.cli.places import check_place
 from eligo.cli.plans import first_tasks, headline, plan_document, print_details, searching, tell, tell_cut
 from eligo.cli.printing import json_text, print_json, print_lines
-from eligo.cli.recalling import Knowledge
-from eligo.errors import InputError
-from eligo.estimating import estimate, lasting
+from eligo.estimating import lasting
 from eligo.formats.shared.files import save
 from eligo.planning import gained, sentence
 from eligo.pools import Pool
-from eligo.prioritising import check_order
+from eligo.prioritising import has_classes
 from eligo.simulation.players import name_of
-from eligo.simulation.steady import Steady
-from eligo.workflow import Workflow
+from eligo.times import RunTimes
 
 WORTH_SAYING = 0.0005  # as a share: what rounds to a tenth of a per cent
 HEIGHT = 5  # lines of the chart: all of a plan fits on a screen
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanRequest:
-    """What the command's options say."""
-
-    file: str
-    output: str | None
-    names: bool
-    in_place: bool
-    order: str
-    priority_base: int | None
-    force: bool
-    override: bool
-    to: str | None
-    save: str | None
-    workers: str | None
-    cores: int | None
-    histories: Sequence[str]
-    effort: str
-    seconds: float | None
-    prefer: str
-    verbose: bool
-    json: bool
-
-    def __post_init__(self) -> None:
-        if self.in_place and self.output is not None:
-            raise InputError("--in-place writes FILE itself: leave -o out")
-        if [self.place, self.save, "-" if self.json else None].count("-") > 1:
-            raise InputError("only one of -o -, --save - and --json can go to standard output")
-        check_order(self.order)
-
-    @property
-    def place(self) -> str | None:
-        """Where the order is written, if anywhere but into the workflow's own file."""
-        return self.output or "-" if self.names else self.output
-
-    @property
-    def writing(self) -> bool:
-        """Whether an order is written."""
-        return self.in_place or self.place is not None
-
-
-def answer(flow: Workflow, known: Knowledge, asked: PlanRequest) -> None:
+def answer(times: RunTimes, asked: PlanRequest) -> None:
     """Plan, and show, write and save what is asked for."""
-    from eligo.planning import plan as make_plan
-
-    pool = asked_pool(known, asked.workers, asked.cores)
+    flow = times.flow
+    pool = Pool(cores=asked.cores) if asked.cores is not None else Pool.parse(asked.workers) if asked.workers else None
     to = "names" if asked.names else asked.to
     text = text_to_write(flow, asked.file, asked.place, to) if asked.writing else None
     for place in (asked.place, asked.save):
         check_place(flow, place, asked.force)
+    known = without_priorities(times) if asked.override else times
+    brief = not (asked.writing or asked.json or asked.save or pool)
     with searching(len(flow), asked.seconds) as (clock, watch):
-        plan = make_plan(flow, asked.effort, asked.prefer, clock, watch)
-        whole = asked.writing or asked.json or (asked.save, pool) != (None, None)
-        found = candidates(flow, plan, asked.order, pool if pool and known.whole else None, whole)
-    tell_cut(plan)
-    if not asked.override and len({priority or 0 for priority in flow.column("priority")}) > 1:
-        tell(["the tasks have priorities: `eligo run` starts larger ones first, and no figure here counts them"])
-    told = []
+        choice = ChosenOrder(
+            known,
+            named_order(asked.order),
+            pool,
+            effort=asked.effort,
+            prefer=asked.prefer,
+            brief=brief,
+            clock=clock,
+            watch=watch,
+        )
+        _ = choice.plan, choice.candidates  # while it is shown that they are made, and Ctrl-C stops the search
+    tell_cut(choice.plan)
+    if has_classes(known.flow):
+        tell(["tasks of larger priority go first, as in `eligo run`; --override leaves priorities out"])
+    remarks = []
     if asked.writing:
-        told = export(flow, found.order, asked.place, text, asked.override, to, asked.priority_base)
-        told = [f"order written: {found.used}{_made(found, ' for {}')}", *told]
+        remarks = export(flow, choice.order, asked.place, text, asked.override, to, asked.priority_base)
+        remarks = [f"order written: {choice.used}{_made(choice, ' for {}')}", *remarks]
     if asked.json:
-        print_json(document(known, found, pool, asked))
+        print_json(document(choice, asked))
     elif "-" not in (asked.place, asked.save):
-        _print(known, found, pool, asked)
+        _print(choice, asked)
     if asked.save is not None:
-        _save(document(known, found, pool, asked, ("ready", found.used)), asked.save)
-    tell(told)
+        _save(document(choice, asked, ("ready", choice.used)), asked.save)
+    tell(remarks)
 
 
-def document(
-    known: Knowledge, found: Candidates, pool: Pool | None, asked: PlanRequest, kept: Sequence[str] = ()
-) -> dict[str, Any]:
+def document(choice: ChosenOrder, asked: PlanRequest, kept: Sequence[str] = ()) -> dict[str, Any]:
     """The plan as plain data, with its orders, or those *kept*, and with when it ends where that is asked for."""
-    whole = plan_document(found.plan) | found.document(kept)
-    if asked.histories or pool is not None:
-        whole |= known.document()
-    return whole if pool is None else whole | finish_told(pool, found.finish)
+    plan = plan_document(choice.plan) | choice.document(kept)
+    pool = choice.asked_pool
+    if asked.history or pool is not None:
+        plan |= choice.times.document()
+    return plan if pool is None else plan | _finish_document(choice, pool)
 
 
-def _save(whole: dict[str, Any], path: str) -> None:
+def _finish_document(choice: ChosenOrder, pool: Pool) -> dict[str, Any]:
+    """What JSON says of the finish; nothing where no time can be promised."""
+    finish = choice.finish
+    return {
+        "workers": pool.written,
+        "makespan": finish and finish.makespan,
+        "bound": finish and finish.bound.seconds,
+        "certificate": finish and finish.bound.document(),
+    }
+
+
+def _save(plan: dict[str, Any], path: str) -> None:
     """Write a plan with its proof as JSON."""
     if path == "-":
-        print_json(whole)
+        print_json(plan)
         return
-    save(json_text(whole), path)
+    save(json_text(plan), path)
     tell([f"wrote {path}"])
 
 
 # As people see it
 
 
-def _print(known: Knowledge, found: Candidates, pool: Pool | None, asked: PlanRequest) -> None:
+def _print(choice: ChosenOrder, asked: PlanRequest) -> None:
     """What it means and what each order gives; then, where nothing is written, ready tasks over time and what to do next."""
-    flow = known.flow
-    print_lines(sentences(flow, found))
+    flow, pool = choice.flow, choice.asked_pool
+    print_lines(sentences(choice))
     if len(flow):
-        sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(found), *_remarks(flow, found))))
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in (*table(choice), *_remarks(choice))))
     if len(flow) and not asked.writing and asked.save is None:
-        _print_rest(found, next_steps(flow, asked.file, pool is not None))
+        _print_rest(choice, next_steps(flow, asked.file, pool is not None))
     if pool is not None:
-        _print_end(known, found, pool)
+        print_lines(["", *finish_lines(choice, pool)])
     if asked.verbose:
-        print_details(found.plan, asked.prefer)
+        print_details(choice.plan, asked.prefer)
 
 
-def _print_end(known: Knowledge, found: Candidates, pool: Pool) -> None:
-    """When it ends on a pool, or that no time is promised."""
-    if found.finish is None or found.chosen is None:
-        print_unpromised(pool, known)
-        return
-    order = found.used if found.used == "finish" else found.chosen.sequence
-    print_finish(pool, known, found.finish, Steady.following(known.flow, order, found.plan))
-
-
-def sentences(flow: Workflow, found: Candidates) -> list[str]:
+def sentences(choice: ChosenOrder) -> list[str]:
     """What is proved, and of which order; what the order used gains; or that nothing is left to plan."""
-    plan, chosen = found.plan, found.chosen
-    if not len(flow):
-        return [headline(flow, "There are no tasks, so there is nothing to put in order.")]
-    told = found.known["ready"] if chosen is None else chosen
+    plan, chosen, ready = choice.plan, choice.chosen, choice.candidates["ready"]
+    if not len(plan):
+        return [headline(choice.flow, "There are no tasks, so there is nothing to put in order.")]
     if chosen is None:
         return [
             sentence(plan, "`ready`"),
-            f"You get {told_name(found.used)}; in `ready` there are {_gain(found, told)}.",
+            f"You get {quoted(choice.used)}; in `ready` there are {_gain(choice, ready)}.",
         ]
-    same = np.array_equal(told.counts, plan.counts)
-    proved = sentence(plan, told_name(found.used if same else "ready"))
-    return [proved, f"You get {told_name(found.used)}: {_gain(found, told)}."]
+    best = chosen if np.array_equal(chosen.counts, plan.counts) else ready
+    return [sentence(plan, quoted(best.name)), f"You get {quoted(choice.used)}: {_gain(choice, chosen)}."]
 
 
-def _gain(found: Candidates, told: Candidate) -> str:
+def _gain(choice: ChosenOrder, candidate: Candidate) -> str:
     """What an order gains on first come, first served: in time where that is known, else in ready tasks."""
-    usual = found.known["fifo"].makespan
-    if told.makespan is None or usual is None:
-        return f"{number(told.average)} tasks ready, {gained(told.area, sum(found.plan.first_come))}"
-    return f"all done after {lasting(told.makespan)}, {sooner(told.makespan, usual)}"
+    usual = choice.candidates["fifo"].seconds
+    if candidate.seconds is None or usual is None:
+        return f"{number(candidate.average)} tasks ready, {gained(candidate.area, sum(choice.plan.first_come))}"
+    return f"all done after {lasting(candidate.seconds)}, {sooner(candidate.seconds, usual)}"
 
 
-def _made(found: Candidates, words: str) -> str:
+def _made(choice: ChosenOrder, words: str) -> str:
     """For what the order used was made, where it was made for a pool."""
-    return "" if found.bound is None or found.used != "finish" else words.format(found.bound.pool.head)
+    return "" if choice.pool is None or choice.origin is None else words.format(choice.pool.head)
 
 
-def _remarks(flow: Workflow, found: Candidates) -> Iterator[str]:
+def _remarks(choice: ChosenOrder) -> Iterator[str]:
     """What the mark means, and whether anything is gained."""
-    aim = _made(found, ", made for {}") or (", meant to end soonest" if found.used == "finish" else "")
+    aim = _made(choice, ", made for {}") or (", meant to end soonest" if choice.used == "finish" else "")
     yield f"{USED} you get this one{aim}; --order NAME gives another"
-    yield from _choice(found)
-    if found.chosen is None or found.used == "fifo":
+    yield from _choice(choice)
+    if choice.chosen is None or choice.used == "fifo":
         return
-    level = "nothing" if found.bound else estimate(flow).level
-    if level != "nothing" and found.usual_does(found.used):
+    level = "nothing" if choice.bound else choice.times.estimate.level
+    if level != "nothing" and choice.usual_does(choice.used):
         time = "--workers 16 says what time is gained" if level == "seconds" else "time may still be gained"
         yield f"first come, first served does as well; {time}"
-    elif all(map(found.usual_does, found.known)):
+    elif all(map(choice.usual_does, choice.candidates)):
         yield "nothing to gain here: first come, first served does as well"
-    elif found.usual_does(found.used):
-        yield f"nothing is gained by {told_name(found.used)}: first come, first served does as well"
+    elif choice.usual_does(choice.used):
+        yield f"nothing is gained by {quoted(choice.used)}: first come, first served does as well"
 
 
-def _choice(found: Candidates) -> Iterator[str]:
+def _choice(choice: ChosenOrder) -> Iterator[str]:
     """What the order used was made from, which order ends sooner, and what run times cost in rounds; if anything."""
-    chosen, soonest = found.chosen, found.known.get("finish")
+    chosen, soonest = choice.chosen, choice.candidates.get("finish")
     if chosen is None:
         return
-    if chosen.origin not in (None, "finish"):
-        yield f"  made from {chosen.origin}: that ends sooner here than finish's own rule"
-    if chosen.makespan is not None and soonest is not None and (soonest.makespan or 0.0) < chosen.makespan:
-        yield f"  `finish` ends sooner: after {lasting(soonest.makespan or 0.0)}"
-    share, mean = found.extra_rounds
+    if choice.origin not in (None, "finish"):
+        yield f"  made from {choice.origin}: that ends sooner here than finish's own rule"
+    if chosen.seconds is not None and soonest is not None and (soonest.seconds or 0.0) < chosen.seconds:
+        yield f"  `finish` ends sooner: after {lasting(soonest.seconds or 0.0)}"
+    share, mean = choice.extra_rounds
     if share >= WORTH_SAYING:
         yield f"  run times cost rounds: up to {100 * share:.1f} % more than without them (if {mean:g} ask at a time)"
 
 
-def _print_rest(found: Candidates, steps: Sequence[tuple[str, str]]) -> None:
+def _print_rest(choice: ChosenOrder, steps: Sequence[tuple[str, str]]) -> None:
     """Ready tasks over time in the order used, its first tasks, and what can be done next."""
-    plan, shown = found.plan, found.chosen or found.known["ready"]
+    plan, shown = choice.plan, choice.chosen or choice.candidates["ready"]
     curve = tuple(shown.counts.tolist())
     picture = chart(curve, plan.upper_bound, plan.first_come, height=HEIGHT, name=name_of(shown.name))
-    first = "--names prints it" if found.chosen is None else first_tasks(found.order)
+    first = "--names prints it" if choice.chosen is None else first_tasks(choice.order)
     sys.stdout.write(f"\n{picture}\n\nthis order: {first}\n")
     column = max((len(command) for command, _ in steps), default=0) + 2
     for place, (command, what) in enumerate(steps):

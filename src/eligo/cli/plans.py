@@ -6,20 +6,21 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from textwrap import wrap
 from types import FrameType
 from typing import Any
 
 from eligo.cli.charts import chart
-from eligo.cli.printing import print_facts, print_json, print_lines, width
-from eligo.deciding.clock import Clock
-from eligo.deciding.work import Outlook
+from eligo.cli.options import Reading
+from eligo.cli.printing import print_facts, print_json, print_lines, width, wrapped
+from eligo.deciding.work import Clock, Outlook
 from eligo.errors import InputError, UnknownTaskError
 from eligo.estimating import lasting
 from eligo.formats.shared.drawing import ALL_DONE
 from eligo.names import without_shared_path
 from eligo.planning import VERDICTS, Plan, percent
+from eligo.times import RunTimes, times_of
 from eligo.workflow import Workflow
 
 FIRST_TASKS = 10
@@ -62,30 +63,33 @@ def outlook_told(outlook: Outlook, elapsed: float) -> str:
     return f", {lasting(round(elapsed))}{best}\n  trying {outlook.trying}; {most}, Ctrl-C keeps the best"
 
 
-#: what --args, --env, --columns and --trace say
-Given = tuple[Sequence[str] | None, bool, str | None, str | None]
-
-
-def read_told(file: str, format: str | None, allow_outside: bool, reverse: bool, given: Given) -> Workflow:
+def read_told(file: str, how: Reading) -> Workflow:
     """The workflow in a file, while it is shown that it is read; remarks on it go to standard error."""
     from eligo.formats import read
 
-    args, env, columns, trace = given
     with working(f"reading {file}"):
         flow = read(
             file,
-            format,
-            allow_outside=allow_outside,
-            reverse=reverse,
-            arguments=_arguments(args) if args else None,
-            environment=dict(os.environ) if env else None,
-            columns=_titles(columns) if columns is not None else None,
-            trace=trace,
+            how.from_,
+            allow_outside=how.allow_outside,
+            reverse=how.reverse,
+            arguments=_arguments(how.args) if how.args else None,
+            environment=dict(os.environ) if how.env else None,
+            columns=_titles(how.columns) if how.columns is not None else None,
+            trace=how.trace,
         )
     if flow.origin:
         tell(flow.origin.remarks)
-        tell(["--reverse turns every arc round"] if flow.origin.backward and not reverse else [])
+        tell(["--reverse turns every arc round"] if flow.origin.backward and not how.reverse else [])
     return flow
+
+
+def recall(flow: Workflow, paths: Sequence[str] | None, run: str | None = None) -> RunTimes:
+    """The workflow's run times with those of histories, or of an earlier run; what fits and what does not is told."""
+    with working(f"reading {' '.join(paths)}") if paths else nullcontext():
+        times = times_of(flow, paths or (), run)
+    tell(times.remarks)
+    return times
 
 
 def _titles(columns: str) -> tuple[str, str]:
@@ -97,7 +101,7 @@ def _titles(columns: str) -> tuple[str, str]:
 
 def _arguments(words: Sequence[str]) -> dict[str, Any]:
     """What --args gives: NAME=VALUE, or the values in a file."""
-    from eligo.formats.jx.arguments import read_arguments, value_of
+    from eligo.formats.jx.evaluating import read_arguments, value_of
 
     found: dict[str, Any] = {}
     for word in words:
@@ -126,10 +130,11 @@ def listed_names(flow: Workflow, path: str | None) -> tuple[str, ...]:
 
 
 def tell(lines: Sequence[str]) -> None:
-    """Say something beside the result, after what is said of it already."""
+    """Say something beside the result, after what is said of it already: a line each, which a terminal has in parts."""
     sys.stdout.flush()
-    for line in lines:
-        sys.stderr.write(f"eligo: {line}\n")
+    for line in (f"eligo: {line}" for line in lines):
+        parts = wrapped(line, width(sys.stderr), "  ") if sys.stderr.isatty() and "\n" not in line else [line]
+        sys.stderr.write("\n".join(parts) + "\n")
 
 
 def tell_cut(plan: Plan) -> None:
@@ -225,17 +230,23 @@ def explain_plan(flow: Workflow, effort: str, seconds: float | None, output: str
         plan = make_plan(flow, effort, clock=clock, watch=watch)
         words = explain(flow, plan)
     tell_cut(plan)
-    remarks: list[str] = []
-    if output is not None:
-        from eligo.cli.pictures import save_plan
-
-        with working("drawing"):
-            remarks = [*save_plan(plan, flow, words, output), f"wrote {output}"]
+    saved = output is None or _drawn(plan, flow, words, output)
     if json:
         print_json(plan_document(plan) | {"words": words})
     else:
         print_explanation(plan, words)
-    tell(remarks)
+    if output is not None:
+        from eligo.cli.pictures import check_saved
+
+        check_saved(output, saved)
+        tell([f"wrote {output}"])
+
+
+def _drawn(plan: Plan, flow: Workflow, words: Sequence[str], output: str) -> bool:
+    from eligo.cli.pictures import save_plan
+
+    with working("drawing"):
+        return save_plan(plan, flow, words, output)
 
 
 def print_explanation(plan: Plan, words: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, TextIO
 
@@ -137,31 +137,33 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     column = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
         room = max(20, width() - column)
-        lines = [value] if len(value) <= room else wrap(value, room, break_on_hyphens=False)
+        lines = [value] if len(value) <= room else wrapped(value, room)
         sys.stdout.writelines(
             f"{word:{column}}{line}".rstrip() + "\n"
             for word, line in zip((name, *[""] * len(lines)), lines or [""], strict=False)
         )
 
 
-def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with a title above each column; where a line has no room for it, the longest cells are cut."""
-    widths = fitting([max(map(len, column)) for column in zip(titles, *rows, strict=True)], titles, width())
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str] = ()) -> None:
+    """A table with a title above each column; where there is no room, long cells are cut, but none of *whole* columns."""
+    sizes = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    least = [size if title in whole else len(title) for title, size in zip(titles, sizes, strict=True)]
+    widths = fitting(sizes, least, width())
     for row in (titles, *rows):
         cells = (f"{shortened(cell, size):{size}}" for cell, size in zip(row, widths, strict=True))
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
 
 
-def fitting(widths: Sequence[int], titles: Sequence[str], room: int) -> list[int]:
-    """The widths of columns with two blanks between them, the widest made smaller until all fit; no title is cut.
+def fitting(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """The widths of columns with two blanks between them, the widest made smaller until all fit, none below its least.
 
-    >>> fitting([4, 30, 18], ["id", "name", "seen"], 40)
+    >>> fitting([4, 30, 18], [2, 4, 4], 40)
     [4, 16, 16]
     """
     found = list(widths)
     while sum(found) + 2 * len(found) - 2 > room:
-        widest = max(range(len(found)), key=lambda j: found[j] - len(titles[j]))
-        if found[widest] <= len(titles[widest]):
+        widest = max(range(len(found)), key=lambda j: found[j] - least[j])
+        if found[widest] <= least[widest]:
             break
         found[widest] -= 1
     return found
@@ -179,9 +181,14 @@ def shortened(text: str, size: int) -> str:
 def print_lines(lines: Iterable[str]) -> None:
     """Sentences, each from a line of its own."""
     for line in lines:
-        sys.stdout.write("\n".join(wrap(line, width(), subsequent_indent="  ", break_on_hyphens=False)) + "\n")
+        sys.stdout.write("\n".join(wrapped(line, width(), "  ")) + "\n")
 
 
-def width() -> int:
-    """How many characters fit on a line."""
-    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+def wrapped(text: str, room: int, indent: str = "") -> list[str]:
+    """The text in lines; paths and addresses stay in one piece, so that they can be copied."""
+    return wrap(text, room, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def width(stream: TextIO | None = None) -> int:
+    """How many characters fit on a line of standard output, or of another stream."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns if (stream or sys.stdout).isatty() else WIDTH

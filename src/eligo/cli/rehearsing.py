@@ -13,8 +13,8 @@ from eligo.cli.running import interruptible
 from eligo.cli.watching import watching
 from eligo.errors import InputError
 from eligo.estimating import lasting
+from eligo.pages.processes import WatchedProcess
 from eligo.running import Runner
-from eligo.running.progress import Progress
 from eligo.running.rehearsing import Rehearsal, Stage, rehearse, staged
 from eligo.workflow import Workflow
 
@@ -40,8 +40,8 @@ def rehearse_all(flow: Workflow, request: RunRequest, seconds: float) -> int:
 
 @contextmanager
 def _shown(stage: Stage, runner: Runner) -> Iterator[None]:
-    progress = Progress(stage.flow, runner, stage.settings.slots)
-    with watching(progress, sys.stderr, ()), interruptible(runner):
+    process = WatchedProcess(stage.flow, runner, stage.settings.slots)
+    with watching(process, sys.stderr), interruptible(runner):
         yield
 
 

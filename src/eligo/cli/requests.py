@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from eligo.cli.plans import Given, tell
+from eligo.cli.options import Reading
+from eligo.cli.plans import tell
 from eligo.running import Retries, Settings
 
-#: what --from, --allow-outside, --reverse and the other options on reading say
-Reading = tuple[str | None, bool, bool, Given]
 #: the options with which a run is resumed, unless others are given then
 REMEMBERED = ("on", "workers", "policy", "fat", "retries", "timeout", "max_failures")
 FAILED, INTERRUPTED = 1, 130  # exit codes
@@ -43,9 +42,12 @@ class RunRequest:
     json: bool
     quiet: bool = False
     page: bool = False
+    #: files with the token for a server, and with the certificates to trust
+    token: str | None = None
+    ca: str | None = None
     #: what the file asks for and the run may go on without
     ignore: tuple[str, ...] = ()
-    #: how FILE is read: format, files outside its folder, arcs reversed, and what else options say; None without FILE
+    #: how FILE is read; None without FILE
     reading: Reading | None = None
 
     def facts(self) -> dict[str, str]:
@@ -54,10 +56,10 @@ class RunRequest:
         ignored = {"ignored": ",".join(self.ignore), "options": options}
         if self.reading is None:
             return ignored
-        format, outside, reverse, (args, env, columns, trace) = self.reading
-        words = args and [word if "=" in word else os.path.abspath(word) for word in args]
-        given = (words, env, columns, trace and os.path.abspath(trace))
-        return {**ignored, "reading": json.dumps((format, outside, reverse, given))}
+        how = self.reading
+        words = how.args and [word if "=" in word else os.path.abspath(word) for word in how.args]
+        given = (words, how.env, how.columns, how.trace and os.path.abspath(how.trace))
+        return {**ignored, "reading": json.dumps((how.from_, how.allow_outside, how.reverse, given))}
 
     def as_before(self, facts: Mapping[str, str], given: Collection[str]) -> "RunRequest":
         """The same with the options of the run that is resumed, except for those that are given now."""

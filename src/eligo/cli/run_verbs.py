@@ -6,8 +6,8 @@ import typer
 
 from eligo.cli.app import app
 from eligo.cli.completing import offered
-from eligo.cli.effects import check_run, given_names, is_server, refuse_useless
-from eligo.cli.options import Args, Columns, Env, From, Histories, Ignore, Json, Outside, Reverse, Trace
+from eligo.cli.effects import check_look, check_run, given_names, is_server, refuse_useless
+from eligo.cli.options import Histories, Ignore, Json, Reading, grouped
 
 __all__ = ["app"]
 
@@ -15,15 +15,23 @@ Folder = Annotated[
     str,
     typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE; or a server's URL[/WORKFLOW]."),
 ]
-Token = Annotated[str | None, typer.Option("--token-file", help="A file with the token that a server wants.")]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token-file",
+        help="A file with the token for the server. [default: $ELIGO_TOKEN_FILE, or what your own server offers here]",
+    ),
+]
 Authority = Annotated[str | None, typer.Option("--ca", help="A file with the certificates to trust, for https.")]
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task of it, by its name.")]
 
 
 @app.command()
+@grouped
 def run(
     context: typer.Context,
     file: Annotated[str | None, typer.Argument(help="A workflow with commands, in any format.")] = None,
+    *,
     on: Annotated[
         str,
         typer.Option(
@@ -37,7 +45,7 @@ def run(
     policy: Annotated[
         str,
         typer.Option(
-            autocompletion=offered("order", "policy"),
+            autocompletion=offered("policy"),
             help="Which ready task goes next, or an order's file; to rehearse, several with commas.",
         ),
     ] = "finish",
@@ -60,27 +68,21 @@ def run(
     ] = None,
     directory: Annotated[str | None, typer.Option("--dir", help="Where tasks run: the folder of FILE.")] = None,
     ignore: Ignore = None,
-    from_: From = None,
-    allow_outside: Outside = False,
-    reverse: Reverse = False,
-    args: Args = None,
-    env: Env = False,
-    columns: Columns = None,
-    trace: Trace = None,
+    reading: Reading,
+    token_file: Token = None,
+    ca: Authority = None,
     page: Annotated[bool, typer.Option("--page", help="Show it in a browser while it goes on: says where.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say only how it ended.")] = False,
     json: Json = False,
 ) -> int:
     """Run the tasks of a workflow in the order that eligo decides; the same command again goes on after any stop."""
     check_run(context)
-    from eligo.cli.plans import read_told
-    from eligo.cli.recalling import recall
+    from eligo.cli.plans import read_told, recall
     from eligo.cli.rehearsing import rehearse_all
     from eligo.cli.requests import RunRequest
     from eligo.cli.running import answer, facts_of_run, flow_of_run
     from eligo.formats.fidelity import words_in
 
-    reading = (from_, allow_outside, reverse, (args, env, columns, trace))
     request = RunRequest(
         folder=folder or resume,
         on=on,
@@ -95,14 +97,41 @@ def run(
         json=json,
         quiet=quiet,
         page=page,
+        token=token_file,
+        ca=ca,
         ignore=words_in([*(ignore or ()), facts_of_run(resume).get("ignored", "")]),
         reading=None if file is None else reading,
     )
     if file is None and rehearse is None:
         request = request.as_before(facts_of_run(resume), given_names(context))
-    flow = flow_of_run(resume) if file is None else read_told(file, *reading)
-    flow, _ = recall(flow, history, folder or resume)
+    flow = flow_of_run(resume) if file is None else read_told(file, reading)
+    flow = recall(flow, history, folder or resume).flow
     return answer(flow, request) if rehearse is None else rehearse_all(flow, request, rehearse)
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    folder: Folder,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A workflow in JSON or YAML: the tasks to add.")],
+    directory: Annotated[
+        str | None,
+        typer.Option(
+            "--dir", help="Where the files are that new tasks of a server read. [default: the folder of FILE]"
+        ),
+    ] = None,
+    token_file: Token = None,
+    ca: Authority = None,
+    json: Json = False,
+) -> int:
+    """Add tasks to a run, also while it is under way. They may come after its tasks, and read the files these write."""
+    from eligo.cli.adding import add_to_folder, add_to_server
+    from eligo.cli.server_door import ServerDoor
+
+    if is_server(context):
+        return add_to_server(ServerDoor.find(folder, token_file, ca), file, directory, json)
+    refuse_useless(context, "on a folder", "directory")
+    return add_to_folder(folder, file, json)
 
 
 @app.command()
@@ -110,13 +139,10 @@ def status(
     context: typer.Context, folder: Folder, token_file: Token = None, ca: Authority = None, json: Json = False
 ) -> int:
     """Where a run stands, also while it goes on: counts, what runs since when, and failures by cause."""
-    if is_server(context):
-        from eligo.cli.remote import ServerDoor, show_remote
-
-        return show_remote(ServerDoor(folder, token_file, ca), json)
+    check_look(context)
     from eligo.cli.seeing import show_status
 
-    return show_status(folder, json)
+    return show_status(folder, json, token_file, ca)
 
 
 @app.command()
@@ -129,13 +155,10 @@ def why(
     json: Json = False,
 ) -> int:
     """Why a task of a run stands where it does: what it waits for, its place in the order, and how it was tried."""
-    if is_server(context):
-        from eligo.cli.remote import ServerDoor, show_remote_task
+    check_look(context)
+    from eligo.cli.seeing import show_why, sight_of
 
-        return show_remote_task(ServerDoor(folder, token_file, ca), task, "why", json)
-    from eligo.cli.seeing import show_why
-
-    return show_why(folder, task, json)
+    return show_why(sight_of(folder, token_file, ca), task, json)
 
 
 @app.command()
@@ -149,26 +172,29 @@ def log(
     ca: Authority = None,
 ) -> int:
     """What a task of a run printed, also while it runs."""
-    if is_server(context):
-        from eligo.cli.remote import ServerDoor, show_remote_task
+    check_look(context)
+    from eligo.cli.seeing import show_log, sight_of
 
-        refuse_useless(context, "on a server, which keeps the last lines of the last attempt", "err", "attempt")
-        return show_remote_task(ServerDoor(folder, token_file, ca), task, "log")
-    from eligo.cli.seeing import show_log
-
-    return show_log(folder, task, err, attempt)
+    return show_log(sight_of(folder, token_file, ca), task, err, attempt)
 
 
 @app.command()
 def page(
-    folder: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE.")],
+    context: typer.Context,
+    folder: Annotated[
+        str, typer.Argument(metavar="RUN", help="The folder of a run, such as FILE.run, or FILE; or a server's URL.")
+    ],
     port: Annotated[int, typer.Option(help="The port on this machine; 0: any that is free.")] = 8751,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+    token_file: Token = None,
 ) -> int:
-    """A run as a live page, also while it goes on and after: what is ready, running, failed, by whom, and how long yet."""
-    from eligo.cli.paging import show_page
+    """Show a run as a live page, while it runs and after; or print the link to a server's page, which holds your token."""
+    from eligo.cli.paging import link_page, show_page
 
+    if is_server(context):
+        refuse_useless(context, "on a server", "port")
+        return link_page(folder, token_file, open_)
     return show_page(folder, port, open_, with_parent)
 
 
@@ -186,11 +212,10 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Print how it stands now, as text, and end.")] = False,
 ) -> int:
     """A run or a server's workflow in the terminal, as it goes on: what is ready, running, failed, by whom, how long yet."""
-    from eligo.cli.remote import ServerDoor
-    from eligo.cli.top_sources import ServerSource, folder_source
+    check_look(context)
+    from eligo.cli.seeing import source_of
 
-    remote = is_server(context)
-    source = ServerSource(ServerDoor(str(folder), token_file, ca)) if remote else folder_source(folder)
+    source = source_of(folder, token_file, ca)
     if once:
         from eligo.cli.top_frame import print_once
 
@@ -202,10 +227,17 @@ def top(
 
 @app.command()
 def report(
+    context: typer.Context,
     folder: Folder,
-    output: Annotated[str | None, typer.Option("-o", "--output", help="Where to write it: RUN/report.html.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", help="Where to write it. [default: RUN/report.html; of a server, report.html]"),
+    ] = None,
+    token_file: Token = None,
+    ca: Authority = None,
 ) -> int:
     """The report of a run, as one page: ready tasks, what each worker did, what decided its end, failures."""
-    from eligo.cli.seeing import write_report
+    check_look(context)
+    from eligo.cli.seeing import sight_of, write_report
 
-    return write_report(folder, output)
+    return write_report(sight_of(folder, token_file, ca), output)

@@ -11,6 +11,7 @@ from types import FrameType
 from eligo.cli.dagman import by_dagman
 from eligo.cli.effects import SERVER
 from eligo.cli.fidelity import accepted
+from eligo.cli.options import Reading
 from eligo.cli.paging import shown
 from eligo.cli.plans import heeding, read_told, tell, working
 from eligo.cli.printing import harmless, print_json, print_lines
@@ -20,9 +21,9 @@ from eligo.cli.seeing import written_report
 from eligo.cli.watching import watching
 from eligo.errors import InputError, ShortageError, shorten
 from eligo.estimating import lasting
+from eligo.pages.processes import WatchedProcess
 from eligo.plotting.labels import counted
 from eligo.running import Result, Resumed, RunFolder, Runner, begun, carried_out
-from eligo.running.progress import Progress
 from eligo.workflow import Workflow
 
 RESCUE = "rescue.dag"
@@ -39,8 +40,11 @@ def flow_of_run(folder: str | None) -> Workflow:
     facts, path = kept_workflow(folder)
     if os.path.samefile(path, os.path.join(folder, KEPT)):
         return read(path)
-    format, outside, reverse, given = json.loads(facts.get("reading", UNSAID))
-    return read_told(path, format, outside, reverse, given)
+    format, outside, reverse, (args, env, columns, trace) = json.loads(facts.get("reading", UNSAID))
+    how = Reading(
+        from_=format, allow_outside=outside, reverse=reverse, args=args, env=env, columns=columns, trace=trace
+    )
+    return read_told(path, how)
 
 
 def facts_of_run(folder: str | None) -> Mapping[str, str]:
@@ -52,8 +56,9 @@ def facts_of_run(folder: str | None) -> Mapping[str, str]:
 
 def answer(flow: Workflow, request: RunRequest) -> int:
     """Run it, and say what came of it; the exit code."""
-    flow = accepted(flow, request.ignore, elsewhere=request.on != "local")
-    if request.on.startswith(SERVER):
+    served = request.on.startswith(SERVER)
+    flow = accepted(flow, request.ignore, elsewhere=request.on != "local", served=served)
+    if served:
         return by_server(flow, request)
     place = request.folder or default_folder(flow)
     with closing(RunFolder(place)) as folder:
@@ -66,10 +71,11 @@ def answer(flow: Workflow, request: RunRequest) -> int:
         tell(list(resumed.remarks))
         if not len(flow) or resumed.kept < len(flow):
             tell(_resumed(resumed, place))
-        progress = Progress(flow, runner, request.settings().slots)
+        plan = folder.store.curves().get("plan", ())
+        process = WatchedProcess(flow, runner, request.settings().slots, plan)
         with (
             shown(place) if request.page else nullcontext(),
-            watching(progress, sys.stderr, folder.store.curves().get("plan", ()), request.quiet),
+            watching(process, sys.stderr, request.quiet),
             interruptible(runner),
             _warned_of_shortage(runner, place),
         ):
@@ -81,7 +87,7 @@ def answer(flow: Workflow, request: RunRequest) -> int:
 
 def _rescued(flow: Workflow, result: Result, place: str) -> list[str]:
     """Of a DAGMan file that was not done, write down what is, as DAGMan reads it; what to tell of that."""
-    from eligo.formats.dagman.rescuing import doubtful, next_rescue, rescue_text
+    from eligo.formats.dagman.writing import doubtful, next_rescue, rescue_text
     from eligo.formats.shared.files import save
 
     path, file = os.path.join(place, RESCUE), flow.origin.path if flow.origin else None
@@ -204,10 +210,10 @@ def _sentence(result: Result, place: str, report: str | None) -> str:
 def _failures(runner: Runner, result: Result) -> list[str]:
     told = []
     for task, why in list(result.failed.items())[:MOST_SHOWN]:
-        work = runner.work(task, runner.tries[task])
+        work = runner.work(task, runner.attempts_at(task))
         log = getattr(work, "err", "")
         where = f" ({os.path.relpath(log)})" if log and os.path.exists(log) else ""
-        tries = runner.tries[task]
+        tries = runner.attempts_at(task)
         told.append(harmless(f"{shorten(task)}: {why}, {tries} {'try' if tries == 1 else 'tries'}{where}"))
     more = len(result.failed) - MOST_SHOWN
     return told + ([f"... and {more:,} more that failed"] if more > 0 else [])

@@ -1,138 +1,189 @@
-"""Looking at a run: where it stands, why a task stands where it does, what it printed, and the report."""
+"""Looking at a run or a server's workflow: where it stands, why a task stands where it does, its output, the report."""
 
 import os
 import re
 import sys
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eligo.cli.plans import tell, working
 from eligo.cli.printing import harmless, print_facts, print_json, print_lines
-from eligo.cli.watching import time_left
-from eligo.errors import InputError, shorten
+from eligo.cli.requests import MOST_SHOWN
+from eligo.cli.server_door import ServerDoor, is_on_server
+from eligo.errors import InputError, NotBuiltError, shorten
 from eligo.estimating import lasting
-from eligo.pages.folders import WatchedRun
-from eligo.pages.runs import run_document
+from eligo.pages.built import ABSENT
+from eligo.pages.sources import Document, FolderSource, RunSource, ServerSource, only_run, run_folder
+from eligo.pages.views import STATE_WORDS
 from eligo.pages.writing import save_page
-from eligo.plotting.runs import headline, run_page
-from eligo.running.findings import Cause, causes
-from eligo.running.forecasting import Forecast, Left
-from eligo.running.location import STATE
+from eligo.running.forecasting import time_left
 from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, WAITING
-from eligo.running.reasons import Place, nearest, order_of, place_of, since, to_blame, waits_for, why_told
-from eligo.running.seen import Seen
-from eligo.stores import Attempt
 
 REPORT = "report.html"
-MOST_RUNNING, MOST_CAUSES, MOST_NAMES = 10, 10, 6
+MOST_RUNNING, MOST_CAUSES, MOST_NAMES, MOST_LINES = 10, 10, 6, 3
 _COLOUR = re.compile(r"(\x1b\[[\d;]*m)")
 
 
-def run_folder(name: str) -> Path:
-    """The folder of a run: itself, or that of the workflow's file."""
-    for path in (Path(name), Path(f"{name}.run")):
-        if (path / STATE).is_file():
-            return path
-    if Path(name).is_file():
-        raise InputError(f"{name}: no run of it was begun: there is no {name}.run")
-    raise InputError(f"{name}: there is no run in this folder")
+class Sight(NamedTuple):
+    """What a verb looks at: a workflow of a source, and how people name it; *folder* is that of a run."""
+
+    source: RunSource
+    workflow: str
+    place: str
+    folder: Path | None = None
 
 
-def written_report(place: str) -> str | None:
-    """The report of a run that has ended, where it can be written: its path."""
-    path = os.path.join(place, REPORT)
-    try:
-        with working("writing the report"):
-            save_report(place, path)
-    except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same
-        tell([f"there is no report: {error}"])
-        return None
-    return path
+def source_of(name: str | None, token: str | None = None, ca: str | None = None) -> RunSource:
+    """The run of a folder or of a workflow's file, a server, or the only run here."""
+    if is_on_server(name):
+        door = ServerDoor.find(name, token, ca)
+        return ServerSource(door.url, door.owner())
+    return FolderSource(only_run() if name is None else run_folder(name))
+
+
+def sight_of(name: str, token: str | None = None, ca: str | None = None) -> Sight:
+    """The one workflow that RUN names: of a folder, or of a server."""
+    source = source_of(name, token, ca)
+    if isinstance(source, ServerSource):
+        workflow = ServerDoor.find(name).workflow
+        return Sight(source, workflow, f"{source.place}/{workflow}")
+    return Sight(source, "run", source.place, Path(source.place))
 
 
 # eligo status
 
 
-def show_status(name: str, as_json: bool) -> int:
-    """Say where a run stands; the exit code is 1 where tasks failed."""
-    seen = Seen(run_folder(name))
-    found = causes(seen, most=3)
+def show_status(name: str, as_json: bool, token: str | None = None, ca: str | None = None) -> int:
+    """Say where a run or a server's workflows stand; the exit code is 1 where tasks failed."""
+    source = source_of(name, token, ca)
+    if isinstance(source, ServerSource) and source.named is None:
+        return _show_list(source, as_json)
+    sight = sight_of(name, token, ca)
+    words = source.words(sight.workflow) if isinstance(source, ServerSource) else {}
+    if words.get("reason"):
+        print_json(words) if as_json else print_lines(_listed(words))
+        return 0
+    view = source.view(sight.workflow, every=as_json)
     if as_json:
-        print_json(_status_document(seen, found))
+        print_json(words | _status_document(sight, view))
     else:
-        print_lines([harmless(f"{seen.title}: {headline(seen, lasting)}")])
-        print_facts("", _status_facts(seen))
-        print_lines(_causes_told(seen, found))
-    return 1 if seen.counts[BAD] else 0
+        print_lines([harmless(f"{view['title']}: {view['headline']}")])
+        print_facts("", _status_facts(sight, view))
+        print_lines([*notes_told(words), *_causes_told(sight, view)])
+    return 1 if view["counts"][BAD] else 0
 
 
-def left_of(seen: Seen) -> Left | None:
-    """How much longer a run takes that is under way; None where nothing can be said."""
-    if not seen.under_way or not seen.sessions:
-        return None
-    forecast = Forecast(seen.flow)
-    forecast.learn((a.task, a.ended - a.began) for a in seen.attempts if a.failure is None)
-    lost = seen.futile | set(seen.failed)
-    rest = [v for v in range(len(seen.flow)) if seen.state(v) != DONE and v not in lost]
-    running = {v: max(0.0, seen.at - trying.since) for v, trying in seen.trying.items()}
-    return forecast.left(rest, running, seen.sessions[-1].workers)
+def _show_list(source: ServerSource, as_json: bool) -> int:
+    """Every workflow of a server, in a line each."""
+    listed = source.summaries()
+    if as_json:
+        print_json({"workflows": listed})
+        return 0
+    print_lines([] if listed else ["no workflow is served here"])
+    for words in listed:
+        print_lines(_listed(words))
+    return 0
 
 
-def _status_facts(seen: Seen) -> list[tuple[str, object]]:
-    counts = seen.counts
-    states = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
-    facts: list[tuple[str, object]] = [("tasks", f"{len(seen.flow):,}: {states}" if len(seen.flow) else "0")]
-    if seen.under_way:
-        facts.append(("now", f"under way, {time_left(left_of(seen))}"))
-    else:
-        facts.append(("now", "nobody is at it" if counts[DONE] < len(seen.flow) else "all is done"))
-    facts += _interrupted_told(seen)
-    for place, trying in enumerate(sorted(seen.trying.values(), key=lambda trying: trying.since)[:MOST_RUNNING]):
-        again = f", attempt {trying.attempt}" if trying.attempt > 1 else ""
-        said = f"{_name(seen, trying.task)}, {trying.client}, for {since(seen, trying)}{again}"
-        facts.append(("" if place else "running", harmless(said)))
-    if len(seen.trying) > MOST_RUNNING:
-        facts.append(
-            ("", f"... and {len(seen.trying) - MOST_RUNNING:,} more; eligo status {seen.folder} --json has all")
-        )
-    if not seen.under_way and counts[DONE] < len(seen.flow):
-        facts.append(("go on", f"eligo run --resume {seen.folder}"))
-    if (seen.folder / REPORT).exists():
-        facts.append(("report", str(seen.folder / REPORT)))
+def _listed(words: Mapping[str, Any]) -> list[str]:
+    """A workflow among others: what it is called, how it goes, what failed, and what the server says of it."""
+    stands = harmless(words["reason"]) if words.get("reason") else counts_told(words["counts"])
+    line = f"{harmless(words['name'])} ({words['workflow']}): {words['state']}; {stands}"
+    return [line, *failures_told(words), *notes_told(words)]
+
+
+def counts_told(counts: Mapping[str, int]) -> str:
+    """How many tasks stand where, as far as there are any."""
+    return ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+
+
+def failures_told(words: Mapping[str, Any]) -> list[str]:
+    """Why tasks failed, and which, in a line a cause."""
+    return [
+        f"{shorten(harmless(', '.join(one['tasks'])))}: {harmless(one['cause'])}"
+        for one in words["failures"][:MOST_SHOWN]
+    ]
+
+
+def notes_told(words: Mapping[str, Any]) -> list[str]:
+    """What the owner should know; servers of before this version say nothing of it."""
+    return [f"warning: {harmless(note)}" for note in words.get("notes", ())[:MOST_SHOWN]]
+
+
+def _status_facts(sight: Sight, view: Document) -> list[tuple[str, object]]:
+    counts, tasks = view["counts"], view["tasks"]
+    facts: list[tuple[str, object]] = [("tasks", f"{tasks:,}: {counts_told(counts)}" if tasks else "0")]
+    facts += [("now", _now_told(view)), *_interrupted_told(view), *_running_told(sight, view)]
+    if onward := _onward(sight, view):
+        facts.append(("go on", onward))
+    if sight.folder is not None and (sight.folder / REPORT).exists():
+        facts.append(("report", str(sight.folder / REPORT)))
     return facts
 
 
-def _interrupted_told(seen: Seen) -> list[tuple[str, object]]:
+def _now_told(view: Document) -> str:
+    if view["state"] == "running":
+        return f"under way, {time_left(view['left'])}"
+    state = str(view["state"])
+    return "all is done" if state == "done" else STATE_WORDS.get(state, state)
+
+
+def _onward(sight: Sight, view: Document) -> str:
+    """The command that goes on with what has stopped."""
+    if sight.folder is not None:
+        return f"eligo run --resume {sight.place}" if view["state"] in {"failed", "stopped"} else ""
+    verb = {"failed": "retry", "held": "resume"}.get(view["state"])
+    return f"eligo {verb} {sight.place}" if verb else ""
+
+
+def _running_told(sight: Sight, view: Document) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = []
+    for place, one in enumerate(view["running"][:MOST_RUNNING]):
+        again = f", attempt {one['attempt']}" if one["attempt"] > 1 else ""
+        since = lasting(round(max(0.0, view["now"] - one["since"]), 1))
+        said = f"{shorten(one['task'])}, {one['client']}, for {since}{again}"
+        facts.append(("" if place else "running", harmless(said)))
+    more = len(view["running"]) - MOST_RUNNING
+    return [*facts, ("", f"... and {more:,} more; eligo status {sight.place} --json has all")] if more > 0 else facts
+
+
+def _interrupted_told(view: Document) -> list[tuple[str, object]]:
     """The tasks that a killed run left behind, which are counted as ready."""
-    tasks = seen.interrupted
+    tasks = view["interrupted"]
     if not tasks:
         return []
-    names = ", ".join(_name(seen, v) for v in tasks[:MOST_NAMES])
-    more = f" and {len(tasks) - MOST_NAMES:,} more" if len(tasks) > MOST_NAMES else ""
     again = "it starts again" if len(tasks) == 1 else "they start again"
     killed = f"running when the run was killed; {again} when the run is resumed"
-    return [("interrupted", harmless(f"{names}{more}: {killed}"))]
+    return [("interrupted", harmless(f"{_names(tasks)}: {killed}"))]
 
 
-def _causes_told(seen: Seen, found: list[Cause]) -> list[str]:
-    told = []
-    for cause in found[:MOST_CAUSES]:
-        names = ", ".join(_name(seen, v) for v in cause.tasks[:MOST_NAMES])
-        more = f" and {len(cause.tasks) - MOST_NAMES:,} more" if len(cause.tasks) > MOST_NAMES else ""
-        told += ["", harmless(f"{cause.failure}: {names}{more}"), *(f"  {harmless(line)}" for line in cause.lines)]
-        told += [f"  ({harmless(cause.log)})"] if cause.lines else ["  (nothing was printed)"]
-    rest = len(found) - MOST_CAUSES
+def _causes_told(sight: Sight, view: Document) -> list[str]:
+    causes, told = view["failures"], list[str]()
+    for cause in causes[:MOST_CAUSES]:
+        names = _names(cause["tasks"], cause["count"])
+        told += ["", harmless(f"{cause['cause']}: {names}")]
+        told += [f"  {harmless(line)}" for line in cause["tail"][-MOST_LINES:]]
+        where = cause["log"] or f"eligo log {sight.place} {shorten(cause['tasks'][0])} --err"
+        told += [f"  ({harmless(where)})"] if cause["tail"] else ["  (nothing was printed)"]
+    rest = len(causes) - MOST_CAUSES
     return told + ([f"... and {rest:,} more causes; the report has all"] if rest > 0 else [])
 
 
-def _status_document(seen: Seen, found: list[Cause]) -> dict[str, Any]:
-    counts, left = seen.counts, left_of(seen)
-    last = seen.sessions[-1] if seen.sessions else None
+def _names(tasks: list[str], count: int | None = None) -> str:
+    more = (len(tasks) if count is None else count) - MOST_NAMES
+    return ", ".join(map(shorten, tasks[:MOST_NAMES])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _status_document(sight: Sight, view: Document) -> Document:
+    counts, causes = view["counts"], view["failures"]
     return {
-        "run": str(seen.folder),
-        "under_way": seen.under_way,
-        "tasks": len(seen.flow),
+        "run": sight.place,
+        "name": view["title"],
+        "state": view["state"],
+        "under_way": view["under_way"],
+        "tasks": view["tasks"],
+        "counts": counts,
         "done": counts[DONE],
         "ready": counts[READY],
         "waiting": counts[WAITING],
@@ -141,22 +192,23 @@ def _status_document(seen: Seen, found: list[Cause]) -> dict[str, Any]:
         "failed": counts[BAD],
         "running": [
             {
-                "task": seen.labels[v],
-                "attempt": trying.attempt,
-                "worker": trying.client,
-                "seconds": max(0.0, seen.at - trying.since),
+                "task": one["task"],
+                "attempt": one["attempt"],
+                "worker": one["client"],
+                "seconds": max(0.0, view["now"] - one["since"]),
             }
-            for v, trying in seen.trying.items()
+            for one in view["running"]
         ],
-        "interrupted": [seen.labels[v] for v in seen.interrupted],
-        "seconds": seen.seconds,
-        "left": None if left is None else list(left),
-        "policy": last and last.policy,
-        "workers": last and last.workers,
-        "engine": last and last.engine,
+        "interrupted": view["interrupted"],
+        "seconds": view["seconds"],
+        "left": view["left"],
+        "policy": view["policy"],
+        "workers": view["workers"],
+        "engine": view["engine"],
+        "failures": [{key: one[key] for key in ("cause", "count", "tasks")} for one in causes],
         "causes": [
-            {"failure": c.failure, "tasks": [seen.labels[v] for v in c.tasks], "lines": c.lines, "log": c.log or None}
-            for c in found
+            {"failure": one["cause"], "tasks": one["tasks"], "lines": one["tail"][-MOST_LINES:], "log": one["log"]}
+            for one in causes
         ],
     }
 
@@ -164,113 +216,95 @@ def _status_document(seen: Seen, found: list[Cause]) -> dict[str, Any]:
 # eligo why
 
 
-def show_why(name: str, task: str, as_json: bool) -> int:
+def show_why(sight: Sight, task: str, as_json: bool) -> int:
     """Say why a task stands where it does."""
-    seen = Seen(run_folder(name))
-    v = _number(seen, task)
-    place = place_of(seen, v, order_of(seen))
+    detail = sight.source.detail(sight.workflow, task)
     if as_json:
-        print_json(_why_document(seen, v, place))
+        print_json(_why_document(detail))
         return 0
-    first, *more = why_told(seen, v, place)
-    lines = [f"{_name(seen, v)}: {first[0].lower()}{first[1:]}", *more, *_tries_told(seen, v)]
-    lines += [f"What it printed: eligo log {seen.folder} {_name(seen, u)} --err" for u in to_blame(seen, v)[:1]]
+    first, *more = detail["why"]
+    lines = [f"{shorten(detail['task'])}: {first[0].lower()}{first[1:]}", *more, *_tries_told(sight, detail)]
+    lines += [f"What it printed: {_log_command(sight, other)} --err" for other in detail["because"][:1]]
     print_lines(harmless(line) for line in lines)
     return 0
 
 
-def _number(seen: Seen, task: str) -> int:
-    """The number of a task; where there is none of that name, names that are nearly the same are told."""
-    found = seen.flow.dag.index.get(task)
-    if found is not None:
-        return int(found)
-    inside = [label for label in seen.labels if task.lower() in label.lower()]
-    near = get_close_matches(task, seen.labels[:100_000], n=3, cutoff=0.6) or inside[:3]
-    hint = f"; there is {', '.join(shorten(label) for label in near)}" if near else ""
-    raise InputError(f"there is no task named {shorten(task)!r}{hint}")
+def _log_command(sight: Sight, task: str) -> str:
+    return f"eligo log {sight.place} {shorten(task)}"
 
 
-def _tries_told(seen: Seen, v: int) -> list[str]:
-    told = []
-    for number, attempt in enumerate(seen.tried.get(v, []), 1):
-        began = float(seen.moment([attempt.began])[0])
-        what = "went well" if attempt.failure is None else attempt.failure
-        logs = [path for err in (False, True) if os.path.exists(path := seen.log(v, number, err))]
-        where = f"; {', '.join(logs)}" if logs else "; printed nothing"
-        took = lasting(round(attempt.ended - attempt.began, 2))
-        told.append(f"Attempt {number}: {what}, {took}, after {lasting(round(began, 2))}, by {attempt.client}{where}.")
-    return told
+def _tries_told(sight: Sight, detail: Document) -> Iterable[str]:
+    for one in detail["attempts"]:
+        what = "went well" if one["failure"] is None else one["failure"]
+        took, after = lasting(round(one["ended"] - one["began"], 2)), lasting(round(one["after"], 2))
+        yield f"Attempt {one['attempt']}: {what}, {took}, after {after}, by {one['client']}; {_where(sight, detail, one)}."
 
 
-def _why_document(seen: Seen, v: int, place: Place | None) -> dict[str, Any]:
-    trying = seen.trying.get(v)
+def _where(sight: Sight, detail: Document, attempt: Document) -> str:
+    """Where what an attempt printed is: files, or the commands that print it."""
+    streams = [stream for stream in ("out", "err") if attempt["printed"][stream]]
+    command = f"{_log_command(sight, detail['task'])} --attempt {attempt['attempt']}"
+    commands = {"out": command, "err": f"{command} --err"}
+    return ", ".join(attempt["logs"][stream] or commands[stream] for stream in streams) or "printed nothing"
+
+
+def _why_document(detail: Document) -> Document:
+    onward = detail["onward"] or {"tasks": None, "seconds": None, "releases": None}
     return {
-        "task": seen.labels[v],
-        "state": seen.state(v),
-        "kind": seen.kinds[v],
-        "needs": _stated(seen, waits_for(seen, v)),
-        "next": _stated(seen, nearest(seen, v)),
-        "because": [seen.labels[u] for u in to_blame(seen, v)],
-        "place": None if place is None else place.place,
-        "policy": seen.sessions[-1].policy if seen.sessions else None,
-        "path": None if place is None else place.path,
-        "path_seconds": None if place is None else place.seconds,
-        "children": len(seen.flow.dag.children_of(v)),
-        "releases": None if place is None else place.releases,
-        "running": None if trying is None else max(0.0, seen.at - trying.since),
-        "attempts": [_attempt(seen, v, number, attempt) for number, attempt in enumerate(seen.tried.get(v, []), 1)],
+        "task": detail["task"],
+        "state": detail["state"],
+        "kind": detail["kind"],
+        "why": detail["why"],
+        "needs": [{"task": task, "state": state} for task, state in detail["needs"]],
+        "next": [{"task": task, "state": state} for task, state in detail["next"]],
+        "because": detail["because"],
+        "place": detail["place"],
+        "policy": detail["policy"],
+        "path": onward["tasks"],
+        "path_seconds": onward["seconds"],
+        "children": detail["children_total"],
+        "releases": onward["releases"],
+        "running": detail["running"],
+        "attempts": [_attempt(one) for one in detail["attempts"]],
     }
 
 
-def _stated(seen: Seen, tasks: list[int]) -> list[dict[str, str]]:
-    return [{"task": seen.labels[u], "state": seen.state(u)} for u in tasks]
-
-
-def _attempt(seen: Seen, v: int, number: int, attempt: Attempt) -> dict[str, Any]:
-    out, err = (seen.log(v, number, kind) for kind in (False, True))
-    return {
-        "attempt": number,
-        "worker": attempt.client,
-        "began": attempt.began,
-        "seconds": attempt.ended - attempt.began,
-        "failure": attempt.failure,
-        "code": attempt.code,
-        "memory": attempt.memory,
-        "out": out if os.path.exists(out) else None,
-        "err": err if os.path.exists(err) else None,
+def _attempt(attempt: Document) -> Document:
+    known = {
+        key: attempt[key] for key in ("attempt", "client", "began", "ended", "answer", "failure", "code", "memory")
+    }
+    return known | {
+        "worker": attempt["client"],
+        "seconds": attempt["ended"] - attempt["began"],
+        "printed": attempt["printed"],
+        **attempt["logs"],
     }
 
 
 # eligo log
 
 
-def show_log(name: str, task: str, err: bool, attempt: int | None) -> int:
+def show_log(sight: Sight, task: str, err: bool, attempt: int | None) -> int:
     """Print what a task printed: in its last attempt, or another; also of one that runs."""
-    seen = Seen(run_folder(name))
-    v = _number(seen, task)
-    ended, trying = len(seen.tried.get(v, [])), seen.trying.get(v) or seen.cut_off.get(v)
-    last = trying.attempt if trying is not None else ended
-    number = last if attempt is None else attempt
-    if not 1 <= number <= max(last, ended):
-        tries = f"it was tried {ended:,} time{'' if ended == 1 else 's'}" if ended else "it has not begun"
-        raise InputError(
-            f"{shorten(task)}: there is no attempt {number} at it: {tries}" if attempt else f"{shorten(task)}: {tries}"
-        )
-    data = _bytes(seen.log(v, number, err))
+    detail = sight.source.detail(sight.workflow, task)
+    number = detail["tried"] if attempt is None else attempt
+    _check_attempt(detail, number, attempt)
+    data = sight.source.log(sight.workflow, task, number, err)
     if data:
         _write(data)
-        return 0
-    tell([harmless(_silence(seen, v, number, err))])
+    else:
+        other = sight.source.log(sight.workflow, task, number, not err)
+        tell([harmless(_silence(detail, number, err, bool(other)))])
     return 0
 
 
-def _bytes(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+def _check_attempt(detail: Document, number: int, asked: int | None) -> None:
+    attempts, name = detail["attempts"], shorten(detail["task"])
+    if number and number in {detail["tried"], *(one["attempt"] for one in attempts)}:
+        return
+    ended = len(attempts)
+    tries = f"it was tried {ended:,} time{'' if ended == 1 else 's'}" if ended else "it has not begun"
+    raise InputError(f"{name}: there is no attempt {number} at it: {tries}" if asked else f"{name}: {tries}")
 
 
 def _write(data: bytes) -> None:
@@ -284,35 +318,40 @@ def _write(data: bytes) -> None:
     sys.stdout.write("" if text.endswith("\n") else "\n")
 
 
-def _silence(seen: Seen, v: int, number: int, err: bool) -> str:
+def _silence(detail: Document, number: int, err: bool, other: bool) -> str:
     """What is said where nothing was printed."""
-    stream, other = ("error", "output") if err else ("output", "error")
-    yet = " yet" if v in seen.trying else ""
-    said = f"{_name(seen, v)}, attempt {number}, printed nothing on standard {stream}{yet}"
-    if not _bytes(seen.log(v, number, not err)):
-        return f"{said}, nor on standard {other}"
-    return (
-        f"{said}, but on standard {other}: leave --err out"
-        if err
-        else f"{said}, but on standard {other}: --err shows it"
-    )
+    stream, second = ("error", "output") if err else ("output", "error")
+    yet = " yet" if detail["running"] is not None else ""
+    said = f"{shorten(detail['task'])}, attempt {number}, printed nothing on standard {stream}{yet}"
+    if not other:
+        return f"{said}, nor on standard {second}"
+    return f"{said}, but on standard {second}: {'leave --err out' if err else '--err shows it'}"
 
 
 # eligo report
 
 
-def write_report(name: str, output: str | None) -> int:
-    """Write the report of a run, as it is now."""
-    folder = run_folder(name)
-    path = output or str(folder / REPORT)
-    tell([f"wrote {path}", *save_report(folder, path)])
+def write_report(sight: Sight, output: str | None) -> int:
+    """Write the report of a run or a server's workflow, as it is now."""
+    path = output or str(Path(REPORT) if sight.folder is None else sight.folder / REPORT)
+    save_report(sight, path)
+    tell([f"wrote {path}"])
     return 0
 
 
-def save_report(folder: str | Path, path: str) -> list[str]:
-    """Write the report of a run; what is to be said of it."""
-    return save_page(path, lambda: run_document(WatchedRun(folder)), lambda: run_page(Seen(folder), lasting))
+def save_report(sight: Sight, path: str) -> None:
+    """Write a report as a page."""
+    if not save_page(path, lambda: sight.source.report(sight.workflow)):
+        raise NotBuiltError(f"{path} was not written: {ABSENT}")
 
 
-def _name(seen: Seen, v: int) -> str:
-    return shorten(seen.labels[v])
+def written_report(place: str) -> str | None:
+    """The report of a run that has ended, where it can be written: its path."""
+    path = os.path.join(place, REPORT)
+    try:
+        with working("writing the report"):
+            save_report(sight_of(place), path)
+    except Exception as error:  # whatever is wrong with the page: what came of the run is told all the same
+        tell([f"no report: {error}"])
+        return None
+    return path

@@ -5,15 +5,27 @@ from typing import Annotated
 import typer
 
 from eligo.cli.completing import offered
-from eligo.cli.effects import check_token, refuse_useless
-from eligo.cli.options import Args, Columns, Env, From, Ignore, Json, Outside, Reverse, Trace
-from eligo.cli.run_verbs import Authority, Token, app
+from eligo.cli.effects import NOT_OF_LEAVES, check_token, refuse_useless
+from eligo.cli.operator_verbs import Server, app
+from eligo.cli.options import From, Ignore, Json, Outside, Reading, grouped
+from eligo.cli.run_verbs import Authority, Token
+from eligo.errors import InputError
 
 __all__ = ["app"]
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="The address of a server, such as http://127.0.0.1:8750.")]
+MOST_DAYS = 36_500
+
 Policy = Annotated[str, typer.Option(autocompletion=offered("policy"), help="Which ready task goes next.")]
 Quorum = Annotated[int, typer.Option(help="How many results must agree, of clients that are not trusted yet.")]
+Lease = Annotated[float, typer.Option(help="Seconds that a client keeps a task without a sign of life.")]
+Open = Annotated[bool, typer.Option("--open", help="Ask for no token: anybody on this machine may use the server.")]
+Tokens = Annotated[bool, typer.Option("--tokens", hidden=True)]
+Cert = Annotated[str | None, typer.Option(help="The certificate, for https.")]
+CertKey = Annotated[str | None, typer.Option("--key", help="The certificate's private key.")]
+AllowHost = Annotated[list[str] | None, typer.Option(help="A name by which clients call it, such as that of a proxy.")]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Let other machines reach it without TLS, or with --open without tokens.")
+]
 NoFiles = Annotated[bool, typer.Option("--no-files", help="No file travels: clients find what they need.")]
 
 
@@ -21,34 +33,36 @@ NoFiles = Annotated[bool, typer.Option("--no-files", help="No file travels: clie
 def serve(
     context: typer.Context,
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Workflows with commands.")] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; elsewhere than here needs tokens and TLS.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0: any that is free.")] = 8750,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; one that other machines reach needs TLS.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any that is free.")] = 8750,
     store: Annotated[str, typer.Option(help="Where its state is kept: FILE.db or postgresql://...")] = "eligo.db",
     folder: Annotated[str | None, typer.Option("--files", help="Where files are kept: beside the store.")] = None,
     policy: Policy = "finish",
     quorum: Quorum = 1,
-    lease: Annotated[float, typer.Option(help="Seconds that a client keeps a task without a sign of life.")] = 60.0,
-    gather: Annotated[float, typer.Option(help="Seconds for which requests are gathered into a batch.")] = 0.0,
+    lease: Lease = 60.0,
+    gather: Annotated[float, typer.Option(min=0, help="Seconds for which requests are gathered into a batch.")] = 0.0,
+    most_tasks: Annotated[int, typer.Option(help="Maximum number of tasks that one client holds at once.")] = 1024,
     no_files: NoFiles = False,
     keep_results: Annotated[
         float, typer.Option(metavar="DAYS", help="How long files are kept that ended workflows made.")
     ] = 7.0,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Let in only who has a token.")] = False,
+    open_: Open = False,
+    tokens: Tokens = False,
     approve: Annotated[
         bool, typer.Option("--approve", help="New clients may ask for a token, and wait for `eligo clients --approve`.")
     ] = False,
-    cert: Annotated[str | None, typer.Option(help="The certificate, for https.")] = None,
-    key: Annotated[str | None, typer.Option(help="The certificate's private key.")] = None,
-    allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name by which clients call it, such as that of a proxy.")
-    ] = None,
+    cert: Cert = None,
+    key: CertKey = None,
+    allow_host: AllowHost = None,
     address: Annotated[
         str | None, typer.Option(metavar="URL", help="Where other servers on the same database find this one.")
     ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Listen elsewhere without tokens or TLS: anybody may come.")
-    ] = False,
-    log: Annotated[str | None, typer.Option(help="A file for a line about every request; -: standard error.")] = None,
+    insecure: Insecure = False,
+    log: Annotated[
+        str | None, typer.Option(help="File for the log, in JSON lines; - is standard error. [default: no log]")
+    ] = None,
     until_done: Annotated[bool, typer.Option("--until-done", help="End when every workflow has ended.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with this set-up.")] = False,
     ignore: Ignore = None,
@@ -62,9 +76,11 @@ def serve(
 
     if not files:
         refuse_useless(context, "without FILE", "policy", "quorum", "no_files", "from_", "allow_outside", "ignore")
+    if open_:
+        refuse_useless(context, "with --open", "tokens", "approve")
     setup = set_up(
         host=host, port=port, store=store, files=folder, lease=lease, gather=gather,
-        keep_results=keep_results, tokens=tokens or approve,
+        most_tasks=most_tasks, keep_results=keep_results, tokens=not open_,
         approving=approve, certificate=cert, key=key, hosts=tuple(allow_host or ()), insecure=insecure,
         address=address, until_done=until_done, log=log,
     )  # fmt: skip
@@ -77,7 +93,7 @@ def serve(
 @app.command()
 def work(
     context: typer.Context,
-    url: Url,
+    url: Server = None,
     cores: Annotated[int | None, typer.Option(help="How many tasks at once: the cores of this machine.")] = None,
     name: Annotated[str | None, typer.Option(help="How this client is called: the machine's name.")] = None,
     token_file: Token = None,
@@ -85,7 +101,15 @@ def work(
     folder: Annotated[str | None, typer.Option(help="Where everything is kept; one client a folder.")] = None,
     memory: Annotated[str | None, typer.Option(help="The most memory that a task may have, such as 2G.")] = None,
     output: Annotated[str | None, typer.Option(help="The most that a task may write or print, such as 1G.")] = None,
-    size: Annotated[int, typer.Option(help="How many tasks to ask for at once.")] = 1,
+    cache: Annotated[
+        str | None, typer.Option(help="Most bytes of files kept for later tasks, such as 500M. [default: 10G]")
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="What this machine has that tasks may ask for, such as gpu. Repeatable.")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="How many tasks to ask for at once. [default: 1; with --serve, as needed]")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Ask for so many seconds of work at once instead.")] = None,
     trust: Annotated[
         list[str] | None, typer.Option(help="A public key's file: only what its owner signed is run.")
@@ -98,101 +122,118 @@ def work(
     ] = None,
     grace: Annotated[float, typer.Option(help="Seconds that tasks may run on once told to stop.")] = 60.0,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="A line for every task.")] = False,
+    serve_at: Annotated[
+        str | None,
+        typer.Option("--serve", metavar="HOST:PORT", help="Run nothing here: serve the tasks to clients of your own."),
+    ] = None,
+    lease: Lease = 60.0,
+    open_: Open = False,
+    cert: Cert = None,
+    key: CertKey = None,
+    allow_host: AllowHost = None,
+    insecure: Insecure = False,
 ) -> int:
     """Run tasks for a server, each in a folder of its own, until it has no more or a signal says to stop."""
-    from eligo.cli.remote import worked
+    from eligo.cli.remote import served_below, worked
 
     if sandbox is None:
         refuse_useless(context, "without --sandbox", "sandbox_network")
     if seconds is not None:
         refuse_useless(context, "with --seconds", "size")
+    if serve_at is None:
+        refuse_useless(context, "without --serve", "lease", "open_", "cert", "key", "allow_host", "insecure")
+    else:
+        refuse_useless(context, "with --serve", *NOT_OF_LEAVES)
     given = {
         "cores": cores, "name": name, "token": token_file, "ca": ca, "folder": folder, "memory": memory,
-        "output": output, "size": size, "seconds": seconds, "trust": tuple(trust or ()), "sandbox": sandbox,
-        "sandbox_network": sandbox_network, "once": once, "idle_exit": idle_exit, "grace": grace, "verbose": verbose,
+        "output": output, "labels": tuple(label or ()), "size": size, "seconds": seconds, "trust": tuple(trust or ()),
+        "sandbox": sandbox, "sandbox_network": sandbox_network, "once": once, "idle_exit": idle_exit, "grace": grace,
+        "verbose": verbose, "cache": cache,
     }  # fmt: skip
-    return worked(url, {what: value for what, value in given.items() if value is not None})
+    known = {what: value for what, value in given.items() if value is not None}
+    if serve_at is None:
+        return worked(url, known)
+    settings = {
+        "lease": lease, "tokens": not open_, "certificate": cert, "key": key, "hosts": tuple(allow_host or ()),
+        "insecure": insecure,
+    }  # fmt: skip
+    return served_below(url, known, serve_at, settings)
 
 
 @app.command()
+@grouped
 def submit(
-    url: Url,
-    file: Annotated[str, typer.Argument(help="A workflow with commands, in any format.")],
-    name: Annotated[str | None, typer.Option(help="How it is called.")] = None,
+    context: typer.Context,
+    url: Server = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A workflow with commands, in any format.")] = None,
+    *,
+    name: Annotated[str | None, typer.Option(help="Name of the workflow. [default: that of FILE]")] = None,
     policy: Policy = "finish",
     share: Annotated[float, typer.Option(help="Of the server's work, compared with other owners.")] = 1.0,
     quorum: Quorum = 1,
     timeout: Annotated[float | None, typer.Option(help="How many seconds a task may take.")] = None,
-    retries: Annotated[int | None, typer.Option(help="How often a task that failed is tried again: 5.")] = None,
+    retries: Annotated[int | None, typer.Option(help="How often a failed task is tried again. [default: 2]")] = None,
     no_files: NoFiles = False,
+    no_locality: Annotated[
+        bool, typer.Option("--no-locality", help="Choose tasks regardless of which files a client has.")
+    ] = False,
+    grow: Annotated[
+        bool, typer.Option("--grow", help="Let tasks add tasks through $ELIGO_ADD. Their commands run on any client.")
+    ] = False,
     sign: Annotated[
         str | None, typer.Option(metavar="KEY", help="Sign every command with this private key: see `eligo key`.")
     ] = None,
+    sign_days: Annotated[
+        float, typer.Option(metavar="DAYS", help="Days until the signatures expire: clients refuse tasks from then on.")
+    ] = 30.0,
     directory: Annotated[str | None, typer.Option("--dir", help="Where its files are: the folder of FILE.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and bring what it made.")] = False,
     ignore: Ignore = None,
     token_file: Token = None,
     ca: Authority = None,
-    from_: From = None,
-    allow_outside: Outside = False,
-    reverse: Reverse = False,
-    args: Args = None,
-    env: Env = False,
-    columns: Columns = None,
-    trace: Trace = None,
+    reading: Reading,
     json: Json = False,
 ) -> int:
     """Have a server hand out a workflow's tasks; prints the workflow's id. The same file again is not served twice."""
     from eligo.cli.plans import read_told
-    from eligo.cli.remote import ServerDoor, submitted
+    from eligo.cli.remote import Signer, submitted
+    from eligo.cli.server_door import ServerDoor
     from eligo.formats.fidelity import words_in
 
-    flow = read_told(file, from_, allow_outside, reverse, (args, env, columns, trace))
+    if sign is None:
+        refuse_useless(context, "without --sign", "sign_days")
+    if not 0 < sign_days <= MOST_DAYS:
+        raise InputError(f"--sign-days must be more than 0 and at most {MOST_DAYS:,}, got {sign_days:g}")
+    if file is None:  # the only argument is the file
+        url, file = None, url
+    if file is None:
+        raise InputError("no FILE to submit: eligo submit [URL] FILE")
+    door = ServerDoor.find(url, token_file, ca)
+    flow = read_told(file, reading)
     asked = {"name": name, "policy": policy, "share": share, "quorum": quorum, "timeout": timeout, "retries": retries}
     wishes = {what: str(value) for what, value in asked.items() if value is not None}
     if no_files:
         wishes["files"] = "false"
-    door = ServerDoor(url, token_file, ca)
-    return submitted(flow, door, wishes, (sign, directory), (wait, json), words_in(ignore or ()))
-
-
-@app.command()
-def cancel(
-    url: Annotated[str, typer.Argument(metavar="URL/ID", help="A workflow of a server.")],
-    token_file: Token = None,
-    ca: Authority = None,
-) -> int:
-    """Have a server hand out nothing more of a workflow."""
-    from eligo.cli.remote import ServerDoor, cancelled
-
-    return cancelled(ServerDoor(url, token_file, ca))
-
-
-@app.command()
-def clients(
-    url: Url,
-    approve: Annotated[str | None, typer.Option(metavar="CLIENT", help="Let in one that waits.")] = None,
-    revoke: Annotated[str | None, typer.Option(metavar="CLIENT", help="Give no more work to this one.")] = None,
-    token_file: Token = None,
-    ca: Authority = None,
-    json: Json = False,
-) -> int:
-    """Who works for a server: what each has, has done and lost, and how fast it is."""
-    from eligo.cli.remote import ServerDoor, list_clients
-
-    return list_clients(ServerDoor(url, token_file, ca), approve, revoke, json)
+    if no_locality:
+        wishes["locality"] = "false"
+    if grow:
+        wishes["grow"] = "true"
+    signer = None if sign is None else Signer(sign, sign_days)
+    return submitted(flow, door, wishes, (signer, directory), (wait, json), words_in(ignore or ()))
 
 
 @app.command()
 def token(
     context: typer.Context,
     url: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="WHERE", help="A server's URL; or on its own machine its store, FILE.db or postgresql://..."
+            metavar="[WHERE]",
+            show_default=False,
+            help="A server's URL [default: $ELIGO_URL]; or on its own machine its store, FILE.db or postgresql://...",
         ),
-    ],
-    name: Annotated[str | None, typer.Argument(help="Name of the token.")] = None,
+    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name of the token.")] = None,
     scope: Annotated[list[str] | None, typer.Option(help="What it is good for: work, submit, read, admin.")] = None,
     days: Annotated[float | None, typer.Option(help="For how long: for ever.")] = None,
     revoke: Annotated[
@@ -206,11 +247,12 @@ def token(
     json: Json = False,
 ) -> int:
     """Make a token for a server, which is printed once; or revoke or list tokens."""
-    from eligo.cli.remote import ServerDoor
-    from eligo.cli.tokens import TokenRequest, answer
+    from eligo.cli.tokens import TokenRequest, answer, place_and_name
 
-    check_token(context)
-    return answer(ServerDoor(url, token_file, ca), name, TokenRequest(scope or ["work"], days, revoke, list_, json))
+    url, name = place_and_name(url, name, list_)
+    check_token(context, url, name)
+    request = TokenRequest(scope or ["work"], days, revoke, list_, json)
+    return answer(url, (token_file, ca), name, request)
 
 
 @app.command()

@@ -3,16 +3,16 @@
 import os
 import resource
 import shutil
-import ssl
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eligo.cli.fidelity import accepted
+from eligo.cli.options import Reading
 from eligo.cli.plans import read_told, tell, working
 from eligo.cli.printing import print_json, print_lines
 from eligo.errors import InputError
@@ -28,18 +28,27 @@ SELDOM = 5.0  # seconds between two lines that tell how it goes
 NEEDED = 'a server needs more packages: pip install "eligo[server]"'
 
 
-def set_up(*, lease: float, keep_results: float, **settings: Any) -> "Setup":
+def set_up(*, lease: float, keep_results: float, most_tasks: int = 1024, **settings: Any) -> "Setup":
     """How a server is to be set up."""
     try:
         from eligo.server.terms import DAY, ServerTerms
         from eligo.server.whole import Setup
+        from eligo.server.words import MOST_TASKS
     except ImportError as error:
         raise InputError(f"{NEEDED} ({error.name} is missing)") from None
     if not lease > 0:
         raise InputError(f"a lease lasts some seconds, and {lease:g} are none")
     if not keep_results >= 0:
         raise InputError(f"results are kept for some days or none, and {keep_results:g} is no such number")
-    terms = ServerTerms(lease=lease, grace=lease / 3, keep_results=keep_results * DAY)
+    if not 1 <= most_tasks <= MOST_TASKS:
+        raise InputError(f"--most-tasks must be from 1 to {MOST_TASKS}, got {most_tasks}")
+    terms = ServerTerms(
+        lease=lease,
+        grace=lease / 3,
+        keep_results=keep_results * DAY,
+        first_quota=min(4.0, most_tasks),
+        most_quota=float(most_tasks),
+    )
     return Setup(terms=terms, **settings)
 
 
@@ -58,7 +67,7 @@ def served_until_stopped(
     quiet, json = manner
     flows, ignore = [], words_in(wishes.get("ignore", ""))
     for file in files:
-        flow = accepted(read_told(file, format, outside, False, (None, False, None, None)), ignore)
+        flow = accepted(read_told(file, Reading(from_=format, allow_outside=outside)), ignore, served=True)
         flows.append((flow, Wishes(name=flow.name or Path(file).stem, **wishes), os.path.dirname(file) or os.curdir))
     began = time.monotonic()
     watch = _Watch(quiet or json, json)
@@ -85,6 +94,11 @@ def _told(document: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def announced(server: "Server", address: str) -> None:
+    """Say where a server is, and nothing more of it."""
+    _Watch(quiet=True, json=False).begin(server, address)
+
+
 class _Watch:
     """Says where it serves, and now and then how it goes."""
 
@@ -92,15 +106,23 @@ class _Watch:
         self._quiet, self._json = quiet, json
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._say: Callable[[Sequence[str]], None] = tell
 
     def begin(self, server: "Server", address: str) -> None:
-        """Clients may come."""
-        where = sys.stderr if self._json else sys.stdout
-        where.write(f"serving on {address}\n")
-        where.flush()
-        tell([server.remark] if server.remark else [])
-        tell([f"the token of the operator is in {server.admin}"] if server.admin else [])
-        tell([f"the page is at {address}/" if is_built() else ABSENT])
+        """Clients may come. Where the log goes to standard error, nothing but the log does."""
+        from eligo.server.logs import log_lines
+
+        self._say = log_lines if server.setup.log == "-" else tell
+        if not self._json:
+            sys.stdout.write(f"serving on {address}\n")
+            sys.stdout.flush()
+        elif self._say is tell:
+            sys.stderr.write(f"serving on {address}\n")
+        token, link = server.operator_token, is_built() and server.gate
+        self._say([server.remark] if server.remark else [])
+        self._say([f"the token of the operator is in {token.path}"] if token.is_new else [])
+        self._say([f"the page is at {address}/" if is_built() else ABSENT])
+        self._say([f"eligo page {address} prints its link with your token"] if link else [])
         if not self._quiet:
             self._thread = threading.Thread(target=self._look, args=(server,), daemon=True)
             self._thread.start()
@@ -110,7 +132,7 @@ class _Watch:
         while not self._over.wait(SELDOM):
             line = server.line()
             if line != said:
-                tell([line])
+                self._say([line])
                 said = line
 
     def end(self) -> None:
@@ -140,13 +162,9 @@ def _problems(setup: "Setup") -> list[str]:
             look()
         except InputError as error:
             found.append(str(error))
-    if setup.certificate:
-        try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(setup.certificate, setup.key)
-        except (OSError, ssl.SSLError) as error:
-            found.append(f"{setup.certificate}: this certificate and its key cannot be used: {error}")
     if setup.host not in LOOPBACK and setup.insecure:
-        found.append(f"{setup.host} can be reached from elsewhere, and anybody may come")
+        risk = "tokens travel without TLS" if setup.tokens else "anybody may use this server"
+        found.append(f"{setup.host} can be reached from other machines, and {risk}")
     place = Path(setup.files_folder).absolute()
     near = next(folder for folder in (place, *place.parents) if folder.exists())
     if not os.access(near, os.W_OK):
@@ -178,7 +196,8 @@ def _copied(source: Path, target: Path) -> int:
         place = target / path.parent.name / path.name
         with suppress(FileNotFoundError):  # nobody needs it any more
             if not place.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
+                for folder in (target, place.parent):
+                    folder.mkdir(0o700, parents=True, exist_ok=True)
                 shutil.copyfile(path, f"{place}.part")
                 os.replace(f"{place}.part", place)
             count += 1

@@ -4,23 +4,24 @@ from typing import Any
 
 from eligo.cli.plans import headline
 from eligo.cli.printing import print_facts, print_json, sparkline
-from eligo.cli.recalling import Knowledge
 from eligo.estimating import Estimate, all_kinds
 from eligo.theory.eligibility import eligible_counts
+from eligo.times import RunTimes
 from eligo.workflow import Workflow
 
 MOST_KINDS = 12
 
 
-def show_shape(flow: Workflow, known: Knowledge, file: str, as_json: bool) -> None:
+def show_shape(times: RunTimes, file: str, as_json: bool) -> None:
     """Print how large a workflow is, and how many tasks are ready under first come, first served."""
-    facts, kinds = _facts(flow, known.estimate), kinds_of(flow, known.estimate)
+    flow, estimate = times.flow, times.estimate
+    facts, kinds = _facts(flow, estimate), kinds_of(flow, estimate)
     profile = eligible_counts(flow.dag, flow.dag.order).tolist()
     area, average = sum(profile), sum(profile) / max(1, len(flow))
     if as_json:
         named = {"name": flow.name, "format": flow.origin and flow.origin.format}
         shape = {"area": area, "average": average, "profile": profile, "kinds": kinds}
-        print_json(named | facts | shape | known.document())
+        print_json(named | facts | shape | times.document())
         return
     told = [(key.replace("_", " "), value) for key, value in facts.items()]
     title = headline(flow, flow.name or file)

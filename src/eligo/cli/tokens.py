@@ -1,14 +1,15 @@
 """Tokens as operators make, list and revoke them: over HTTP, or in the store itself on the server's own machine."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from eligo.cli.effects import SERVER
+from eligo.cli.operator import NONE
 from eligo.cli.plans import tell
 from eligo.cli.printing import harmless, print_json, print_lines, print_table
-from eligo.cli.remote import ServerDoor
+from eligo.cli.server_door import SERVER, URL, ServerDoor, full_address
 from eligo.errors import InputError
 
 
@@ -22,21 +23,49 @@ class TokenRequest(NamedTuple):
     json: bool
 
 
-def answer(door: ServerDoor, name: str | None, request: TokenRequest) -> int:
-    """Make, list or revoke tokens."""
-    if not door.url.startswith(SERVER):
-        return _make_locally(door.url, name, request)
-    owner = door.owner()
+def place_and_name(place: str | None, name: str | None, listed: bool) -> tuple[str, str | None]:
+    """The server or store, and the name of the token, where ELIGO_URL may say the former."""
+    if name is None and not listed and place is not None and not _is_place(place):
+        place, name = None, place
+    return (full_address(None) if place is None else place), name
+
+
+def _is_place(text: str) -> bool:
+    return "://" in text or text.endswith(".db") or not os.environ.get(URL)
+
+
+def answer(place: str, known: tuple[str | None, str | None], name: str | None, request: TokenRequest) -> int:
+    """Make, list or revoke tokens, with the token and the certificates that are known."""
+    if not place.startswith(SERVER):
+        return _make_locally(place, name, request)
+    owner = ServerDoor(place, *known).owner()
     if request.list:
         tokens = owner.get("/v1/tokens")["tokens"]
         print_json({"tokens": tokens}) if request.json else _print(tokens)
     elif request.revoke:
-        count = owner.post("/v1/tokens/revoke", {"name": name})["count"]
-        print_lines([f"{count:,} token{'' if count == 1 else 's'} revoked"])
+        return _revoked(str(name), owner.post("/v1/tokens/revoke", {"name": name})["count"], request.json)
     else:
         wanted = {"name": name, "scopes": request.scopes, "days": request.days}
-        print_lines([owner.post("/v1/tokens", wanted)["token"]])
+        _print_made(owner.post("/v1/tokens", wanted)["token"], str(name), request)
     return 0
+
+
+def _revoked(name: str, count: int, json: bool) -> int:
+    """Say how many tokens were revoked; exit code 1 where there was none."""
+    if json:
+        print_json({"name": name, "count": count})
+    elif count:
+        print_lines([f"{count:,} token{'' if count == 1 else 's'} revoked"])
+    else:
+        tell([f"no valid token is named {harmless(name)}"])
+    return 0 if count else NONE
+
+
+def _print_made(token: str, name: str, request: TokenRequest) -> None:
+    if request.json:
+        print_json({"token": token, "name": name, "scopes": request.scopes, "days": request.days})
+    else:
+        print_lines([token])
 
 
 def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
@@ -48,13 +77,15 @@ def _make_locally(store: str, name: str | None, request: TokenRequest) -> int:
 
     if request.list or request.revoke:
         raise InputError("tokens are listed and revoked over HTTP: give the server's URL")
+    if "://" not in store and not os.path.exists(store):
+        raise InputError(f"{store}: there is no server's store here")
     lasting = None if request.days is None else request.days * DAY
     token, row = Gate().make(str(name), request.scopes, time.time(), lasting=lasting)
     with closing(service_store(store)) as kept:
         kept.prepare([Changes(tokens=[as_row(row)])])
         kept.finish()
     tell([f"{store} has a new token, which belongs to no other: a server that runs on it takes it at its next start"])
-    print_lines([token])
+    _print_made(token, str(name), request)
     return 0
 
 
@@ -66,7 +97,7 @@ def _print(tokens: Sequence[dict[str, Any]]) -> None:
         ]
         for depth, one in _tree(tokens)
     ]  # fmt: skip
-    print_table(["name", "token", "scopes", "client", "made", "expires", "state"], rows)
+    print_table(["name", "token", "scopes", "client", "made", "expires", "state"], rows, whole=["token"])
 
 
 def _tree(tokens: Sequence[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -15,8 +15,8 @@ from eligo.cli.top_looks import Look, said
 from eligo.cli.top_panes import STYLE as SHEET_STYLE
 from eligo.cli.top_panes import THEMES, Sheet
 from eligo.cli.top_polling import EVERY, Poller, Tidings
-from eligo.cli.top_sources import TopSource
 from eligo.cli.top_tables import detail_text, worker_text
+from eligo.pages.sources import RunSource
 
 HELP = """\
 tab, left, right   the next pane, or the one before; 1 to 4 name one
@@ -56,7 +56,7 @@ class TopApp(App[None]):
             self.tidings = tidings
             super().__init__()
 
-    def __init__(self, source: TopSource, dark: bool = True, every: float = EVERY) -> None:
+    def __init__(self, source: RunSource, dark: bool = True, every: float = EVERY) -> None:
         super().__init__()
         self._dark = dark
         self._poller = Poller(source, self._heard, every)

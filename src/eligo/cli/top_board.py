@@ -16,7 +16,6 @@ from eligo.cli.top_curve import drawn
 from eligo.cli.top_looks import Look, one_line, said
 from eligo.cli.top_panes import Listing, TaskListing
 from eligo.cli.top_polling import Poller, Tidings
-from eligo.cli.top_sources import Document
 from eligo.cli.top_tables import (
     FAILURES,
     RUNNING,
@@ -32,6 +31,7 @@ from eligo.cli.top_tables import (
     worker_rows,
 )
 from eligo.cli.top_words import head
+from eligo.pages.sources import Document
 from eligo.pages.tables import Query
 from eligo.running.looked import STATES
 

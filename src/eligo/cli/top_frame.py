@@ -12,7 +12,6 @@ from rich.text import Text
 from eligo.cli.printing import WIDTH, is_unicode, print_lines
 from eligo.cli.top_curve import drawn
 from eligo.cli.top_looks import Look, is_dark, one_line, said
-from eligo.cli.top_sources import TopSource
 from eligo.cli.top_tables import (
     FAILURES,
     RUNNING,
@@ -26,6 +25,7 @@ from eligo.cli.top_tables import (
     worker_rows,
 )
 from eligo.cli.top_words import head
+from eligo.pages.sources import RunSource
 from eligo.plotting.labels import counted
 from eligo.running import looked
 
@@ -33,7 +33,7 @@ HEIGHT = 8  # lines of the curve
 MOST_ROWS, MOST_TAIL = 8, 3
 
 
-def print_once(source: TopSource) -> int:
+def print_once(source: RunSource) -> int:
     """Print where it stands now."""
     known = source.workflows()
     if not known:

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from eligo.cli.top_sources import Document, Listed, TopSource
 from eligo.errors import EligoError, InputError
+from eligo.pages.sources import Document, Listed, RunSource
 from eligo.pages.tables import Query
 
 EVERY = 1.0  # seconds between two looks
@@ -38,7 +38,7 @@ class Tidings(NamedTuple):
 class Poller:
     """Asks a source once a second, and at once where something else is wished for; *tell* is told what came of it."""
 
-    def __init__(self, source: TopSource, tell: Callable[[Tidings], None], every: float = EVERY) -> None:
+    def __init__(self, source: RunSource, tell: Callable[[Tidings], None], every: float = EVERY) -> None:
         self._source, self._tell, self._every = source, tell, every
         self._wish, self._lock = Wish(), threading.Lock()
         self._wake, self._over = threading.Event(), False

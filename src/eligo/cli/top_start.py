@@ -7,15 +7,15 @@ import sys
 import time
 from contextlib import suppress
 
-from eligo.cli.top_sources import TopSource
 from eligo.errors import InputError
+from eligo.pages.sources import RunSource
 
 NEEDED = 'eligo top needs Textual: pip install "eligo[top]"; --once prints how it stands without it'
 PATIENT = 0.2  # seconds that a terminal may take to say what its colours are
 _GROUND = re.compile(rb"\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)")
 
 
-def show_top(source: TopSource) -> int:
+def show_top(source: RunSource) -> int:
     """Show it until somebody has seen enough."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("eligo top needs a terminal: --once prints how it stands")

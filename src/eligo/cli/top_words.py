@@ -5,41 +5,23 @@ from typing import Any
 from rich.text import Text
 
 from eligo.cli.top_looks import LETTERS, Look, said
-from eligo.cli.watching import bar, speed_told, time_left
-from eligo.estimating import lasting
+from eligo.cli.watching import bar, speed_told
+from eligo.pages.views import STATE_WORDS
 from eligo.plotting.labels import counted
-from eligo.running.forecasting import Left
-from eligo.running.looked import BAD, DONE, RUNNING, STATES
-
-ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
-#: how the state of a whole is told
-TOLD = {"failed": "ended with failures", "stopped": "stopped: nobody is at it now"}
-
-
-def headline(view: dict[str, Any]) -> str:
-    """How far it has come and how long it still takes: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
-    counts, tasks, end = view["counts"], view["tasks"], ENDED.get(view["state"])
-    if end and counts[DONE] == tasks:
-        return f"All {counted(tasks, 'task')} done in {lasting(round(view['seconds'], 1))}"
-    told = f"{counts[DONE]:,} of {counted(tasks, 'task')} done"
-    told += f", {counts[RUNNING]:,} running" if counts[RUNNING] and not end else ""
-    told += f", {counts[BAD]:,} failed" if counts[BAD] else ""
-    if end:
-        return f"{told}; {end} after {lasting(round(view['seconds'], 1))}"
-    if view["state"] == "paused":
-        return f"{told}; paused"
-    return f"{told}; {time_left(None if view['left'] is None else Left(*view['left']))}"
+from eligo.running.looked import DONE, STATES
 
 
 def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
     """What it is, how it goes, and who is at it."""
     state = view["state"]
     style = look.style(
-        {"failed": "bad", "cancelled": "bad", "stopped": "starved", "paused": "starved"}.get(state, "good")
+        {"failed": "bad", "cancelled": "bad", "stopped": "starved", "paused": "starved", "held": "starved"}.get(
+            state, "good"
+        )
     )
     line = said(view["title"], "bold" if look.colours else "", 40)
-    line.append(f"  {TOLD.get(state, state)}", style)
-    if state in {"running", "paused"}:
+    line.append(f"  {STATE_WORDS.get(state, state)}", style)
+    if state in {"running", "paused", "held"}:
         busy = "" if view["busy"] is None else f", {100 * view['busy']:.0f} % busy"
         line.append(f"  {counted(view['workers'], 'worker')}{busy}", look.style("faint"))
     line.append(f"  policy {said(view['policy'], width=20)}{more}", look.style("faint"))
@@ -48,7 +30,7 @@ def title_line(view: dict[str, Any], look: Look, more: str = "") -> Text:
 
 def pace_line(view: dict[str, Any], look: Look) -> Text:
     """How far it has come, and how fast that goes."""
-    line = said(headline(view))
+    line = said(view["headline"])
     if view["rate"]:
         line.append(f"  {speed_told(view['rate'])}", look.style("faint"))
     for what in ("repeated", "lost"):

@@ -2,16 +2,20 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
 
 from eligo.cli.printing import BLOCKS, harmless
 from eligo.errors import shorten
 from eligo.estimating import lasting
+from eligo.pages.processes import WatchedProcess
+from eligo.pages.sampling import Sampled
+from eligo.pages.views import summary
 from eligo.running import Runner
-from eligo.running.forecasting import Left
-from eligo.running.progress import Progress
+from eligo.running.forecasting import time_left
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -37,23 +41,23 @@ ALWAYS = ("done", "running", "ready", "waiting")  # told also where there are no
 
 
 @contextmanager
-def watching(progress: Progress, stream: TextIO, plan: Sequence[int] = (), quiet: bool = False) -> Iterator[None]:
-    """Tell how the run goes on while it does; *plan* is how many tasks the plan has ready after each step."""
+def watching(process: WatchedProcess, stream: TextIO, quiet: bool = False) -> Iterator[None]:
+    """Tell how the run goes on while it does."""
     if quiet:
         yield
     elif stream.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}:
-        with _display(progress, stream, plan):
+        with _display(process, stream):
             yield
     else:
-        progress.runner.watch = _Lines(progress, stream)
+        process.runner.watch = _Lines(process, stream)
         yield
 
 
 class _Lines:
     """A line soon, where the run is not over by then, and every half minute; and one for every failure."""
 
-    def __init__(self, progress: Progress, stream: TextIO) -> None:
-        self._progress, self._stream = progress, stream
+    def __init__(self, process: WatchedProcess, stream: TextIO) -> None:
+        self._process, self._stream = process, stream
         self._due, self._failures = time.monotonic() + FIRST, 0
 
     def __call__(self, runner: Runner) -> None:
@@ -61,11 +65,11 @@ class _Lines:
             self._tell_failures()
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + SELDOM
-            self._progress.look()
-            self._write(progress_line(self._progress))
+            self._process.look()
+            self._write(progress_line(summary(self._process)))
 
     def _tell_failures(self) -> None:
-        for task, why in self._progress.new_failures():
+        for task, why in self._process.new_failures():
             self._failures += 1
             if self._failures <= MOST_LINES:
                 self._write(f"{shorten(task)} failed: {why}")
@@ -78,7 +82,7 @@ class _Lines:
 
 
 @contextmanager
-def _display(progress: Progress, stream: TextIO, plan: Sequence[int]) -> Iterator[None]:
+def _display(process: WatchedProcess, stream: TextIO) -> Iterator[None]:
     """The display, at most four times a second, and less often where that would take time from the run."""
     from rich.console import Console
     from rich.live import Live
@@ -91,29 +95,29 @@ def _display(progress: Progress, stream: TextIO, plan: Sequence[int]) -> Iterato
             now = time.monotonic()
             if now < due[0]:
                 return
-            progress.look()
-            failures.extend(f"{shorten(task)}: {why}" for task, why in progress.new_failures())
-            live.update(screen(progress, plan, failures, console.width), refresh=True)
+            process.look()
+            failures.extend(f"{shorten(task)}: {why}" for task, why in process.new_failures())
+            live.update(screen(process, failures, console.width), refresh=True)
             due[0] = time.monotonic() + max(OFTEN, SHARE * (time.monotonic() - now))
 
-        progress.runner.watch = watch
+        process.runner.watch = watch
         yield
 
 
-def screen(progress: Progress, plan: Sequence[int], failures: Sequence[str], width: int) -> "Text":
+def screen(process: WatchedProcess, failures: Sequence[str], width: int) -> "Text":
     """What a person sees who watches."""
     from rich.text import Text
 
-    counts, shown = progress.counts, Text(no_wrap=True, overflow="ellipsis")
-    for state, cells in bar(counts, width).items():
+    view, shown = summary(process), Text(no_wrap=True, overflow="ellipsis")
+    for state, cells in bar(view["counts"], width).items():
         shown.append(SIGNS[state][0] * cells, SIGNS[state][1])
     used = 0
-    for state, count in counts.items():
+    for state, count in view["counts"].items():
         told = f"{SIGNS[state][0]} {count:,} {state}  " if count or state in ALWAYS else ""
         used = used + len(told) if used + len(told) <= width else len(told)
         shown.append("\n" if told and used == len(told) else "")
         shown.append(told, SIGNS[state][1])
-    shown.append(f"\n{pace(progress)}\n{_curves(progress, plan, width)}")
+    shown.append(f"\n{pace(view)}\n{_curves(process, width)}")
     for line in failures[-MOST_SHOWN:]:
         shown.append(f"\n{harmless(line)}", "red")
     if len(failures) > MOST_SHOWN:
@@ -121,20 +125,17 @@ def screen(progress: Progress, plan: Sequence[int], failures: Sequence[str], wid
     return shown
 
 
-def _curves(progress: Progress, plan: Sequence[int], width: int) -> str:
+def _curves(process: WatchedProcess, width: int) -> str:
     """The tasks that could run so far, above those of the plan, in the same measure."""
-    room = max(10, width - 26)
-    seen, done = progress.curve(room), progress.counts["done"]
-    parts = [max(plan[a:b]) for a, b in _parts(len(plan), min(room, len(plan)))] if plan else []
-    top = max([*seen, *parts, 1])
-    lines = [f"could run {_blocks(seen, top)} {progress.ready:,} now"]
-    if parts:
-        lines.append(f"  by plan {_blocks(parts, top)} {plan[min(done, len(plan) - 1)]:,} here")
+    process.ready.follow()
+    columns, counts = Sampled(len(process.flow) + 1, max(10, width - 26)), process.ready.counts
+    seen, plan = columns.most(np.array(counts, np.int64)).tolist(), process.planned[0]
+    planned = [] if plan is None else columns.most(plan).tolist()
+    top = max([*seen, *planned, 1])
+    lines = [f"could run {_blocks(seen, top)} {counts[-1]:,} now"]
+    if plan is not None:
+        lines.append(f"  by plan {_blocks(planned, top)} {plan[min(len(counts), len(plan)) - 1]:,} here")
     return "\n".join(lines)
-
-
-def _parts(size: int, count: int) -> list[tuple[int, int]]:
-    return [(place * size // count, (place + 1) * size // count) for place in range(count)]
 
 
 def _blocks(values: Sequence[int], top: int) -> str:
@@ -159,10 +160,10 @@ def bar(counts: dict[str, int], width: int) -> dict[str, int]:
     return cells
 
 
-def pace(progress: Progress) -> str:
+def pace(view: Mapping[str, Any]) -> str:
     """How fast it goes and how long it still takes, in words."""
-    speed = f"{speed_told(progress.rate)}, " if progress.rate else ""
-    return f"{lasting(round(progress.seconds))} so far, {speed}{time_left(progress.left)}"
+    speed = f"{speed_told(view['rate'])}, " if view["rate"] else ""
+    return f"{lasting(round(view['seconds']))} so far, {speed}{time_left(view['left'])}"
 
 
 def speed_told(rate: float) -> str:
@@ -178,31 +179,8 @@ def _figures(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
-def time_left(left: Left | None) -> str:
-    """A range of time as people say it, the least rounded down and the most up.
-
-    >>> time_left(None), time_left(Left(50, 63)), time_left(Left(100, 260))
-    ('time left not known yet', '50 s to 1 min 3 s left', '1 min 40 s to 4 min 20 s left')
-    >>> time_left(Left(0.2, 0.7)), time_left(Left(3.0, 3.0)), time_left(Left(3000.2, 6599))
-    ('at most 1 s left', 'about 3 s left', '50 min to 1 h 50 min left')
-    """
-    if left is None:
-        return "time left not known yet"
-    least, most = (
-        sign * (sign * seconds // _unit(seconds)) * _unit(seconds) for sign, seconds in zip((1, -1), left, strict=True)
-    )
-    if least == most:
-        return f"about {lasting(most)} left"
-    return f"{lasting(least)} to {lasting(most)} left" if least else f"at most {lasting(most)} left"
-
-
-def _unit(seconds: float) -> int:
-    """Seconds, ten seconds, minutes and so on: nobody can promise more."""
-    return 1 if seconds < 120 else 10 if seconds < 600 else 60 if seconds < 7200 else 600
-
-
-def progress_line(progress: Progress) -> str:
+def progress_line(view: Mapping[str, Any]) -> str:
     """Where a run stands, in one line."""
-    counts = progress.counts
+    counts = view["counts"]
     told = [f"{count:,} {state}" for state, count in counts.items() if state not in {"done", "waiting"} and count]
-    return ", ".join([f"{counts['done']:,} of {progress.size:,} done", *told, pace(progress)])
+    return ", ".join([f"{counts['done']:,} of {view['tasks']:,} done", *told, pace(view)])

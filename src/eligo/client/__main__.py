@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
         kind = amount if name in BYTES else KINDS.get(name, str)
         made.add_argument(f"--{name.replace('_', '-')}", type=kind, help=text, default=argparse.SUPPRESS)
     made.add_argument("--trust", action="append", help="a public key whose owner's commands are run", default=[])
+    made.add_argument("--label", action="append", help="what this machine has, such as gpu; repeatable", default=[])
     made.add_argument("--sandbox-network", action="store_true", help="let commands in the sandbox use the network")
     made.add_argument("--once", action="store_true", help="stop after one grant")
     made.add_argument("-v", "--verbose", action="store_true", help="a line for every task")
@@ -62,11 +63,13 @@ def main() -> int:
     known = {field.name for field in fields(WorkOptions)}
     try:
         options = WorkOptions(
-            **{name: word for name, word in words.items() if name in known} | {"trust": tuple(words["trust"])}
+            **{name: word for name, word in words.items() if name in known}
+            | {"trust": tuple(words["trust"]), "labels": tuple(words["label"])}
         )
         tally = work(options)
     except EligoError as error:
-        tell(str(error))
+        cure = ": name a token with --token FILE or ELIGO_TOKEN_FILE" if getattr(error, "remedy", "") == "token" else ""
+        tell(f"{error}{cure}")
         return 2
     tell(str(tally))
     return 0

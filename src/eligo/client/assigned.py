@@ -1,6 +1,7 @@
 """What the server hands out, read with suspicion: whatever is not as it should be is refused in one sentence."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -10,6 +11,8 @@ from eligo.client.transferring import HashedFile, parsed
 from eligo.errors import FormatError, InputError, shorten
 
 T = TypeVar("T")
+MOST_TASKS = 10_000  # in one answer, as the server has it
+WORD = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Assigned:
     signature: str | None = None
     #: what the owner has signed beside the command: inputs, outputs, workflow and environment
     signed: Mapping[str, Any] = field(default_factory=dict)
+    #: whether it may add tasks
+    grow: bool = False
     #: why it is not to be run, where something in it is wrong
     wrong: str | None = None
 
@@ -60,11 +65,22 @@ class Assigned:
 def assignments(reply: Mapping[str, Any]) -> list[tuple[Assigned, ...]]:
     """The grants in a server's reply; a task that is not understood has what is `wrong` with it."""
     grants = _typed(reply, "grants", list, [])
-    found = (
-        tuple(_assigned(words, str(_typed(grant, "workflow", str))) for words in _typed(grant, "tasks", list))
-        for grant in grants
-    )
+    if sum(len(_typed(grant, "tasks", list)) for grant in grants) > MOST_TASKS:
+        raise FormatError(f"the server's answer is not understood: it has more than {MOST_TASKS:,} tasks")
+    found = (tuple(_assigned(words, workflow_id(grant)) for words in grant["tasks"]) for grant in grants)
     return [grant for grant in found if grant]
+
+
+def workflow_id(grant: Mapping[str, Any]) -> str:
+    """The id of a grant's workflow; tasks find it in their environment, so it may be nothing but a word."""
+    return plain_word(_typed(grant, "workflow", str), "workflow")
+
+
+def plain_word(text: object, name: str) -> str:
+    """An id or a token that the server made up, if it is one that is safe in headers, addresses and scripts."""
+    if not isinstance(text, str) or not WORD.fullmatch(text):
+        raise FormatError(f"the server's answer is not understood: its {name!r} is {shorten(repr(text))}")
+    return text
 
 
 def _assigned(words: Mapping[str, Any], workflow: str) -> Assigned:
@@ -88,6 +104,7 @@ def _details(words: Mapping[str, Any]) -> dict[str, Any]:
         "outputs": tuple(map(checked_name, _typed(words, "outputs", list, []))),
         "inside": tuple(map(checked_name, _typed(words, "inside", list, []))),
         "signature": _typed(words, "signature", str, None),
+        "grow": words.get("grow") is True,
         "signed": _signed({} if words.get("signed") is None else _typed(words, "signed", dict)),
     }
 
@@ -119,6 +136,7 @@ def _typed(words: object, name: str, kind: type[T] | tuple[type, ...], default: 
     value = words.get(name, default) if isinstance(words, Mapping) else _NEEDED
     if value is default and default is not _NEEDED:
         return value
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+    odd = isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value))
+    if not isinstance(value, kind) or odd:
         raise FormatError(f"the server's answer is not understood: its {name!r} is missing, or is something else")
     return value

@@ -36,7 +36,9 @@ class ServerRefusedError(EligoError):
     """The server said no; `code` is how HTTP says it."""
 
     def __init__(self, code: int, why: str) -> None:
-        self.code = code
+        self.code, self.why = code, why
+        #: the argument that would help: see `InputError`
+        self.remedy = "token" if code in {401, 403} else None
         super().__init__(f"the server refuses: {shorten(why, 300)} ({code})")
 
 
@@ -90,7 +92,9 @@ class Calls:
         self.identity: dict[str, str] = {}
         self._mine, self._lock = threading.local(), threading.Lock()
         self._polling = set[http.client.HTTPConnection]()
-        self._cut, self._met, self._away = False, False, False
+        self._cut, self._away = False, False
+        #: whether the server has ever answered
+        self.met = False
 
     def post(
         self,
@@ -158,7 +162,7 @@ class Calls:
         finally:
             if not ended:
                 self.close()
-        self._met = True
+        self.met = True
         self._tell_back()
         return result
 
@@ -207,7 +211,7 @@ class Calls:
 
     def _check_certificate(self, error: Exception) -> None:
         """At the first contact, a certificate that is not trusted is somebody's mistake, and waiting does not help."""
-        if isinstance(error, ssl.SSLCertVerificationError) and not self._met:
+        if isinstance(error, ssl.SSLCertVerificationError) and not self.met:
             raise InputError(f"the certificate of {self.url} is not trusted: {error.verify_message}").cured_by("ca")
 
     def _tell_away(self, why: str) -> None:

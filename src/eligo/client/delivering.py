@@ -33,11 +33,18 @@ class Delivery:
     tail: str = ""
     #: bytes of files that did not need to travel
     saved: int = 0
+    #: of what is returned: whether the client died while it ran the task
+    died: bool = False
+    #: of what is returned: whether the client trusts nobody who has signed the task
+    distrusted: bool = False
+    #: the document of the tasks that it adds
+    added: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The result in the protocol's words."""
+        """The result in the protocol's words; what was added is left out where nothing was: older servers do not know it."""
         outputs = {name: file._asdict() for name, file in self.outputs.items()}
-        return {**asdict(self), "outputs": outputs}
+        words = {**asdict(self), "outputs": outputs}
+        return words if self.added is not None else {name: word for name, word in words.items() if name != "added"}
 
     @staticmethod
     def parsed(words: Mapping[str, Any]) -> "Delivery":
@@ -82,7 +89,11 @@ class Courier:
         """These are the client's now: should it be gone, they are returned."""
         self._leases.hold(leases, seconds)
         for lease in leases:
-            self._folder.owe(lease, Delivery(lease, "returned").document(), durable=False)
+            self.mark(lease, running=False)
+
+    def mark(self, lease: str, running: bool) -> None:
+        """A task is *running* or not: the next client with this folder reports a task that ran as lost with its client."""
+        self._folder.owe(lease, Delivery(lease, "returned", died=running).document(), durable=False)
 
     def ended(self, result: Delivery) -> None:
         """This is to be delivered, should the client be gone; what took long, even should the machine be."""

@@ -16,6 +16,7 @@ from eligo.client.holding import Cores, HeldLeases
 from eligo.client.options import WorkOptions
 from eligo.client.sandboxing import Sandbox, limited
 from eligo.client.scratch import Scratch
+from eligo.client.tails import joined
 from eligo.client.transferring import Depot, HashedFile
 from eligo.client.trusting import Trust
 from eligo.engines.jobs import Command
@@ -33,6 +34,8 @@ UNFIT = {
     errno.EISDIR,
 }  # names that no other machine likes
 ALLOWED = ("PATH", "LANG", "TZ")  # of the client's own environment; and what begins with LC_
+ADD, ADDING = "ELIGO_ADD", ".eligo-add"  # where a task that may add tasks writes them
+MOST_ADDED = 2**18  # bytes of that, as the server has it
 USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -94,6 +97,8 @@ class GrantRun:
         ready: list[Delivery] = []
         with Scratch(self._place) as scratch:
             while (task := self._next()) is not None:
+                if task.attempt > 1:  # it may be one that kills its client: what is done is delivered before
+                    ready += self._settled(scratch, broken=True)
                 self._means.courier.deliver(ready, self._means.will.stopping)
                 finished = TaskRun(self._means, task, scratch, self._made()).run()
                 self._report(finished)
@@ -103,6 +108,8 @@ class GrantRun:
                 self._done.add(task.lease)
                 self._held.append(finished)
                 ready = self._settled(scratch, broken=False)
+                if self._held:
+                    self._means.courier.mark(task.lease, running=False)
             ready += self._settled(scratch, broken=True)
         return ready + self._given_back()
 
@@ -197,9 +204,12 @@ class TaskRun:
     def run(self) -> _Finished:
         """Do all that belongs to it."""
         task = self._task
-        why = task.wrong or self._means.trust.distrusts(task)
-        if why is not None:
-            return self._ended("failed", failure=why)
+        if task.wrong is not None:
+            return self._ended("failed", failure=task.wrong)
+        if (why := self._means.trust.distrusts(task)) is not None:
+            self._means.say(f"{task.task} is returned: {why}")
+            pause(SHAKEN, self._stopped)  # a server of before this version hands it out again at once
+            return self._ended("returned", failure=why, distrusted=True)
         try:
             self._fetch()
         except ServerAwayError:
@@ -228,16 +238,18 @@ class TaskRun:
 
     def _performed(self) -> _Finished:
         """Run the command, and take what it has made."""
+        self._means.courier.mark(self._task.lease, running=True)
         began = time.monotonic()
         told = self._limited()
-        seconds, tail = time.monotonic() - began, self._tail()
+        seconds, tail = time.monotonic() - began, joined(_end_of(self._scratch.out), _end_of(self._scratch.err))
         if told.lost:
             return self._ended("returned", seconds=seconds)
-        facts = {"seconds": seconds, "code": told.code, "memory": told.memory, "tail": tail}
+        facts: dict[str, object] = {"seconds": seconds, "code": told.code, "memory": told.memory, "tail": tail}
         if told.failure is not None:
             return self._ended("failed", failure=self._why(told), **facts)
         outputs = dict[str, HashedFile]()
         try:
+            facts["added"] = self._added()
             self._collect(outputs)
             inside = {name: _stamp(self._scratch.open(name), close=True) for name in self._task.inside}
         except (EligoError, OSError) as error:
@@ -270,7 +282,20 @@ class TaskRun:
         own = {name: word for name, word in os.environ.items() if name in ALLOWED or name.startswith("LC_")}
         place = {"HOME": folder, "TMPDIR": folder, "PWD": folder}
         told = {"ELIGO_TASK": task.task, "ELIGO_ATTEMPT": str(task.attempt), "ELIGO_WORKFLOW": task.workflow}
+        told |= {ADD: os.path.join(folder, ADDING)} if task.grow else {}
         return {"PATH": USUAL_PATH, **own, **place, **task.environment, **told, MARK: self._means.mark}
+
+    def _added(self) -> str | None:
+        """The document of the tasks that the command adds; it is taken away, since the next task has the same folder."""
+        path = os.path.join(self._scratch.folder, ADDING)
+        if not self._task.grow or not os.path.lexists(path):
+            return None
+        with open(self._scratch.open(ADDING), "rb") as file:
+            content = file.read(MOST_ADDED + 1)
+        os.unlink(path)
+        if len(content) > MOST_ADDED:
+            raise EligoError(f"added tasks were refused: they take more than {MOST_ADDED:,} bytes")
+        return content.decode("utf-8", "replace")
 
     def _collect(self, outputs: dict[str, HashedFile]) -> None:
         """Take the outputs in, as long as they are not too much together."""
@@ -290,15 +315,6 @@ class TaskRun:
         )
         return f"{large!r} grew beyond {most:,} bytes" if large else str(told.failure)
 
-    def _tail(self) -> str:
-        """The end of what it printed, on standard error or else on standard output."""
-        for path in (self._scratch.err, self._scratch.out):
-            if os.path.exists(path) and os.path.getsize(path):
-                with open(path, "rb") as file:
-                    file.seek(max(0, os.path.getsize(path) - 4 * TAIL))
-                    return file.read(4 * TAIL).decode("utf-8", "replace")[-TAIL:]
-        return ""
-
     def _machine_fails(self, error: OSError) -> _Finished:
         """Such as by a full disk: somebody else may have it, and we do not ask for it again at once."""
         self._means.say(f"{self._task.task} is returned: {error.strerror or error}")
@@ -307,6 +323,15 @@ class TaskRun:
 
     def _ended(self, outcome: str, **facts: object) -> _Finished:
         return _Finished(self._task, Delivery(self._task.lease, outcome, **facts))  # type: ignore[arg-type]
+
+
+def _end_of(path: str) -> str:
+    """The end of what a task printed to a file; "" where there is none."""
+    if not os.path.exists(path):
+        return ""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - 4 * TAIL))
+        return file.read(4 * TAIL).decode("utf-8", "replace")[-TAIL:]
 
 
 def _stamp(descriptor: int, close: bool = False) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from eligo.client.calling import Calls, ServerAwayError, ServerRefusedError
 
 USUAL_LEASE = 60.0  # seconds, until the server has said
-SHORTEST_LEASE = 0.3
+SHORTEST_LEASE, LONGEST_LEASE = 0.3, 86_400.0
 LOOK = 0.1  # seconds between two looks at whether to give up
 
 
@@ -32,7 +32,7 @@ class HeldLeases:
         with self._lock:
             self._gone |= dict.fromkeys(leases, False)
             if isinstance(seconds, int | float) and seconds > 0 and seconds != self._seconds:
-                self._seconds = max(float(seconds), SHORTEST_LEASE)
+                self._seconds = float(min(max(seconds, SHORTEST_LEASE), LONGEST_LEASE))
                 self._changed.set()
 
     def drop(self, lease: str) -> None:

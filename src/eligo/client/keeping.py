@@ -26,7 +26,12 @@ class WorkFolder:
     def __init__(self, path: str, url: str) -> None:
         self.path = path
         try:
-            for name in ("owed", "files", "scratch"):
+            for name in (
+                "",
+                "owed",
+                "files",
+                "scratch",
+            ):  # its parent has the mode that the user wants, these are private
                 os.makedirs(os.path.join(path, name), mode=0o700, exist_ok=True)
             self._lock = _locked(os.path.join(path, "lock"), path)
         except OSError as error:

@@ -6,9 +6,12 @@ import socket
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from eligo.client.credentials import place_of, state_folder
 from eligo.errors import InputError
+from eligo.names import check_label
 
 MEGABYTE, GIGABYTE = 2**20, 2**30
+MOST_LABELS = 64
 
 
 def own_cores() -> int:
@@ -43,6 +46,8 @@ class WorkOptions:
     #: how many tasks to ask for at once, or how many seconds of work instead
     size: int = 1
     seconds: float | None = None
+    #: what this machine has that tasks may ask for, such as "gpu"
+    labels: tuple[str, ...] = ()
     #: where everything is kept; None: a folder below the user's own, by the server's name, and its own where it has one
     folder: str | None = None
     name: str = field(default_factory=socket.gethostname)
@@ -67,16 +72,17 @@ class WorkOptions:
         check_address(self.url)
         if self.cores < 1 or self.size < 1:
             raise InputError("a client has at least one core, and asks for at least one task")
-        amounts = (self.memory or 1, self.output, self.seconds or 1, self.idle_exit or 0, self.grace, self.poll)
-        if min(amounts) < 0 or self.output < 1:
+        for label in self.labels:
+            check_label(label)
+        if len(self.labels) > MOST_LABELS:
+            raise InputError(f"a client has at most {MOST_LABELS} labels, got {len(self.labels)}")
+        seconds = (self.seconds or 1, self.idle_exit or 0, self.grace, self.poll)
+        if min(self.memory or 1, self.output, self.cache, *seconds) < 0 or self.output < 1:
             raise InputError("what a client is limited to cannot be negative")
 
     def home(self) -> str:
         """The folder where everything is kept."""
         if self.folder is not None:
             return os.path.abspath(self.folder)
-        state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-        parts = urlsplit(self.url)
-        place = f"{parts.hostname}_{parts.port or parts.scheme}"
         called = "" if self.name == socket.gethostname() else f"_{re.sub(r'[^A-Za-z0-9.-]', '_', self.name)[:100]}"
-        return os.path.join(state, "eligo", place + called)
+        return os.path.join(state_folder(), place_of(self.url) + called)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
+from weakref import finalize
 
 from eligo.client.calling import Calls, Outgoing, ServerAwayError, answered, whole
-from eligo.client.enrolling import read_token
+from eligo.client.credentials import token_for
 from eligo.client.options import check_address
 from eligo.client.transferring import Depot, HashedFile, parsed
 from eligo.errors import InputError
@@ -41,7 +42,8 @@ class Owner:
     def __init__(self, url: str, token: str | None = None, ca: str | None = None) -> None:
         self.url = url
         self._calls = Calls(url, ca, lambda line: None)
-        secret = read_token(token)
+        finalize(self, self._calls.close)
+        secret = token_for(url, token)
         self._calls.identity = {} if secret is None else {"Authorization": f"Bearer {secret}"}
 
     def _patient(self) -> Callable[[], bool]:
@@ -66,6 +68,12 @@ class Owner:
         headers = {"Idempotency-Key": key, "Content-Type": "application/octet-stream"}
         path = f"/v1/workflows?{urlencode(wishes)}" if wishes else "/v1/workflows"
         sending = Outgoing("POST", path, text.encode(), headers, patience=600.0)
+        return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
+
+    def add(self, workflow: str, text: str) -> dict[str, Any]:
+        """Add the tasks of a document to a workflow; the same document again changes nothing."""
+        headers = {"Content-Type": "application/octet-stream"}
+        sending = Outgoing("POST", f"/v1/workflows/{quote(workflow)}/tasks", text.encode(), headers, patience=600.0)
         return answered(self._calls.insist(lambda: self._calls.exchange(sending, whole), self._patient()))
 
     def provide(self, workflow: str, files: Mapping[str, HashedFile], folder: str | Path) -> list[str]:
@@ -102,28 +110,38 @@ class Owner:
                 time.sleep(every)
                 continue
             yield told
-            if told["state"] in {"done", "failed", "cancelled"}:
+            if told["state"] in {"done", "failed", "cancelled", "unavailable"}:
                 return
             time.sleep(every)
 
     def fetch(self, workflow: str, folder: str | Path, made: Collection[str]) -> int:
         """Bring the files that a workflow's tasks *made* into a folder, and nothing else, whatever a server names."""
         told = self.get(f"/v1/workflows/{quote(workflow)}/results")
-        place = Path(folder).resolve()
-        count = 0
-        with tempfile.TemporaryDirectory(dir=place) as scratch:
+        return self._bring(
+            Path(folder).resolve(), {name: told["files"][name] for name in told["files"] if name in made}
+        )
+
+    def fetch_made(self, workflow: str, folder: str | Path, force: bool) -> tuple[str, list[str], int]:
+        """Bring all that a workflow's tasks made into a folder; its state, the names, and how many were not there yet."""
+        told = self.get(f"/v1/workflows/{quote(workflow)}/results")
+        given = set(told.get("given", ()))
+        files = {name: words for name, words in told["files"].items() if name not in given}
+        return str(told["state"]), sorted(files), self._bring(Path(folder).resolve(), files, force)
+
+    def _bring(self, folder: Path, files: Mapping[str, Any], force: bool = True) -> int:
+        """Put files into a folder, each checked by its hash, unless they are there; how many those are."""
+        wanted = {inside(folder, name): parsed(words) for name, words in files.items()}
+        missing = {path: file for path, file in wanted.items() if not (path.exists() and _same(path, file))}
+        other = next((path for path in missing if path.exists()), None)
+        if other is not None and not force:
+            raise InputError(f"{other}: there is another file of this name").cured_by("force")
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
             depot = Depot(scratch, self._calls, ALL)
-            for name, words in told["files"].items():
-                if name not in made:
-                    continue
-                target = inside(place, name)
-                if target.exists() and _same(target, parsed(words)):
-                    continue
-                with depot.borrowed(parsed(words)) as path:
+            for target, file in missing.items():
+                with depot.borrowed(file) as path:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(path, target)
-                count += 1
-        return count
+        return len(missing)
 
     def cancel(self, workflow: str) -> None:
         """Have nothing more of a workflow handed out."""

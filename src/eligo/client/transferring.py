@@ -1,14 +1,17 @@
 """Files on their way, each by its hash: fetched once for all tasks, sent in parts, and both taken up where they were cut."""
 
+import errno
 import hashlib
 import http.client
 import os
 import re
+import shutil
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from eligo.client.calling import Calls, Outgoing, Replied, ServerRefusedError, never, whole
@@ -16,7 +19,9 @@ from eligo.errors import FormatError, InputError
 
 PART = 8 * 2**20  # bytes that are sent at once
 CHUNK = 2**20
+RESERVE = 64 * 2**20  # bytes of the disk that files leave free
 SMALL = 64 * 1024  # bytes below which a file is sent without asking whether it is there
+PREFIX, MOST_TOLD = 16, 256  # letters of a hash by which the server is told of a file, and files that it is told of
 TRIES = 5  # parts in a row that the server does not take
 MOST_CUTS = 8
 MISPLACED = frozenset({409, 416})
@@ -42,12 +47,30 @@ class Depot:
         self._folder, self._calls, self._most = folder, calls, most
         self._lock, self._pins = threading.Lock(), Counter[str]()
         self._fetching = [threading.Lock() for _ in range(256)]  # one file by one thread, told by its first byte
+        self._told = OrderedDict[str, None]()  # hashes of files that this server and we have, the last used at the end
         #: bytes that came, that went, and that did not need to
         self.fetched = self.sent = self.saved = 0
 
     def path(self, sha256: str) -> str:
         """Where a file is, or would be."""
         return os.path.join(self._folder, sha256)
+
+    def kept(self) -> list[str]:
+        """The beginnings of the hashes of larger files that the server named since we began and that are here."""
+        with self._lock:
+            return [sha256[:PREFIX] for sha256 in islice(reversed(self._told), MOST_TOLD)]
+
+    def forget(self) -> None:
+        """It may be another server: it is told of no file that it did not name."""
+        with self._lock:
+            self._told.clear()
+
+    def _note(self, file: HashedFile) -> None:
+        """A file is here, and the server knows of it."""
+        if file.size >= SMALL:
+            with self._lock:
+                self._told[file.sha256] = None
+                self._told.move_to_end(file.sha256)
 
     def pin(self, *files: HashedFile) -> None:
         """Keep files until they are let go as often."""
@@ -66,7 +89,9 @@ class Depot:
         self.pin(file)
         try:
             with self._fetching[int(file.sha256[:2], 16)]:
-                yield self._fetch(file, self.path(file.sha256), until)
+                path = self._fetch(file, self.path(file.sha256), until)
+                self._note(file)
+                yield path
         finally:
             self.unpin(file)
 
@@ -84,7 +109,9 @@ class Depot:
         raise InputError(f"the server's file {file.sha256[:12]}... is not what its hash says")
 
     def _download(self, file: HashedFile, part: str, until: Callable[[], bool]) -> None:
-        """Fetch what is missing of a file, from where it was cut."""
+        """Fetch what is missing of a file, from where it was cut; not where the disk would be full then."""
+        if file.size + RESERVE > shutil.disk_usage(self._folder).free:
+            raise OSError(errno.ENOSPC, f"there is no room for a file of {file.size:,} bytes")
 
         def attempt() -> Replied:
             there = os.path.getsize(part) if os.path.exists(part) else 0
@@ -142,6 +169,7 @@ class Depot:
             replied = self._calls.insist(lambda: self._send_part(file, way), until)
             if replied.code >= 300 and (replied.code not in MISPLACED or way.misses >= TRIES):
                 raise replied.error()
+        self._note(file)
 
     def _send_part(self, file: HashedFile, way: "_Way") -> Replied:
         """Send the next part; after a try that was cut or did not fit, the server is asked first how far it came."""
@@ -195,6 +223,7 @@ class Depot:
                     break
                 if not self._pins[name]:
                     os.unlink(self.path(name))
+                    self._told.pop(name, None)
                     much -= size
 
 

@@ -1,34 +1,20 @@
 """Whose commands are run: only those signed, with Ed25519, by the owner of a key that the client was told to trust."""
 
 import base64
-import binascii
-import json
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from eligo.client.assigned import Assigned
+from eligo.engines.signed import EARLIER, Seal, signed_task
 from eligo.errors import InputError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 DISTRUSTED = "not signed by anybody trusted here"
-PREFIX = b"eligo task 1\n"
-
-
-def signed_bytes(assigned: Assigned) -> bytes:
-    """What the owner of a task has signed."""
-    signed = assigned.signed
-    words = {
-        "command": assigned.command if isinstance(assigned.command, str) else list(assigned.command),
-        "environment": assigned.environment,
-        "inputs": sorted(signed.get("inputs", ())),
-        "outputs": sorted(signed.get("outputs", ())),
-        "task": assigned.task,
-        "workflow": signed.get("workflow"),
-    }
-    text = json.dumps(words, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return PREFIX + text.encode("utf-8", "surrogatepass")
+EXPIRED = "its signature has expired: submit the workflow again"
+OUTDATED = "its signature is of an earlier version, which neither expires nor covers inputs: submit the workflow again"
 
 
 class Trust:
@@ -41,14 +27,28 @@ class Trust:
         """Why a task is not to be run; None where it may be."""
         if not self._keys:
             return None
-        within = set(assigned.inputs) <= set(assigned.signed.get("inputs", ()))
+        inputs, text = assigned.signed.get("inputs", ()), assigned.signature or ""
+        seal = Seal.parsed(text, inputs)
+        if seal is None:
+            return OUTDATED if EARLIER.fullmatch(text) else DISTRUSTED
+        within = set(assigned.inputs) <= set(inputs)
         within = within and set(assigned.makes) <= set(assigned.signed.get("outputs", ()))
-        try:
-            signature = base64.b64decode(assigned.signature or "", validate=True)
-        except (binascii.Error, ValueError):
-            signature = b""
-        message = signed_bytes(assigned)
-        return None if within and any(_holds(key, signature, message) for key in self._keys) else DISTRUSTED
+        message = _message(assigned, seal)
+        if not within or message is None or not any(_holds(key, seal.signature, message) for key in self._keys):
+            return DISTRUSTED
+        return EXPIRED if time.time() >= seal.expires else None
+
+
+def _message(assigned: Assigned, seal: Seal) -> bytes | None:
+    """What the owner of a task has signed, if it is this task; None where an input is missing that he gave."""
+    given = {name: file.sha256 for name in seal.given if (file := assigned.inputs.get(name)) is not None}
+    if len(given) < len(seal.given):
+        return None
+    signed = assigned.signed
+    return signed_task(
+        str(signed.get("workflow", "")), assigned.task, assigned.command, expires=seal.expires, given=given,
+        inputs=signed.get("inputs", ()), outputs=signed.get("outputs", ()), environment=assigned.environment,
+    )  # fmt: skip
 
 
 def _holds(key: "Ed25519PublicKey", signature: bytes, message: bytes) -> bool:

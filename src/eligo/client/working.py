@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from eligo.client.assigned import Assigned, assignments
-from eligo.client.calling import LONGEST_TOLD_WAIT, Calls, ServerAwayError, ServerRefusedError, pause
+from eligo.client.calling import LONGEST_TOLD_WAIT, Calls, ServerAwayError, pause
 from eligo.client.delivering import Courier, Tally
 from eligo.client.doing import GrantRun, Means, Will
-from eligo.client.enrolling import enrol
+from eligo.client.enrolling import Enrolment
 from eligo.client.grouping import groups
 from eligo.client.holding import Cores, HeldLeases
 from eligo.client.keeping import WorkFolder
@@ -29,6 +29,7 @@ LOOK = 0.05  # seconds between two looks at signals
 QUICK = (
     1.0  # seconds: a server that says sooner that there is nothing, and not when to come again, is left alone so long
 )
+AWAY = 10.0  # seconds that a client that ends when idle waits at least for a server that is away
 CONFUSED = 30.0  # seconds at most until a server that makes no sense is asked again
 
 
@@ -59,7 +60,8 @@ class WorkLoop:
         self._lock, self._runs = threading.Lock(), set[GrantRun]()
         self._busy, self._asked = time.monotonic(), False
         self._error: BaseException | None = None
-        self._knowing, self._again = threading.Lock(), True  # whether we may still become known anew
+        self._enrolment = Enrolment(calls, folder, options, say, self._given_up)
+        self._enrolment.forget = depot.forget
 
     def work(self) -> Tally:
         """Work until nothing more is to come."""
@@ -112,7 +114,9 @@ class WorkLoop:
         try:
             function()
         except ServerAwayError as error:
-            if not self._will.draining():
+            if self._calls.met and not self._will.draining():
+                self._say(str(error))
+            elif not self._will.draining():
                 self._error = self._error or error
         except BaseException as error:
             self._error = self._error or error
@@ -122,9 +126,9 @@ class WorkLoop:
 
     def _begin(self) -> None:
         """Become known, deliver what an earlier client has left, and begin a thread for every core."""
-        enrol(self._calls, self._folder, self._options, self._say, self._will.draining)
+        self._enrolment.enrol()
         owed = self._courier.owed()
-        self._known(lambda: self._courier.deliver(owed, self._will.draining))
+        self._enrolment.call(lambda: self._courier.deliver(owed, self._given_up))
         number = 1 if self._options.once else self._options.cores
         helpers = [
             threading.Thread(target=self._guarded, args=(self._serve,), name="eligo work") for _ in range(number)
@@ -133,23 +137,6 @@ class WorkLoop:
             thread.start()
         for thread in helpers:
             thread.join()
-
-    def _known(self, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What a call gives; where an open server has forgotten us, it is told again who we are, once."""
-        before = self._calls.identity
-        try:
-            return call()
-        except ServerRefusedError as error:
-            if error.code not in {401, 404} or "Authorization" in before:
-                raise
-            with self._knowing:
-                if self._calls.identity is before:
-                    if not self._again:
-                        raise
-                    self._again = False
-                    self._folder.identity.pop("client")
-                    enrol(self._calls, self._folder, self._options, self._say, self._will.draining)
-        return call()
 
     def _serve(self) -> None:
         """What one thread does: ask, run, deliver and ask again in one call. What was granted is run or returned."""
@@ -173,9 +160,20 @@ class WorkLoop:
 
     def _over(self) -> bool:
         """Whether to ask no more."""
+        return self._will.draining() or (self._asked and self._quiet(0.0))
+
+    def _given_up(self) -> bool:
+        """Whether to wait no longer for a server that is away; that it is started again takes a moment."""
+        return self._will.draining() or self._quiet(AWAY)
+
+    def _left_owed(self) -> bool:
+        """Whether results are left for the next client of this folder, as the server is away."""
+        return self._will.stopping() or self._quiet(AWAY)
+
+    def _quiet(self, least: float) -> bool:
+        """Whether nothing was done for as long as the client may be idle, and for at least so many seconds."""
         idle = self._options.idle_exit
-        quiet = idle is not None and self._asked and not self._runs and time.monotonic() - self._busy >= idle
-        return self._will.draining() or quiet
+        return idle is not None and not self._runs and time.monotonic() - self._busy >= max(idle, least)
 
     def _stay_away(self, reply: Mapping[str, Any]) -> None:
         wait = reply.get("wait")
@@ -186,7 +184,8 @@ class WorkLoop:
     def _request(self, wait: float) -> dict[str, Any]:
         options = self._options
         size = {"size": options.size, "seconds": options.seconds}
-        return {"count": 1, **size, "wait": wait, "cores": options.cores, "memory": options.memory}
+        machine = {"cores": options.cores, "memory": options.memory, "labels": options.labels}
+        return {"count": 1, **size, "wait": wait, **machine, "files": self._means.depot.kept()}
 
     def _ask(self) -> dict[str, Any]:
         """What the server has for us, as soon as it has something."""
@@ -194,7 +193,7 @@ class WorkLoop:
         if self._options.idle_exit is not None:
             wait = min(wait, max(0.0, self._busy + self._options.idle_exit - began))
         words, self._asked = self._request(round(wait, 3)), True
-        reply = self._known(lambda: self._calls.post("/v1/request", words, self._over, wait))
+        reply = self._enrolment.call(lambda: self._calls.post("/v1/request", words, self._over, wait))
         if not reply.get("grants") and not reply.get("wait") and time.monotonic() - began < min(wait, QUICK):
             pause(random.uniform(0, QUICK), self._over)  # noqa: S311 - no secret
         return reply
@@ -209,14 +208,16 @@ class WorkLoop:
             for run in runs[:-1]:
                 self._courier.deliver(run.run(), self._will.stopping)
             last = runs[-1].run()
-            if self._options.once:
-                self._will.drain()
-            ask = None if self._over() else self._request(0.0)
-            return self._known(lambda: self._courier.deliver(last, self._will.stopping, ask))
         finally:
             with self._lock:
                 self._runs.difference_update(runs)
             self._busy = time.monotonic()
+        if self._options.once:
+            self._will.drain()
+        ask = None if self._will.draining() else self._request(0.0)
+        try:
+            return self._enrolment.call(lambda: self._courier.deliver(last, self._left_owed, ask))
+        finally:
             self._means.depot.sweep()
 
 

@@ -2,17 +2,98 @@
 
 Growing in the order of a schedule is the direct strategy; growing so that few arcs are cut, from several places, and then
 exchanging tasks one for one, is the search.
+
+**Traffic** is arcs that a fat task cuts, or bytes of the files on them where their sizes are known. An arc is *cut* when it
+leads from the fat task to what is left: the client must send that result back. A file that several tasks outside read is
+sent once, so bytes are counted by file and not by arc.
+
+**Goals** say what a fat task is to be good at: rendering tasks eligible, travelling light, or some of both. A goal gives
+every growing set a value, the less the better, and every task that could join a score by which the search grows. With
+seconds instead of tasks the sizes of two sets may differ, so productivity is what remains eligible after all.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from eligo.clusters.limits import MOST_OPENERS, NEAR
 from eligo.clusters.state import State
-from eligo.clusters.traffic import Files
+from eligo.errors import InputError, check_choice, is_amount
+from eligo.workflow import Workflow
 
+# Files
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """The files that pass between tasks, by number: who reads and writes them, and how large they are."""
+
+    #: for every task, the files it writes that others read, and the files it reads that others write
+    written: dict[int, list[int]]
+    read: dict[int, list[int]]
+    writer: list[int]
+    readers: list[list[int]]
+    bytes: list[int]
+
+    @classmethod
+    def of(cls, flow: Workflow) -> "Files | None":
+        """The files of a workflow, or None where a file that passes between tasks is of unknown size, or there is none."""
+        if not flow.file_sizes:
+            return None
+        index = flow.dag.index
+        made: dict[str, int] = {}
+        for name, task in flow.details.items():
+            made.update(dict.fromkeys(task.outputs, index[name]))
+        readers: dict[str, list[int]] = {}
+        for name, task in flow.details.items():
+            for file in dict.fromkeys(task.inputs):
+                if made.get(file, index[name]) != index[name]:
+                    readers.setdefault(file, []).append(index[name])
+        if not readers or any(file not in flow.file_sizes for file in readers):
+            return None
+        return cls._numbered(readers, made, flow.file_sizes)
+
+    @classmethod
+    def _numbered(cls, readers: dict[str, list[int]], made: dict[str, int], sizes: Mapping[str, int]) -> "Files":
+        written: dict[int, list[int]] = {}
+        read: dict[int, list[int]] = {}
+        for number, (file, tasks) in enumerate(readers.items()):
+            written.setdefault(made[file], []).append(number)
+            for v in tasks:
+                read.setdefault(v, []).append(number)
+        amounts = [sizes[file] for file in readers]
+        return cls(written, read, [made[file] for file in readers], list(readers.values()), amounts)
+
+    @property
+    def mean(self) -> float:
+        """The size of an average file, at least one byte."""
+        return max(1.0, sum(self.bytes) / len(self.bytes))
+
+    def delta(self, v: int, inside: Container[int]) -> int:
+        """How many more bytes travel when task v joins those inside, who are all its parents that are not executed."""
+        more = sum(self.bytes[f] for f in self.written.get(v, ()))
+        for f in self.read.get(v, ()):
+            if self.writer[f] in inside and all(u in inside or u == v for u in self.readers[f]):
+                more -= self.bytes[f]
+        return more
+
+    def cut(self, tasks: Container[int], members: list[int]) -> int:
+        """The bytes of what some tasks write and others read that are not among them."""
+        files = (f for v in members for f in self.written.get(v, ()))
+        return sum(self.bytes[f] for f in files if any(u not in tasks for u in self.readers[f]))
+
+    def needed(self, tasks: Container[int], members: list[int]) -> int:
+        """The bytes that some tasks read and others wrote."""
+        files = {f for v in members for f in self.read.get(v, ()) if self.writer[f] not in tasks}
+        return sum(self.bytes[f] for f in files)
+
+
+# Growing sets
+
+
+MOST_OPENERS = 24  # tasks that are looked at to find what a waiting task waits for
+NEAR = 4  # parents that a task may miss so that growing looks ahead to it
+MOST_CHILDREN = 64  # that a score looks at
 SLACK = 1e-9  # as a share: seconds are added up, and 0.1 + 0.1 + 0.1 is more than 0.3
 
 
@@ -253,3 +334,62 @@ def _sized(growth: Growth, value: Value) -> tuple[float, ...]:
     """The value of a set; the worst there is where its size is wrong."""
     right = growth.reached and growth.budget.has_room(growth.weight)
     return value(growth) if right else (float("inf"),)
+
+
+# Goals
+
+
+GOALS = ("productive", "communication", "mixed")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One of `GOALS`; *weight*, from 0 to 1, says how much a cut arc counts against an eligible task when mixed."""
+
+    name: str = "productive"
+    weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_choice("goal", self.name, GOALS)
+        if not is_amount(self.weight) or self.weight > 1:
+            raise InputError(f"a weight is from 0 to 1, and {self.weight} is not")
+
+    def value(self, growth: Growth) -> tuple[float, ...]:
+        """How bad a set is, by what matters most first."""
+        eligible, travels = growth.rendered - len(growth.inside), self._travels(growth)
+        match self.name:
+            case "productive":
+                return (-eligible, *travels)
+            case "communication":
+                return (*travels, -eligible)
+            case _:
+                return (self.weight * growth.cut - (1 - self.weight) * eligible, *travels)
+
+    def _travels(self, growth: Growth) -> tuple[float, ...]:
+        return (growth.cut,) if growth.files is None else (growth.bytes, growth.cut)
+
+    def score(self, growth: Growth, v: int) -> float:
+        """How well a task would join: what it adds to the cut and renders, now or soon."""
+        match self.name:
+            case "productive":
+                return -_releases(growth, v)
+            case "communication":
+                return _lightness(growth, v)
+            case _:
+                return self.weight * _lightness(growth, v) - (1 - self.weight) * _releases(growth, v)
+
+
+def _lightness(growth: Growth, v: int) -> float:
+    """What is cut more, less what the children will save once they can join: the sooner, the more."""
+    state, saved = growth.state, 0.0
+    for w in state.children_of(v)[:MOST_CHILDREN]:
+        missing = growth.missing(w)
+        if missing <= NEAR:
+            saved += max(0, state.missing[w] - state.out(w) + 1) / 4 ** (missing - 1)
+    return growth.delta(v) - saved * (1.0 if growth.files is None else growth.files.mean)
+
+
+def _releases(growth: Growth, v: int) -> float:
+    """The children, each counted the less the more other parents it misses."""
+    missing = (growth.missing(w) for w in growth.state.children_of(v)[:MOST_CHILDREN])
+    return sum(0.25 ** (m - 1) for m in missing if m <= NEAR)

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eligo.clusters.chains import Chain, chain_of
-from eligo.clusters.limits import LARGEST_PLANNED
 from eligo.dag import Dag
 from eligo.deciding.orders import release_order
 from eligo.deciding.outcomes import BOUNDED, OPTIMAL
 from eligo.planning import Plan, plan
 from eligo.rows import Ints
 from eligo.theory.skeleton import skeleton
+
+LARGEST_PLANNED = 20_000  # tasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,26 +6,169 @@ by proof, where there was one. What a searched one leaves is decided before it i
 task may be taken (Theorem 6, repaired, since the printed one is false), is a certificate that it need not be. Chains of
 M-dags (Theorem 7) are never certified: not every one is a donor, even with two parents each.
 
+Where what is left is so small that there are few fat tasks, all of them are looked at.
+
 .. [1] Sims, Cordasco, Rosenberg: On clustering tasks in IC-optimal dags.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import heappop, heappush
 
 import numpy as np
 
 from eligo.clusters.chains import Chain, chain_of, is_reticulated, told
-from eligo.clusters.enumeration import every_set
-from eligo.clusters.goals import Goal
-from eligo.clusters.growth import Budget, Choice, Growth, by_last, by_rank, by_score, exchange
-from eligo.clusters.limits import CHECKS, EXCHANGES, FEW_CHECKS, MOST_CERTIFIED, MOST_ENUMERATED, SEEDS
+from eligo.clusters.growth import Budget, Choice, Files, Goal, Growth, by_last, by_rank, by_score, exchange
 from eligo.clusters.ranking import Ranking, verdict_of
-from eligo.clusters.staggering import gone_in_front, keeps_chain, staggered
 from eligo.clusters.state import State
-from eligo.clusters.traffic import Files
 from eligo.deciding.outcomes import OPTIMAL
 from eligo.errors import InputError, check_choice
+from eligo.theory.exact import down_sets
+
+# Every set
+
+
+def every_set(state: State, budget: Budget, files: Files | None = None) -> Iterator[Growth]:
+    """Every self-contained set of what is left that is as large as the budget says.
+
+    >>> from eligo.execution import Execution
+    >>> state = State(Execution({"a": [], "b": [], "c": ["a", "b"]}))
+    >>> [list(growth.inside) for growth in every_set(state, Budget(2, 2))]
+    [[0, 1]]
+    """
+    free = _free(state)
+    rest = state.dag.induced(free)
+    order = np.argsort(np.array(state.rank)[free]).tolist()
+    for layer in down_sets(rest):
+        for mask in layer:
+            members = [int(free[i]) for i in order if mask >> i & 1]
+            size = sum(map(budget.of, members))
+            if all(map(budget.allows, members)) and budget.is_reached(size) and budget.has_room(size):
+                growth = Growth(state, budget, files)
+                for v in members:
+                    growth.add(v)
+                yield growth
+
+
+def _free(state: State) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+    """The tasks that hang on nothing that is out, ascending."""
+    everything = Growth(state, Budget(float("inf"), float("inf")))
+    waiting = [v for v in state.remaining().tolist() if state.is_ready(v)]
+    for v in waiting:
+        waiting += [w for w in everything.add(v) if not state.gone(w)]
+    return np.array(sorted(everything.inside), np.int32)
+
+
+# Whole blocks
+
+
+def staggered(growth: Growth, chain: Chain, goal: Goal, root: int) -> Growth:
+    """Take the block at place *root*, then blocks nearby that cost least for their size, while whole ones fit; then fill up.
+
+    It is filled with sinks whose parents are inside, unless productivity is the goal, and with what is first in the chain;
+    the state must be ranked by the chain.
+    """
+    heap = [(0.0, root)]
+    while heap and not growth.reached:
+        block = _left(growth, chain, heappop(heap)[1])
+        if not _fits(growth, block):
+            continue
+        for v in block:
+            growth.add(v)
+        for near in _nearby(growth, chain, block):
+            heappush(heap, (_cost(growth, goal, _left(growth, chain, near)), near))
+    if goal.name != "productive":
+        for v in sorted(growth.ready(), key=growth.state.rank.__getitem__):
+            if not growth.state.out(v) and growth.fits(v) and not growth.reached:
+                growth.add(v)
+    return by_rank(growth)
+
+
+def _left(growth: Growth, chain: Chain, place: int) -> list[int]:
+    """What is left of a block."""
+    return [v for v in chain.members(place) if not growth.state.gone(v)]
+
+
+def _nearby(growth: Growth, chain: Chain, block: list[int]) -> dict[int, None]:
+    """The blocks that can be taken next: below the one just taken, or above what is below."""
+    near: dict[int, None] = {}
+    state = growth.state
+    for place in dict.fromkeys(chain.places[w] for v in block for w in state.children_of(v) if w in chain.places):
+        if not _may_fit(growth, chain, place):
+            continue
+        members = _left(growth, chain, place)
+        if all(map(growth.is_ready, members)):
+            near[place] = None
+            continue
+        for u in (u for v in members if growth.missing(v) for u in growth.openers(v)):
+            if all(map(growth.is_ready, _left(growth, chain, chain.places[u]))):
+                near[chain.places[u]] = None
+    return near
+
+
+def _may_fit(growth: Growth, chain: Chain, place: int) -> bool:
+    """Whether a block is not plainly too large."""
+    whole = chain.begin[place + 1] - chain.begin[place]
+    return growth.budget.weights is not None or whole <= growth.budget.high
+
+
+def _fits(growth: Growth, block: list[int]) -> bool:
+    weight = growth.weight + sum(map(growth.budget.of, block))
+    return growth.budget.has_room(weight) and all(map(growth.is_ready, block))
+
+
+def _cost(growth: Growth, goal: Goal, block: list[int]) -> float:
+    """What taking a block costs, for each of its tasks."""
+    rendered = sum(growth.missing(w) == 1 for v in block for w in growth.state.children_of(v))
+    cost = sum(map(growth.delta, block))
+    match goal.name:
+        case "productive":
+            return -rendered / len(block)
+        case "communication":
+            return cost / len(block)
+        case _:
+            return (goal.weight * cost - (1 - goal.weight) * rendered) / len(block)
+
+
+def keeps_chain(chain: Chain, state: State, inside: Iterable[int], front: int = 0) -> bool:
+    """Whether every block is then whole, or gone, or the first one left and begun in its own order.
+
+    Taken for granted is that it is so before, that the chain is of the same dag, and that the first *front* tasks of its
+    order are gone.
+    """
+    taken = set(inside)
+    begun = []
+    for place in {chain.places[v] for v in taken if v in chain.places}:
+        gone = [state.gone(v) or v in taken for v in chain.members(place)]
+        if not all(gone):
+            if gone != sorted(gone, reverse=True):
+                return False
+            begun.append(place)
+    if len(begun) > 1:
+        return False
+    before = chain.order[front : chain.begin[begun[0]]].tolist() if begun else ()
+    return all(state.gone(v) or v in taken for v in before)
+
+
+def gone_in_front(chain: Chain, state: State, front: int) -> int:
+    """How many of the first tasks of a chain's order are gone, where *front* are known to be."""
+    while front < len(chain.order) and state.gone(int(chain.order[front])):
+        front += 1
+    return front
+
+
+# The choice
+
+
+# How far to look, measured with benchmarks/clusters.py: a fat task of 100 tasks out of 100,000 takes a tenth of a second.
+# Limits bound the work, never what is claimed.
+SEEDS = 24  # places from which the search grows
+EXCHANGES = 5_000  # pairs that are compared to improve one set
+MOST_ENUMERATED = 12  # tasks left: up to here every set is looked at
+CHECKS = ((2_000, 12), (20_000, 4))  # tasks left, and so many residuals of such dags are decided at most
+FEW_CHECKS = 1
+MOST_CERTIFIED = 20_000  # tasks: beyond, the repaired condition is not looked at for words alone
 
 STRATEGIES = ("auto", "direct", "staggered", "searched")
 

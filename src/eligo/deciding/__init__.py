@@ -3,13 +3,12 @@
 | notion | where |
 |---|---|
 | all of it wired together, segment by segment | `solving`, which gives `outcomes` |
-| how long to look | `effort`, `work`, `clock`, `limits` |
+| how long to look | `effort`, `work`, `limits` |
 | bounds for every dag | `bounds`, `probing` |
-| modules between strict corners, and their pieces | `modules`, `pieces` |
-| exact M(t) by elimination, with symmetry | `elimination`, `joining`, `symmetry`, `canonical` |
+| modules between strict corners, and their pieces | `modules` |
+| exact M(t) by elimination, with symmetry | `elimination`, `symmetry` |
 | marked tasks, which tell what area can still come | `marking` |
-| orders by canonical moves, by heuristics, ties | `moves`, `positions`, `guided`, `orders`, `improving`, `preferences` |
+| orders by canonical moves, by heuristics, ties | `moves`, `positions`, `orders`, `preferences` |
 | series-parallel dags: largest area, shares without cuts | `seriesparallel` |
-| why no schedule is best at every step | `conflicts`, `surpassing` |
-| what is left of a dag that is executed, and grows | `residuals`, `linear`, `corners`, `continuing`, `regrowing` |
+| why no schedule is best at every step | `conflicts`, `solving` |
 """

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +38,6 @@ class Module:
     renders: Ints
     p: int
     q: int
-    #: what was found of it before, by places among its tasks
-    found: Any = None
-    #: the most that so many tasks of it and of all modules behind it render, however split among them, where it was kept
-    behind: Profile | None = None
 
     @property
     def ceiling(self) -> Profile:
@@ -66,17 +62,7 @@ class Shares:
         return np.concatenate(pieces)
 
 
-class Begun(NamedTuple):
-    """Shares of which the first and the last modules are known, with their flow, and what lies between them is not."""
-
-    first: list[Module]
-    last: list[Module]
-    #: tasks and what they render, each ascending, to be split; the densest at the end
-    parts: list[tuple[Ints, Ints]]
-    flow: NDArray[np.int64]
-
-
-def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) -> Shares:
+def best_shares(dag: Dag, work: Work | None = None) -> Shares:
     """The shares that give the least bound, by one minimum cut for each module and each split.
 
     >>> shares = best_shares(Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("b", "z")]))
@@ -86,7 +72,9 @@ def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) 
     Once the work is over all that is left gets the share of the next module, and the bound is valid but not least.
     """
     work = work or Work()
-    modules, last, parts, flow = begun or _from_scratch(dag)
+    modules, flow = list[Module](), np.zeros(dag.arc_count, np.int64)
+    nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
+    parts = [(nonsinks.astype(np.int32), nonsources.astype(np.int32))]  # to be split, the densest at the end
     flowing = Flowing(dag, flow)
     while parts:
         tasks, renders = parts.pop()
@@ -102,13 +90,7 @@ def best_shares(dag: Dag, work: Work | None = None, begun: Begun | None = None) 
             break
         else:
             modules.append(Module(tasks, renders, p, q))
-    return Shares(modules + last, flow)
-
-
-def _from_scratch(dag: Dag) -> Begun:
-    nonsinks, nonsources = np.flatnonzero(dag.outdegree > 0), np.flatnonzero(dag.indegree > 0)
-    whole = nonsinks.astype(np.int32), nonsources.astype(np.int32)
-    return Begun([], [], [whole], np.zeros(dag.arc_count, np.int64))
+    return Shares(modules, flow)
 
 
 def _share(tasks: Ints, renders: Ints) -> tuple[int, int]:

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from eligo.deciding.clock import FOREVER, Clock
 from eligo.deciding.limits import TABLE_BYTES
-from eligo.deciding.work import SECOND, Outlook, Work
+from eligo.deciding.work import FOREVER, SECOND, Clock, Outlook, Work
 from eligo.errors import check_choice
 from eligo.rows import Ints
 from eligo.theory.profiles import Profile
@@ -45,7 +44,7 @@ class Effort:
     cutting: Work = field(default_factory=Work)
     #: where the search for an order got stuck in parts that have none, by their tasks: why, for whoever asks
     stuck: dict[tuple[str, ...], Stuck] = field(default_factory=dict)
-    #: modules, components, blocks and corners that were found before, by what they are, for those who plan what is left
+    #: blocks that were solved, by their shapes
     solved: dict[object, Any] | None = None
 
 

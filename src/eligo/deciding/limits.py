@@ -10,7 +10,6 @@ LARGEST_DUAL = 20_000  # tasks: beyond, the dual's modules are not worth their c
 MOST_TRADES = 10_000_000  # steps of two modules, multiplied, between which sets that surpass them are looked for
 MOST_SURPASSING = 20  # steps at which they are
 MOST_SPLITS = 300_000_000  # steps of a module times those before it, in all: some tenths of a second
-MOST_KEPT = 16  # modules with which it is kept what comes of all from there on
 MOST_SUMMANDS = 200  # components that are solved one by one and swept together
 PART, PART_TASK = 2_000_000, 20_000  # units of work for a component and each of its tasks, beside its cuts
 MOST_PROBED = 400  # tasks: beyond, the probes would make up most of a plan
@@ -42,8 +41,6 @@ IMPROVED_AT_ONCE = 100_000_000  # units of work between two looks at the clock
 MOST_PREFERRED = 20_000  # tasks among which ties are broken by preference
 
 # What is left
-MOST_KNOWN = 10_000  # modules that are remembered, for the next time that they are met
-LEAST_CHAIN = 2_000  # nonsinks: up to here a segment is decided again as fast as its blocks are looked up
 
 # Why no order is best
 CONFLICT_WORK = 10_000_000_000

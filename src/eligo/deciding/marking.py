@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.deciding.elimination import Elimination, TooWideError, eliminate, planned
-from eligo.deciding.joining import perform
+from eligo.deciding.elimination import Elimination, TooWideError, eliminate, perform, planned
 from eligo.deciding.limits import CLOSE, MARKED_AT_ONCE, MOST_MARKED
 from eligo.deciding.positions import Marked, units_of
 from eligo.deciding.probing import NEVER

@@ -7,36 +7,97 @@ the maximum over sets that agree with the corners, found for each module by itse
 * the dag admits exactly when every module admits with respect to Mmod and Mmod = M everywhere;
 * a module that does not admit, or one t with M(t) > Mmod(t), proves that the dag does not;
 * no schedule has a larger area than the sum of Mmod.
+
+**Pieces** of a module are closed sets in it that are as dense as the whole, one inside another, and what is between them.
+Let f(S) be what a closed set S renders and p / q the share of the module, so that h(S) = q f(S) - p |S| is nowhere above 0.
+A set is *tight* where h is 0. For a tight set A and any schedule, execute first what it has in A, then the rest, each in
+its order. Rendering is supermodular: h(S & A) + h(S | A) >= h(S) + h(A) = h(S) for every S that the schedule passes
+through, and as neither of the two on the left is above 0, each is at least h(S). So no step has less for it, and some
+schedule of largest area passes through A; and through every set of a chain of tight ones. The largest area of a module is
+therefore that of its pieces, one after the other. (That an order is best at every step need not go through tight sets: they
+are not unique.)
+
+Where worth flows tells the tight sets: all worth of a tight set stays in it, and none comes from outside. So they are the
+sets that nothing leads out of, where each nonsource leads to its parents, a task to its own being rendered, and whoever gets
+worth to whom it comes from.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Module
-from eligo.deciding.canonical import settled_order
+from eligo.deciding.bounds import Module, Shares, best_shares
 from eligo.deciding.effort import Effort, Stuck
 from eligo.deciding.elimination import Elimination, TooWideError, eliminate, exact_maxima
-from eligo.deciding.guided import guided
-from eligo.deciding.improving import best_improved
-from eligo.deciding.limits import CLOSED_SET, FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_KNOWN, MOST_PIECES, SET
+from eligo.deciding.limits import CLOSED_SET, FIRST_LOOK, ITEMS_IN_A_HURRY, MOST_FOR_AREA, MOST_PIECES, SET
 from eligo.deciding.marking import closest
-from eligo.deciding.moves import Search, frontier, largest_area, widening
-from eligo.deciding.orders import heuristics, nonsinks_of, release_order
+from eligo.deciding.moves import Search, frontier, guided, largest_area, widening
+from eligo.deciding.orders import best_improved, heuristics, nonsinks_of, release_order
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, cumulative
-from eligo.deciding.pieces import pieces
 from eligo.deciding.positions import NONE_MARKED, Marked, Pairs, units_of
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import largest_area_order
-from eligo.deciding.symmetry import swaps
+from eligo.deciding.symmetry import settled_order, swaps
 from eligo.deciding.work import Work
-from eligo.rows import Ints, gathered, places
+from eligo.kernels import graph
+from eligo.rows import Ints, gathered, places, rows
 from eligo.theory.profiles import Profile
 from eligo.theory.subsets import MOST_ITEMS_FOR_AREA, Subsets
+
+# Pieces
+
+
+LOOK = 300  # units of work for each arc along which worth may flow
+
+
+def pieces(dag: Dag, work: Work) -> list[Module]:
+    """The pieces of a dag that is one module by itself, in an order in which they can be executed; none where it is not.
+
+    >>> two = Dag.from_arcs([("a", "x"), ("b", "x"), ("b", "y"), ("c", "z"), ("d", "z"), ("c", "w"), ("d", "w")])
+    >>> [two.named(piece.tasks) for piece in pieces(two, Work())]
+    [('b',), ('a',), ('c', 'd')]
+    """
+    shares = best_shares(dag, work)
+    if len(shares.modules) != 1:
+        return []
+    work.spend(LOOK * dag.arc_count)
+    (whole,), label = shares.modules, _labels(dag, shares)
+    executed, rendered = (_grouped(*each) for each in ((whole.tasks, label), (whole.renders, label[len(dag) :])))
+    none = np.empty(0, np.int32)
+    return [Module(tasks, rendered.get(piece, none), whole.p, whole.q) for piece, tasks in executed.items()]
+
+
+def _grouped(tasks: Ints, label: Ints) -> dict[int, Ints]:
+    """The tasks of each label, ascending, by rising label."""
+    ascending = np.sort(tasks)
+    by_label = ascending[np.argsort(label[ascending], kind="stable")]
+    begins = np.flatnonzero(np.diff(label[by_label], prepend=-1))
+    return dict(zip(label[by_label[begins]].tolist(), np.split(by_label, begins[1:]), strict=True))
+
+
+def _labels(dag: Dag, shares: Shares) -> Ints:
+    """A number for each role, v to be executed and n + v to be rendered: one for all that lead to one another.
+
+    What others lead to has the smaller number.
+    """
+    n, (module,) = len(dag), shares.modules
+    inner = np.flatnonzero((dag.indegree > 0) & (dag.outdegree > 0)).astype(np.int32)
+    handed = np.zeros(n, np.int64)
+    np.add.at(handed, dag.child, shares.flow)
+    passing, flowing = inner[handed[inner] > module.q], shares.flow > 0
+    tails = np.concatenate([n + dag.child, dag.tails[flowing], inner, n + passing]).astype(np.int32)
+    heads = np.concatenate([dag.tails, n + dag.child[flowing], n + inner, passing]).astype(np.int32)
+    ptr, child, *_ = rows(2 * n, tails, heads)
+    index, label, *scratch = np.zeros((5, 2 * n), np.int32)
+    graph.strong_components(ptr, child, index, label, *scratch)
+    return label
+
+
+# Modules
 
 
 def module_dag(dag: Dag, module: Module) -> Dag:
@@ -68,27 +129,20 @@ class Solved:
 def solve_modules(dag: Dag, modules: Sequence[Module], effort: Effort) -> list[Solved]:
     """Decide modules: what takes little work first, then those that can change most, each with its share of the work.
 
-    The very same one is taken over where it was decided before. Once one is known to have no best order, the others are
-    searched for orders of large area only.
+    Once one is known to have no best order, the others are searched for orders of large area only.
     """
-    known = [_recalled(dag, module, effort) for module in modules]
-    solved = {i: one for i, one in enumerate(known) if one is not None}
-    parts = {i: module_dag(dag, module) for i, module in enumerate(modules) if i not in solved}
-    for i, one in _solved_parts(parts, {i: modules[i].ceiling for i in parts}, effort, solved.values()).items():
-        solved[i] = one
-        _remember(dag, modules[i], one, effort)
+    parts = {i: module_dag(dag, module) for i, module in enumerate(modules)}
+    solved = _solved_parts(parts, {i: module.ceiling for i, module in enumerate(modules)}, effort)
     return [solved[i] for i in range(len(modules))]
 
 
-def _solved_parts(
-    parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effort: Effort, known: Iterable[Solved]
-) -> dict[int, Solved]:
-    """Decide those that were not met before; *known* are the others."""
+def _solved_parts(parts: Mapping[int, Dag], ceilings: Mapping[int, Profile], effort: Effort) -> dict[int, Solved]:
+    """Decide dags, each by its ceiling."""
     hurried = effort.work.over()
     solved = {i: one for i, dag in parts.items() if (one := _at_once(dag, ceilings[i], effort.work)) is not None}
     rough = {i: _best_found(dag, effort, hurried) for i, dag in parts.items() if i not in solved}
     worth = {i: int((ceilings[i] - cumulative(parts[i], order)).sum()) for i, order in rough.items()}
-    decided = any(one.verdict == IMPOSSIBLE for one in (*solved.values(), *known))
+    decided = any(one.verdict == IMPOSSIBLE for one in solved.values())
     whole, tried = sum(int(ceiling.sum()) for ceiling in ceilings.values()), dict[int, float]()
     for i in sorted(worth, key=lambda i: (-worth[i], i)):
         effort.work.tell(f"a part of {len(ceilings[i]) - 1:,} tasks", 1 - sum(worth.values()) / max(1, whole))
@@ -108,32 +162,6 @@ def _solved_parts(
 def _best_found(dag: Dag, effort: Effort, hurried: bool) -> Ints:
     """The order of largest area among the heuristics, improved; half of the work is left to the modules that follow."""
     return best_improved(dag, heuristics(dag, hurried), effort.improving.part(effort.improving.left / 2))[1]
-
-
-def _key(dag: Dag, module: Module) -> tuple[Any, ...]:
-    """What makes a module the very same."""
-    return *(tuple(sorted(dag.named(part))) for part in (module.tasks, module.renders)), module.p, module.q
-
-
-def _recalled(dag: Dag, module: Module, effort: Effort) -> Solved | None:
-    """What was found of a module before."""
-    kept: Solved | None = module.found
-    if kept is not None or not effort.solved:
-        return kept
-    key = _key(dag, module)
-    before = effort.solved.pop(key, None)
-    if before is None:
-        return None
-    effort.solved[key] = before  # the last one used comes last, and the first goes
-    place = {name: i for i, name in enumerate(dag.named(module.tasks))}
-    return replace(cast("Solved", before[0]), order=np.array([place[name] for name in before[1]], np.int32))
-
-
-def _remember(dag: Dag, module: Module, found: Solved, effort: Effort) -> None:
-    if effort.solved is not None:
-        effort.solved[_key(dag, module)] = found, dag.named(module.tasks[found.order])
-        if len(effort.solved) > MOST_KNOWN:
-            del effort.solved[next(iter(effort.solved))]
 
 
 def few_sets(dag: Dag, work: Work) -> Subsets | None:
@@ -251,7 +279,7 @@ def _by_pieces(dag: Dag, parts: list[Module], found: Solved, effort: Effort) -> 
         return found
     ceilings = {i: parts[i].ceiling for i in first.values()}
     pooled = replace(effort, search=0, area=effort.area * len(parts) / len(first))
-    solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, pooled, ())
+    solved = _solved_parts({i: dags[i] for i in ceilings}, ceilings, pooled)
     order = np.concatenate([part.tasks[solved[i].order] for part, i in zip(parts, like, strict=True)])
     before = np.cumsum([0, *(len(part.renders) for part in parts)]).tolist()
     most = sum(solved[i].area_bound + base * len(solved[i].order) for i, base in zip(like, before, strict=False))

@@ -37,19 +37,10 @@ class Outcome:
     proof: dict[str, Any] = field(default_factory=dict)
     #: no order's cumulative profile sums to more than this
     area_bound: int = -1
-    #: where it is a chain, the segments that are not ▷-linear
-    segments: tuple[Segment, ...] = ()
 
     def __post_init__(self) -> None:
         if self.area_bound < 0:
             object.__setattr__(self, "area_bound", int(self.bound.sum()))
-
-    @property
-    def hard(self) -> tuple[Segment, ...]:
-        """The segments that are not ▷-linear, be it the only one."""
-        if self.segments or self.proof.get("rule") == "chain":
-            return self.segments
-        return (Segment(0, len(self.order), self),)
 
 
 def cumulative(dag: Dag, nonsinks: Ints) -> Profile:

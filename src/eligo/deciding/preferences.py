@@ -8,8 +8,8 @@ last, so that branches that were begun are finished.
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.guided import guided
 from eligo.deciding.limits import MOST_PREFERRED
+from eligo.deciding.moves import guided
 from eligo.deciding.outcomes import cumulative
 from eligo.errors import InputError
 from eligo.rows import Ints

@@ -2,38 +2,102 @@
 
 A segment that is not ▷-linear is tried by the extended regimen, by enumeration, as a sum of its components, and last module
 by module: exact maxima by elimination, orders by moves, heuristics, all judged by the bounds.
+
+**Surpassing sets** render more than any set of their size that agrees with the corners: with one of them no schedule is
+best. Where the maxima of a dag are out of reach, such a set may still be found between two modules: some of the tasks of
+the first are left out, and as many of the second are executed in their place.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.deciding.bounds import Shares, block_bound, shares_proof, sum_bound, too_long
-from eligo.deciding.canonical import canonical_order
-from eligo.deciding.corners import shares_of
+from eligo.deciding.bounds import Module, Shares, best_shares, block_bound, shares_proof, sum_bound, too_long
 from eligo.deciding.effort import Effort
-from eligo.deciding.improving import best_improved, merged
-from eligo.deciding.limits import LARGEST_DUAL, MOST_KEPT, MOST_SPLITS, MOST_SUMMANDS, PART, PART_TASK, SET
+from eligo.deciding.limits import (
+    LARGEST_DUAL,
+    MOST_SPLITS,
+    MOST_SUMMANDS,
+    MOST_SURPASSING,
+    MOST_TRADES,
+    PART,
+    PART_TASK,
+    SET,
+)
 from eligo.deciding.modules import Solved, few_sets, maxima_within, solve_modules
-from eligo.deciding.orders import heuristics
+from eligo.deciding.orders import best_improved, heuristics, merged
 from eligo.deciding.outcomes import BOUNDED, IMPOSSIBLE, OPTIMAL, Outcome, Segment, cumulative, worst
 from eligo.deciding.probing import probed, probes_proof
 from eligo.deciding.seriesparallel import series_parallel
-from eligo.deciding.surpassing import surpassing
+from eligo.deciding.symmetry import canonical_order
 from eligo.deciding.work import Work
-from eligo.rows import Ints, distinct, places
+from eligo.rows import Ints, distinct
 from eligo.theory.blocks import Blocks, decompose
-from eligo.theory.composition import Composed, concatenated_order, linearise
-from eligo.theory.profiles import Profile, convolved
+from eligo.theory.composition import concatenated_order, linearise
+from eligo.theory.profiles import Profile, concatenated, convolved
 from eligo.theory.regimen import extended_chain, units_order
 from eligo.theory.series import segment_dag, segments
 from eligo.theory.solutions import MOST_SETS, Solutions, solve_blocks
 from eligo.theory.subsets import Subsets
 from eligo.theory.sweep import sweep
+
+# Sets that surpass the corners
+
+
+def surpassing(dag: Dag, modules: Sequence[Module], solved: Sequence[Solved]) -> Ints | None:
+    """Tasks that are closed and render more than Mmod, where two modules side by side show some; needs exact maxima.
+
+    >>> from eligo.deciding.bounds import best_shares
+    >>> from eligo.deciding.effort import begun
+    >>> from eligo.deciding.modules import solve_modules
+    >>> arcs = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("a", "z"), ("b", "z"), ("c", "w")]
+    >>> dag = Dag.from_arcs(arcs)
+    >>> shares = best_shares(dag)
+    >>> [dag.named(m.tasks) for m in shares.modules]
+    [('a', 'b'), ('c',)]
+    >>> found = surpassing(dag, shares.modules, solve_modules(dag, shares.modules, begun("normal")))
+    >>> dag.named(found)
+    ('c',)
+    """
+    if not all(one.exact for one in solved):
+        return None
+    before, base = [np.zeros(0, np.int32)], 0
+    for (first, one), (second, two) in pairwise(zip(modules, solved, strict=True)):
+        usual = concatenated([one.maxima, two.maxima])
+        for kept, added in _trades(one.maxima, two.maxima, usual):
+            tasks = np.concatenate([*before, first.tasks[one.order[:kept]], second.tasks[two.order[:added]]])
+            if _rendered(dag, tasks) > base + usual[kept + added]:
+                return tasks.astype(np.int32)
+        before.append(first.tasks)
+        base += len(first.renders)
+    return None
+
+
+def _trades(one: Profile, two: Profile, usual: Profile) -> Iterator[tuple[int, int]]:
+    """How many of each render more together than one after the other, if nothing of the second needs the first."""
+    if len(one) * len(two) > MOST_TRADES:
+        return
+    for t in np.flatnonzero(convolved(one, two) > usual)[:MOST_SURPASSING].tolist():
+        kept = np.arange(max(0, t + 1 - len(two)), min(t, len(one) - 1) + 1)
+        best = kept[(one[kept] + two[t - kept]).argmax()]
+        yield int(best), t - int(best)
+
+
+def _rendered(dag: Dag, tasks: Ints) -> int:
+    """How many tasks have all their parents among these; -1 where one of these has not."""
+    done = np.zeros(len(dag), np.bool_)
+    done[tasks] = True
+    whole = np.bincount(dag.child, ~done[dag.tails], minlength=len(dag)) == 0
+    return int((whole & (dag.indegree > 0)).sum()) if whole[tasks].all() else -1
+
+
+# The search
+
 
 LARGE = 20_000  # tasks: from here on numbering level by level pays
 
@@ -41,57 +105,35 @@ LARGE = 20_000  # tasks: from here on numbering level by level pays
 BlockBound = Callable[[Profile], Profile]
 
 
-def numbering(dag: Dag) -> Ints:
-    """The order in which a dag is numbered to be decided: level by level where it is large, which the memory likes better."""
-    return dag.order if len(dag) >= LARGE else np.arange(len(dag), dtype=np.int32)
-
-
-def solve_numbered(dag: Dag, effort: Effort, known: Iterable[Outcome] = ()) -> tuple[Outcome, Composed]:
-    """See `solve`; a large dag is first numbered level by level."""
+def solve_numbered(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+    """See `solve`; a large dag is first numbered level by level, which the memory likes better."""
     if len(dag) < LARGE:
-        return solve(dag, effort, _by_tasks(known))
-    order = numbering(dag)
-    place = places(len(dag), order)
-    numbered = _by_tasks(replace(outcome, order=place[outcome.order]) for outcome in known)
-    outcome, composed = solve(dag.renumbered(order), effort, numbered)
-    return replace(outcome, order=order[outcome.order]), composed.said_of(dag, order, place)
+        return solve(dag, effort)
+    outcome, blocks = solve(dag.renumbered(dag.order), effort)
+    return replace(outcome, order=dag.order[outcome.order]), blocks
 
 
-def _by_tasks(known: Iterable[Outcome]) -> dict[bytes, Outcome]:
-    """Segments by what they consist of."""
-    return {np.sort(outcome.order).tobytes(): outcome for outcome in known}
-
-
-def solve(
-    dag: Dag, effort: Effort, known: Mapping[bytes, Outcome] | None = None, rank: Ints | None = None
-) -> tuple[Outcome, Composed]:
-    """Any dag without shortcuts, and what it is composed of: ▷-linear segments at once, the others one by one.
-
-    Segments that are *known*, by their tasks in ascending order, are not decided again. *rank* is the place of each task in
-    the canonical order of what the dag is left of.
-    """
+def solve(dag: Dag, effort: Effort) -> tuple[Outcome, int]:
+    """Any dag without shortcuts, and of how many blocks: ▷-linear segments at once, the others one by one."""
     blocks = decompose(dag)
     solutions = _solved(blocks, effort)
     label = segments(dag)
-    composed = Composed(solutions, label)
     count = int(label.max(initial=-1)) + 1
     ptr, sources = blocks.source_rows
     line = linearise(solutions, label[sources[ptr[:-1]]], count)
     order = concatenated_order(solutions, line.sequence)
     if line.linear.all():
-        return in_series(dag, order, ()), composed
-    known = known or {}
+        return in_series(dag, order, ()), len(blocks)
     if count == 1:
-        whole = known.get(np.sort(order).tobytes())
-        return whole or _solve_segment(dag, solutions, effort, rank), composed
+        return _solve_segment(dag, solutions, effort), len(blocks)
     where, found = label[order], []
     for segment in np.flatnonzero(~line.linear).tolist():
         begin, end = np.searchsorted(where, [segment, segment + 1]).tolist()
         tasks = np.sort(order[begin:end])
-        outcome = known.get(tasks.tobytes()) or _solve_part(dag, tasks, effort)
+        outcome = _solve_part(dag, tasks, effort)
         order[begin:end] = outcome.order
         found.append(Segment(begin, end, outcome))
-    return in_series(dag, order, tuple(found)), composed
+    return in_series(dag, order, tuple(found)), len(blocks)
 
 
 def _solved(blocks: Blocks, effort: Effort) -> Solutions:
@@ -119,17 +161,17 @@ def in_series(dag: Dag, order: Ints, hard: tuple[Segment, ...]) -> Outcome:
     method = "; ".join(dict.fromkeys(outcome.method for _, _, outcome in hard))
     proof = {"rule": "chain", "segments": [{"first": s.begin, "last": s.end, **s.outcome.proof} for s in hard]}
     area_bound = int(bound.sum()) - sum(s.slack for s in hard)
-    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, area_bound, hard)
+    return Outcome(order, bound, verdict, f"segments in series: {method}", proof, area_bound)
 
 
-def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort, rank: Ints | None = None) -> Outcome:
+def _solve_segment(dag: Dag, solutions: Solutions, effort: Effort) -> Outcome:
     """A segment whose blocks are not ▷-linear."""
     units = extended_chain(solutions)
     if units is not None:
         order = units_order(solutions, units)
         sizes = [sum(len(solutions[b].maxima) - 1 for b in blocks) for blocks, _ in units]
         return Outcome(order, cumulative(dag, order), OPTIMAL, "sweep", {"rule": "units", "units": sizes})
-    sequence = canonical_order(dag) if rank is None else np.argsort(rank).astype(np.int32)
+    sequence = canonical_order(dag)
     outcome = _solve_undecided(dag.renumbered(sequence), partial(block_bound, solutions), effort)
     return replace(outcome, order=sequence[outcome.order])
 
@@ -190,19 +232,8 @@ def _solve_parts(dags: list[Dag], effort: Effort) -> list[Outcome]:
     outcomes, largest = [], max(dags, key=len)
     for part in dags:
         effort.cutting.spend(0 if part is largest else PART + PART_TASK * len(part))
-        outcomes.append(_solve_summand(part, effort))
+        outcomes.append(solve(part, effort)[0])
     return outcomes
-
-
-def _solve_summand(part: Dag, effort: Effort) -> Outcome:
-    """A component; the very same one is taken over where it was decided before."""
-    if effort.solved is None:
-        return solve(part, effort)[0]
-    key = "summand", tuple(sorted(part.tasks))
-    known = effort.solved.pop(key, None)
-    outcome: Outcome = solve(part, effort)[0] if known is None else replace(known[0], order=part.indices(known[1]))
-    effort.solved[key] = outcome, part.named(outcome.order)
-    return outcome
 
 
 def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
@@ -213,10 +244,10 @@ def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     """
     effort.work.tell(f"a bound for {len(dag):,} tasks")
     tree = series_parallel(dag)
-    shares = shares_of(dag, effort) if tree is None else tree.shares
+    shares = best_shares(dag, effort.cutting) if tree is None else tree.shares
     solved = solve_modules(dag, shares.modules, effort)
     own = np.concatenate([m.tasks[s.order] for m, s in zip(shares.modules, solved, strict=True)])
-    rough, proof = _rough_bound(shares, blocks, _best_split(shares, solved))
+    rough, proof = _rough_bound(shares, blocks, _best_split(solved))
     most = min(int(rough.sum()), _module_area(shares, solved))
     name, order = _largest_area(dag, shares, own, most, effort)
     proof = {
@@ -244,20 +275,19 @@ def by_modules(dag: Dag, blocks: BlockBound, effort: Effort) -> Outcome:
     return Outcome(order, bound, OPTIMAL if optimal else verdict, name, proof, min(int(bound.sum()), most))
 
 
-def _best_split(shares: Shares, solved: list[Solved]) -> Profile | None:
+def _best_split(solved: list[Solved]) -> Profile | None:
     """What no t tasks render more than, however split among the modules, unless that takes too long.
 
     What sets of tasks render is supermodular: the sets that a set has in the modules, each together with all modules before
-    its own, render as much in all. What is found is kept with the modules, and with some of them what it was from there on.
+    its own, render as much in all.
     """
     lengths = np.array([len(s.maxima) for s in solved], np.int64)
-    few = (lengths[1:] * lengths.cumsum()[:-1]).sum() <= MOST_SPLITS
-    split, apart = np.zeros(1, np.int64), -(-len(solved) // MOST_KEPT)
-    for i, (module, s) in reversed(list(enumerate(zip(shares.modules, solved, strict=True)))):
-        if few:
-            split = convolved(s.maxima, split) if module.behind is None else module.behind
-        shares.modules[i] = replace(module, found=s, behind=split if few and i % apart == 0 else None)
-    return split if few else None
+    if (lengths[1:] * lengths.cumsum()[:-1]).sum() > MOST_SPLITS:
+        return None
+    split = np.zeros(1, np.int64)
+    for s in reversed(solved):
+        split = convolved(s.maxima, split)
+    return split
 
 
 def _rough_bound(shares: Shares, blocks: BlockBound, best: Profile | None) -> tuple[Profile, dict[str, Any]]:
@@ -285,7 +315,7 @@ def _largest_area(dag: Dag, shares: Shares, own: Ints, most: int, effort: Effort
     if cumulative(dag, own).sum() == most:
         return "module by module", own
     late = effort.cutting.over() or len(dag) > LARGEST_DUAL
-    dual = [] if late else shares_of(dag, effort, dual=True).modules
+    dual = [] if late else best_shares(dag.dual(), effort.cutting.part(effort.cutting.left / 2)).modules
     candidates = [("module by module", own), *heuristics(dag, effort.work.over(), shares.modules, dual)]
     return best_improved(dag, candidates, effort.improving.part(effort.improving.left / 2))
 

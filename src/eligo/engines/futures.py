@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from eligo.allocating import Ask
 from eligo.engines.jobs import ALIKE, Ending, Job
 from eligo.engines.performing import GRACE, MARK, Brought, brought, endings, lost, perform
-from eligo.engines.room import Room
+from eligo.engines.room import Needs, Room
 from eligo.engines.strays import signal_marked
 
 SOON = 0.05  # seconds until it is looked again whether processes have ended
@@ -53,7 +53,8 @@ class FutureEngine:
         self._submit, self._slots = submit, slots
         self._usual = math.inf  # how many seconds jobs take
         self._free = [f"{name} {number}" for number in range(slots + self.slack, 0, -1)]
-        self._asks = {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._free}
+        self._clients = tuple(self._free)
+        self._asks = self._possible_asks()
         self._out: dict[int, Out] = {}
         self._done: SimpleQueue[int] = SimpleQueue()
         self._stopped: dict[int, float] = {}  # when those that were told to stop are made to
@@ -66,6 +67,14 @@ class FutureEngine:
         most = self._slots - len(self._out) + (self.slack if self._usual < BRIEF else 0)
         free = [self._asks[client] for client in reversed(self._free[-most:])] if most > 0 else []
         return free if self.room.admits is None else free[:1]
+
+    def _possible_asks(self) -> dict[str, Ask]:
+        return {client: Ask(client, speed=ALIKE, fits=self.room.admits) for client in self._clients}
+
+    def heed(self, needs: Needs) -> None:
+        """See `Heeding`."""
+        self.room.heed(needs)
+        self._asks = self._possible_asks()
 
     def start(self, job: Job) -> None:
         """See `Engine`; what cannot even be sent has failed."""
@@ -91,9 +100,8 @@ class FutureEngine:
             self._free.append(str(out.job.client))
             self.room.leave(out.job)
             ended = self._told(out)
-            self._usual = min(self._usual, 1.0) * OLD + sum(max(0.0, each.ended - each.began) for each in ended) * (
-                1.0 - OLD
-            )
+            took = sum(max(0.0, each.attempt.ended - each.attempt.began) for each in ended)
+            self._usual = min(self._usual, 1.0) * OLD + took * (1.0 - OLD)
             found += ended
         self._insist()
         return found
@@ -109,7 +117,7 @@ class FutureEngine:
         found = self._came(out)
         if self._stopped.pop(out.job.number, None) is None:
             return found
-        return [each if each.failure is None else each._replace(failure="stopped", lost=True) for each in found]
+        return [each if each.attempt.failure is None else each.failed("stopped", lost=True) for each in found]
 
     def _came(self, out: Out) -> list[Ending]:
         try:
@@ -122,7 +130,7 @@ class FutureEngine:
         if gone:
             self._doubtful.append(out.mark)
             self.signal([out], signal.SIGKILL)  # what a worker that is gone has left behind
-        return [lost(out.job, why)._replace(lost=gone, value=None if gone else error)]
+        return [lost(out.job, why).failed(why, lost=gone)._replace(value=None if gone else error)]
 
     def is_loss(self, error: BaseException) -> bool:
         """Whether a future's error tells that the worker went away, and not that something is wrong with the task."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from eligo.names import Name
+from eligo.work.attempts import Attempt, Lease
 
 if TYPE_CHECKING:  # workers read this module, and need no more than Python to do their work
     from eligo.allocating import Ask
@@ -43,7 +44,7 @@ Work = Command | Function
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One grant on its way: the tasks that one client runs one after another, each the so-manieth attempt."""
+    """One grant on its way: the tasks that one client runs one after another."""
 
     number: int
     client: Hashable
@@ -56,30 +57,22 @@ class Job:
     memory: int = 0
     #: how many seconds each task may take; None: as long as it likes
     timeout: float | None = None
+    #: of each of its tasks; where nobody counts attempts, it is the first one at the task of this place
+    leases: tuple[Lease, ...] = ()
     #: how many of its tasks have ended, and since when the next one is under way, by the clock on the wall
     ended: int = 0
     since: float = 0.0
 
 
 class Ending(NamedTuple):
-    """What became of one task of a job."""
+    """One task of a job has ended."""
 
     job: Job
     #: which of the job's tasks
     place: int
-    #: when it began and ended, by the clock on the wall
-    began: float
-    ended: float
-    #: None where all went well, else why not, in a few words
-    failure: str | None = None
+    attempt: Attempt
     #: what the function returned, or the exception that it raised
     value: Any = None
-    #: the exit code of a command; negative: the signal that ended it
-    code: int | None = None
-    #: the most memory that it had, in bytes, where known
-    memory: int | None = None
-    #: whether it was not the task's own doing: the worker went away, or somebody stopped it
-    lost: bool = False
 
     @property
     def task(self) -> Name:
@@ -89,7 +82,11 @@ class Ending(NamedTuple):
     @property
     def last(self) -> bool:
         """Whether nothing more comes of this job: it was the last task, or those after it cannot be run."""
-        return self.failure is not None or self.place == len(self.job.tasks) - 1
+        return self.attempt.failure is not None or self.place == len(self.job.tasks) - 1
+
+    def failed(self, why: str, *, lost: bool = False) -> "Ending":
+        """The same, as a failure."""
+        return self._replace(attempt=self.attempt.failed(why, lost=lost))
 
 
 class Engine(Protocol):
@@ -118,6 +115,15 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop all that runs, and free what it has."""
+        ...
+
+
+@runtime_checkable
+class Heeding(Protocol):
+    """An engine that shares out cores and memory itself."""
+
+    def heed(self, needs: Callable[[Name], tuple[float, int]]) -> None:
+        """Go by what tasks need from now on: cores, and bytes of memory."""
         ...
 
 

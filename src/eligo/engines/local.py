@@ -17,7 +17,7 @@ from eligo.allocating import Ask
 from eligo.engines.futures import threads
 from eligo.engines.jobs import ALIKE, Command, Ending, Engine, Function, Job
 from eligo.engines.naming import Wanted
-from eligo.engines.performing import GRACE, NO_PROGRAM, said, unable
+from eligo.engines.performing import GRACE, NO_PROGRAM, Performed, ending_of, said, unable
 from eligo.engines.printed import Printed
 from eligo.engines.room import Needs, Room
 from eligo.engines.sessions import SessionFile
@@ -90,7 +90,7 @@ class LocalEngine:
         self._free = list(range(workers - 1, -1, -1))
         self._names = [f"slot {number + 1}" for number in range(workers)]
         self._room = Room(workers if cores is None else cores, memory, needs)
-        self._asks = [Ask(name, speed=ALIKE, fits=self._room.admits) for name in self._names]
+        self._asks = self._possible_asks()
         self._slot = {name: number for number, name in enumerate(self._names)}
         self._running: dict[int, _Running] = {}  # by the file that tells of its end
         self._stopping: list[_Running] = []
@@ -117,6 +117,14 @@ class LocalEngine:
             return []
         free = [self._asks[slot] for slot in reversed(self._free)]
         return free if self._room.admits is None else free[:1]
+
+    def _possible_asks(self) -> list[Ask]:
+        return [Ask(name, speed=ALIKE, fits=self._room.admits) for name in self._names]
+
+    def heed(self, needs: Needs) -> None:
+        """See `Heeding`."""
+        self._room.heed(needs)
+        self._asks = self._possible_asks()
 
     def start(self, job: Job) -> None:
         """Begin the first task of a job."""
@@ -327,7 +335,8 @@ class LocalEngine:
     def _tell(self, running: _Running, code: int, failure: str | None, memory: int | None) -> None:
         """Say what became of a task; its job goes on, or its slot is free."""
         job, index, now = running.job, running.index, time.time()
-        ending = Ending(job, index, running.began, now, failure, None, code, memory, running.lost)
+        performed = Performed(running.began, now, failure, None, code, memory, running.lost)
+        ending = ending_of(job, index, performed)
         self._ended.append(ending)
         if not ending.last:
             self._begin(_Running(job, running.slot, index + 1))

@@ -13,9 +13,10 @@ from typing import Any
 
 from eligo.engines.jobs import Command, Ending, Function, Job, Work
 from eligo.engines.worker import GRACE, NO_PROGRAM, Performed, run_command, said, unable
+from eligo.work.attempts import Attempt, Lease, answer_to
 
-__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Brought", "Performed", "Sent", "brought", "endings", "lost", "perform"]
-__all__ += ["perform_sent", "said", "sent", "unable", "withdrawn"]
+__all__ = ["GRACE", "MARK", "NO_PROGRAM", "Brought", "Performed", "Sent", "brought", "ending_of", "endings", "lost"]
+__all__ += ["perform", "perform_sent", "said", "sent", "unable", "withdrawn"]
 
 MARK = "ELIGO_JOB"  # in the environment of what a job starts
 
@@ -67,17 +68,21 @@ def _marked(work: Command, mark: str) -> Command:
 
 def endings(job: Job, performed: list[Performed]) -> list[Ending]:
     """What a worker told, as the loop hears it."""
-    return [Ending(job, place, *_opened(told)) for place, told in enumerate(performed)]
+    return [ending_of(job, place, told) for place, told in enumerate(performed)]
 
 
-def _opened(told: Performed) -> Performed:
-    return told._replace(value=told.value.error) if isinstance(told.value, Raised) else told
+def ending_of(job: Job, place: int, told: Performed) -> Ending:
+    """The same of one task."""
+    began, ended, failure, value, code, memory, lost = told
+    lease = job.leases[place] if job.leases else Lease("", 0, place, 1, str(job.client), "", "", 0, began)
+    attempt = Attempt(*lease[:6], began, ended, answer_to(failure, lost), failure, code, memory)
+    return Ending(job, place, attempt, value.error if isinstance(value, Raised) else value)
 
 
 def lost(job: Job, why: str) -> Ending:
     """A job whose worker, or whose queue, is gone."""
     now = time.time()
-    return Ending(job, 0, now, now, why, lost=True)
+    return ending_of(job, 0, Performed(now, now, why, lost=True))
 
 
 def withdrawn() -> Performed:

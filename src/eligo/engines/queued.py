@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 from eligo.allocating import Ask
 from eligo.engines import worker
 from eligo.engines.jobs import ALIKE, Command, Ending, Job
+from eligo.engines.performing import ending_of
 from eligo.engines.worker import BEGUN, DONE, Performed
 from eligo.errors import InputError, shorten
 
@@ -196,7 +197,7 @@ class QueueEngine:
     def _tell(self, out: _Out, performed: Sequence[Performed]) -> None:
         """Say what became of those tasks of a job that are new."""
         for place in range(out.told, len(performed)):
-            self._ended.append(Ending(out.job, place, *performed[place]))
+            self._ended.append(ending_of(out.job, place, performed[place]))
             out.told += 1
             if self._ended[-1].last:
                 self._finish(out)
@@ -212,7 +213,7 @@ class QueueEngine:
 
     def _give_up(self, out: _Out, why: str, lost: bool = True) -> None:
         now = time.time()
-        self._ended.append(Ending(out.job, out.told, now, now, why, lost=lost))
+        self._ended.append(ending_of(out.job, out.told, Performed(now, now, why, lost=lost)))
         self._finish(out)
 
     def _stir(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eligo.engines.jobs import Job
 from eligo.names import Name
+from eligo.workflow import Workflow
 
 #: what a task needs: cores, and bytes of memory
 Needs = Callable[[Name], tuple[float, int]]
@@ -49,6 +50,28 @@ def in_gibibytes(memory: float) -> str:
     return f"{size:,.0f} GiB" if size >= 1000 else f"{size:.3g} GiB"
 
 
+class Wants:
+    """What each task of a workflow wants of cores and memory; empty where none wants more than one core."""
+
+    def __init__(self, flow: Workflow) -> None:
+        self._wants: dict[Name, tuple[float, int]] = {}
+        self.learn(flow)
+
+    def learn(self, flow: Workflow) -> bool:
+        """Know the tasks of another workflow, too; whether any of them wants more than one core."""
+        wants = ((name, (task.cores or 1.0, task.memory or 0)) for name, task in flow.details.items())
+        new = {name: want for name, want in wants if want != (1.0, 0)}
+        self._wants |= new
+        return bool(new)
+
+    def __bool__(self) -> bool:
+        return bool(self._wants)
+
+    def __call__(self, task: Name) -> tuple[float, int]:
+        """What a task wants: cores, and bytes of memory."""
+        return self._wants.get(task, (1.0, 0))
+
+
 class Room:
     """What is left of cores and memory. A task that needs more than there is gets all there is, alone.
 
@@ -61,6 +84,10 @@ class Room:
     def __init__(self, cores: float, memory: int | None = None, needs: Needs | None = None) -> None:
         self.cores, self.memory = float(cores), math.inf if memory is None else float(memory)
         self._free = (self.cores, self.memory)
+        self.heed(needs)
+
+    def heed(self, needs: Needs | None) -> None:
+        """Go by what tasks need from now on."""
         self._needs = needs
         #: whether a task has room now; None where none needs more than its slot
         self.admits: Callable[[Name], bool] | None = None if needs is None else self.fits
@@ -85,6 +112,5 @@ class Room:
         self._change(job, 1)
 
     def _change(self, job: Job, sign: int) -> None:
-        if self._needs is not None:
-            cores, memory = self.share(job.cores, job.memory)
-            self._free = (self._free[0] + sign * cores, self._free[1] + sign * memory)
+        cores, memory = self.share(job.cores, job.memory)
+        self._free = (self._free[0] + sign * cores, self._free[1] + sign * memory)

@@ -1,23 +1,70 @@
-"""The bytes that the owner of a workflow signs, for each of its tasks; nothing but the standard library is needed."""
+"""What the owner of a workflow signs, for each of its tasks; nothing but the standard library is needed.
 
+A signature travels as text, `2.EXPIRES.GIVEN.SIGNATURE`: when it expires, in seconds since 1970; which of the task's
+inputs the owner gave, and not another task, as a hexadecimal number with a bit for each of their names in order; and the
+64 bytes of the signature in base64. The first two are part of what is signed.
+"""
+
+import base64
+import binascii
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-PREFIX = b"eligo task 1\n"
+PREFIX = b"eligo task 2\n"
+TEXT = re.compile(r"2\.(\d{1,15})\.([0-9a-f]+)\.([A-Za-z0-9+/]{86}==)")
+EARLIER = re.compile(r"[A-Za-z0-9+/]{86}==")
 
 
-def signed_task(  # noqa: PLR0913  the six fields of the protocol
-    workflow: str, task: str, command: str | Sequence[str] | None, *,
+class Seal(NamedTuple):
+    """A signature, when it expires, and the inputs whose content it covers."""
+
+    expires: int
+    given: frozenset[str]
+    signature: bytes
+
+    def text(self, inputs: Collection[str]) -> str:
+        """As it travels with a task that reads these inputs.
+
+        >>> Seal(7, frozenset({"y"}), bytes(64)).text(["y", "x"])[:8]
+        '2.7.2.AA'
+        """
+        mask = sum(1 << place for place, name in enumerate(sorted(set(inputs))) if name in self.given)
+        return f"2.{self.expires}.{mask:x}.{base64.b64encode(self.signature).decode()}"
+
+    @staticmethod
+    def parsed(text: str, inputs: Collection[str]) -> "Seal | None":
+        """The seal of a task that reads these inputs; None where the text is none.
+
+        >>> Seal.parsed(Seal(7, frozenset({"y"}), bytes(64)).text("xyz"), "xyz").given
+        frozenset({'y'})
+        """
+        names, parts = sorted(set(inputs)), TEXT.fullmatch(text)
+        if parts is None or len(parts[2]) > len(names) // 4 + 1 or int(parts[2], 16) >> len(names):
+            return None
+        mask = int(parts[2], 16)
+        given = frozenset(name for place, name in enumerate(names) if mask >> place & 1)
+        try:
+            return Seal(int(parts[1]), given, base64.b64decode(parts[3], validate=True))
+        except (binascii.Error, ValueError):
+            return None
+
+
+def signed_task(  # noqa: PLR0913  the eight fields of the protocol
+    workflow: str, task: str, command: str | Sequence[str] | None, *, expires: int, given: Mapping[str, str],
     inputs: Iterable[str] = (), outputs: Iterable[str] = (), environment: Mapping[str, str] | None = None,
 ) -> bytes:  # fmt: skip
-    """What is signed of a task: `workflow` is the name that was given when it was submitted.
+    """The bytes that are signed: *workflow* is the name given at submission, *given* the SHA-256 of inputs by name.
 
-    >>> signed_task("survey", "a", ["sort", "x"], inputs=["x"])
-    b'eligo task 1\\n{"command":["sort","x"],"environment":{},"inputs":["x"],"outputs":[],"task":"a","workflow":"survey"}'
+    >>> signed_task("survey", "a", ["sort", "x"], expires=7, given={"x": "e3b0"}, inputs=["x"])[13:95]
+    b'{"command":["sort","x"],"environment":{},"expires":7,"given":{"x":"e3b0"},"inputs"'
     """
     words = {
         "command": command if command is None or isinstance(command, str) else list(command),
         "environment": dict(environment or {}),
+        "expires": expires,
+        "given": dict(given),
         "inputs": sorted(inputs),
         "outputs": sorted(outputs),
         "task": task,

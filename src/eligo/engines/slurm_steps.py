@@ -47,7 +47,7 @@ class StepsEngine(LocalEngine):
 
     def wait(self, seconds: float | None) -> list[Ending]:
         """See `Engine`; the memory of srun is not that of the task."""
-        return [ending._replace(memory=None) for ending in super().wait(seconds)]
+        return [each._replace(attempt=each.attempt._replace(memory=None)) for each in super().wait(seconds)]
 
     def end_strays(self, mark: str) -> None:
         """End steps of an earlier process of this run, in this job; those in another end with that."""

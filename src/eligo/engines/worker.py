@@ -39,7 +39,7 @@ F_SETOWN_EX, F_OWNER_PID = 15, 1  # Linux; not in Python's module
 
 
 class Performed(NamedTuple):
-    """What became of one task, told by the worker; see `Ending`."""
+    """What a worker sends of one task: an `Attempt` without what only the engine knows, and the value of a function."""
 
     began: float
     ended: float

@@ -11,8 +11,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
-from eligo.families.blocks import clique_dag, m_dag, n_dag, w_dag
-from eligo.families.sizes import at_least, dag_of_arcs, fits, generator
+from eligo.families.blocks import at_least, clique_dag, dag_of_arcs, fits, generator, m_dag, n_dag, w_dag
 
 LARGEST_BLOCK = 5  # blocks of random compositions have s and d up to this; the paper names no range
 

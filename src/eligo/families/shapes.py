@@ -6,7 +6,7 @@
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.families.sizes import at_least, dag_of_arcs, fits, generator, mirrored
+from eligo.families.blocks import at_least, dag_of_arcs, fits, generator, mirrored
 
 
 def out_tree(depth: int, d: int = 2) -> Dag:

@@ -52,7 +52,7 @@ from eligo.formats.histories import History
 from eligo.formats.histories.reading import read_history
 from eligo.formats.reading import parse, parsed, read, read_claim, read_order
 from eligo.formats.shared.files import LARGEST_FILE, load_bytes, save, save_bytes, shown
-from eligo.formats.shared.interface import Editing, FileRenaming, Format, Prioritising, Renaming
+from eligo.formats.shared.interface import WORDS, Format
 from eligo.formats.shared.names import renamed, with_files
 from eligo.workflow import Origin, Task, Workflow, in_priority_order, priority_numbers, with_priorities
 
@@ -76,20 +76,6 @@ __all__ = [
     "write",
     "write_priorities",
 ]
-
-#: What a format may be unable to represent, in words.
-WORDS = {
-    "name": "the workflow's name",
-    "command": "commands",
-    "inputs": "the files that tasks read",
-    "outputs": "the files that tasks write",
-    "seconds": "run times",
-    "cores": "cores",
-    "memory": "memory",
-    "category": "categories",
-    "priority": "priorities",
-    "file_sizes": "sizes of files",
-}
 
 
 def write(flow: Dag | Workflow, path: StrPath, format: str | None = None, names: str = "keep") -> dict[str, str]:
@@ -129,10 +115,9 @@ def write_priorities(  # noqa: PLR0913
     chosen, came_from = module(format), flow.origin.format if flow.origin else None
     first = getattr(chosen, "FIRST", None) if first is None else first
     if format == came_from and hasattr(chosen, "write_wrapper"):
-        writer = cast(Prioritising, chosen)
         if path is None:
-            return writer.write_in_place(flow, order, first) + told
-        return writer.write_wrapper(flow, order, path, first) + told
+            return chosen.write_in_place(flow, order, first) + told
+        return chosen.write_wrapper(flow, order, path, first) + told
     data = _edited(flow, order, chosen, first) if format == came_from else None
     if data is None and path is None:
         source = cast(Origin, flow.origin).path
@@ -201,7 +186,7 @@ def _edited(flow: Workflow, order: Sequence[str], chosen: Format, first: int | N
     if whole is None:
         return None
     text, numbers = without_shebang(whole.removeprefix("\ufeff")), priority_numbers(order, first)
-    found = cast(Editing, chosen).prioritised(text, flow, numbers)
+    found = chosen.prioritised(text, flow, numbers)
     if found is None:
         return None
     again = parsed(found, chosen.NAME, None, origin.reversed)
@@ -266,7 +251,7 @@ def _files_left_out(flow: Workflow, chosen: Format) -> list[str]:
     """The files whose names the format cannot hold, in words."""
     if not hasattr(chosen, "fitted_file"):
         return []
-    fit = cast(FileRenaming, chosen).fitted_file
+    fit = chosen.fitted_file
     used = (file for task in flow.details.values() for file in (*task.inputs, *task.outputs))
     names = [file for file in dict.fromkeys((*used, *flow.file_sizes)) if fit(file) is None]
     count = "1 file" if len(names) == 1 else f"{len(names):,} files"
@@ -290,11 +275,11 @@ def _generated(flow: Dag | Workflow, format: str, names: str) -> tuple[str, dict
     if names not in {"keep", "change"}:
         raise InputError(f"names are kept or changed: 'keep' or 'change', not {shorten(names)!r}")
     if names == "change" and hasattr(chosen, "fitted_file"):
-        told = with_files(told, cast(FileRenaming, chosen).fitted_file)
+        told = with_files(told, chosen.fitted_file)
     if names == "change" and hasattr(chosen, "fitted"):
-        told, old = renamed(told, cast(Renaming, chosen).fitted)
+        told, old = renamed(told, chosen.fitted)
         if old:
-            return cast(Renaming, chosen).generate(told, old=old), old
+            return chosen.generate(told, old=old), old
     return chosen.generate(told), {}
 
 

@@ -18,8 +18,15 @@ at the top that begin with # are comments where a header follows or they have on
 parent,child
 a,b
 lonely
+
+Tables as text: rows of cells with commas, semicolons or tabs between them, quoted as RFC 4180 says.
+
+>>> list(rows_of('task;seconds\\n"a;b"; 2'))
+[(['task', 'seconds'], 1), (['a;b', '2'], 2)]
 """
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -29,15 +36,50 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.errors import FormatError, shorten
-from eligo.formats.shared.arc_lists import shown_in_order
-from eligo.formats.shared.remarks import unread
-from eligo.formats.shared.tables import rows_of
+from eligo.formats.shared.data_arcs import arc_lines
+from eligo.formats.shared.interface import WORDS
+from eligo.formats.shared.names import unread
 from eligo.workflow import Origin, Workflow
 
 NAME = "csv"
 TAKES = ("columns",)
 PRIORITIES = False
-CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority", "file_sizes")
+CANNOT = tuple(WORDS)
+
+# Tables
+
+_QUOTED = re.compile(r'"(?:[^"]++|"")*+"')
+_SIGN = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)
+_GLANCE = 100_000  # characters in which the separator is looked for
+
+
+def rows_of(text: str) -> Iterator[tuple[list[str], int]]:
+    """The rows of a table, but for empty ones, and the line at which each ends."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator(text), skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if any(cell.strip("\t") for cell in row) and not (reader.line_num == 1 and _SIGN.match(text)):
+                yield row, reader.line_num
+    except csv.Error as error:
+        raise FormatError(f"not a valid table: {error}", line=max(reader.line_num, 1)) from None
+
+
+def separator(text: str) -> str:
+    """What parts the cells: what a first line such as `sep=;` says, as Excel writes it, or else the first of tab, semicolon
+    and comma that occurs outside quotes in the first line that has any; lines that begin with # count last.
+    """
+    if said := _SIGN.match(text):
+        return said[1]
+    lines = [line for line in _QUOTED.sub("", text[:_GLANCE]).splitlines() if line.strip()]
+    for line in sorted(lines, key=lambda line: line.startswith("#")):
+        for sign in "\t;,":
+            if sign in line:
+                return sign
+    return ","
+
+
+# Workflows
+
 
 #: the cells of a row, and the line at which it ends
 Row = tuple[list[str], int]
@@ -135,13 +177,7 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
     There is no room for *old* names of tasks that were renamed.
     """
-    dag = flow.dag
-    cells = [_cell(name) for name in dag.tasks]
-    arcs = [f"{cells[u]},{cells[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
-    shown = shown_in_order(dag)
-    if shown is None:
-        return "".join(["parent,child\n", *(f"{cell}\n" for cell in cells), *arcs])
-    return "".join(["parent,child\n", *arcs, *(f"{cell}\n" for cell in cells[shown:])])
+    return "".join(["parent,child\n", *arc_lines(flow.dag, list(map(_cell, flow.dag.tasks)), ",")])
 
 
 def sniff(text: str) -> bool:

@@ -38,12 +38,12 @@ from eligo.errors import UnknownTaskError, shorten
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, misfits_in, string
 from eligo.formats.shared.drawing import Drawing, Label
-from eligo.formats.shared.remarks import unread
+from eligo.formats.shared.names import unread
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "d3dag"
 PRIORITIES = False
-CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "priority", "file_sizes")
+CANNOT = ("name", "command", "inputs", "outputs", "seconds", "cores", "memory", "labels", "priority", "file_sizes")
 
 _BEGINS = re.compile(r'\s*+\{\s*+(?:"(?:directed|multigraph)"\s*+:\s*+\w++\s*+,\s*+|"graph"\s*+:\s*+\{[^{}]*+\}\s*+,\s*+)*+'
                      r'"(?:nodes|edges|links)"\s*+:\s*+\[\s*+\{')  # fmt: skip

@@ -10,13 +10,13 @@
       <child ref="ID2"><parent ref="ID1"/></child>
     </adag>
 
-A task is named by the job's id; `shared.pegasus_jobs` says what becomes of the rest. Files of DAX 2 have `file` for
+A task is named by the job's id; `eligo.formats.pegasus` says what becomes of the rest. Files of DAX 2 have `file` for
 `name` and `filename` for `file`; those of the old workflow gallery have a `runtime` attribute, which is read too.
 Arguments are words as a shell parts them.
 
 There is an arc for every parent of a child, and one to every job from the job that writes a file that it reads: DAX was made
 to state all arcs, but since Pegasus 4.4 the planner adds these too, unless it is told not to. Where both would go round in a
-circle, the declared ones stand: see `eligo.formats.shared.declared_arcs`.
+circle, the declared ones stand: see `eligo.formats.shared.data_arcs`.
 
 What is written is valid by the schema of DAX 3.6, so ids are of letters, digits and -_, and there is at least one job. The
 sizes of files that no task uses are not written.
@@ -31,20 +31,20 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
-from eligo.formats.shared import data_arcs, pegasus_jobs, xml_text
-from eligo.formats.shared.declared_arcs import Jobs, combined
+from eligo.formats import pegasus
+from eligo.formats.shared import data_arcs, xml_text
+from eligo.formats.shared.data_arcs import Jobs, combined
 from eligo.formats.shared.document import parents
-from eligo.formats.shared.editing import Edit, applied
-from eligo.formats.shared.xml_edit import Placed, placed
+from eligo.formats.shared.editing import Edit, Placed, applied, placed
 from eligo.formats.shared.xml_text import Element, escaped, quoted
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Unhonoured, Workflow
 
 NAME = "dax"
 PRIORITIES = True
-CANNOT: tuple[str, ...] = ()
-FIRST = pegasus_jobs.FIRST
-advice, fitted = pegasus_jobs.advice, pegasus_jobs.fitted
+CANNOT = ("labels",)
+FIRST = pegasus.FIRST
+advice, fitted = pegasus.advice, pegasus.fitted
 
 #: The elements of workflows inside of a workflow, and what Pegasus 5 calls them
 KINDS = {"dax": "pegasusWorkflow", "dag": "condorWorkflow"}
@@ -141,7 +141,7 @@ def _unhonoured(element: Element) -> list[str]:
     """What a job asks for and a run does not do."""
     keys = [KINDS[element.tag]] if element.tag in KINDS else []
     keys += ["hooks"] if next(element.children("invoke"), None) is not None else []
-    return keys + pegasus_jobs.unhonoured(map(_profile, element.children("profile")))
+    return keys + pegasus.unhonoured(map(_profile, element.children("profile")))
 
 
 def _profile(element: Element) -> tuple[str, str, object]:
@@ -180,7 +180,7 @@ def _task(name: str, element: Element, sizes: dict[str, int]) -> Task:
         inputs=tuple(files["i"]),
         outputs=tuple(files["o"]),
         category=known.category,
-        **pegasus_jobs.profiled(profiles),
+        **pegasus.profiled(profiles),
     )
 
 
@@ -188,27 +188,25 @@ _WHOLE = ("job", "dax", "dag", "child", "adag")
 _STREAMS = {"stdin": ("<", "i"), "stdout": (">", "o"), "stderr": ("2>", "o")}
 
 
-def _known(
-    name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]
-) -> pegasus_jobs.Known:
+def _known(name: str, element: Element, arguments: list[str], streams: list[tuple[str, str | None]]) -> pegasus.Known:
     if element.tag in KINDS:
         kind = KINDS[element.tag]
         file = element.attributes.get("file") or element.needed("name")
-        return pegasus_jobs.Known((pegasus_jobs.RUNNERS[kind], *arguments, file), kind)
+        return pegasus.Known((pegasus.RUNNERS[kind], *arguments, file), kind)
     transformation = element.needed("name")
-    command = pegasus_jobs.command_of(transformation, arguments)
-    return pegasus_jobs.Known(pegasus_jobs.redirected(command, streams), pegasus_jobs.category_of(transformation, name))
+    command = pegasus.command_of(transformation, arguments)
+    return pegasus.Known(pegasus.redirected(command, streams), pegasus.category_of(transformation, name))
 
 
 def _use(element: Element, files: dict[str, dict[str, None]], sizes: dict[str, int]) -> None:
     attributes = element.attributes
     file, link = attributes.get("file") or element.needed("name"), attributes.get("link", "none")
-    if link not in pegasus_jobs.LINKS:
-        message = f"the link of file {shorten(file)!r} should be one of {', '.join(pegasus_jobs.LINKS)}"
+    if link not in pegasus.LINKS:
+        message = f"the link of file {shorten(file)!r} should be one of {', '.join(pegasus.LINKS)}"
         raise FormatError(message, line=element.line)
-    for way in pegasus_jobs.LINKS[link]:
+    for way in pegasus.LINKS[link]:
         files[way][file] = None
-    size = pegasus_jobs.bytes_of(attributes["size"]) if "size" in attributes else None
+    size = pegasus.bytes_of(attributes["size"]) if "size" in attributes else None
     if size is not None:
         sizes.setdefault(file, size)
 
@@ -221,7 +219,7 @@ def _file(element: Element) -> str:
 def _words(element: Element) -> list[str]:
     """The arguments: text with files in it, parted as a shell does, or at white space where that cannot be."""
     parts = [item if isinstance(item, str) else shlex.quote(_file(item)) for item in element.content]
-    return pegasus_jobs.split("".join(parts))
+    return pegasus.split("".join(parts))
 
 
 # Writing
@@ -232,9 +230,9 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
     if not len(flow):
         raise FormatError("DAX files have at least one job, and there is none")
     data_arcs.unmade(flow, "Pegasus")
-    lines = [_HEAD.format(name=quoted(pegasus_jobs.title(flow.name), "the workflow's name"))]
+    lines = [_HEAD.format(name=quoted(pegasus.title(flow.name), "the workflow's name"))]
     for name in flow.dag.tasks:
-        lines += _job_lines(flow.task(pegasus_jobs.checked_id(name)), flow.file_sizes, old.get(name))
+        lines += _job_lines(flow.task(pegasus.checked_id(name)), flow.file_sizes, old.get(name))
     for name, above in zip(flow.dag.tasks, parents(flow.dag), strict=True):
         if above:
             lines.append(
@@ -245,7 +243,7 @@ def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> s
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The same text with these priorities as profiles for HTCondor and DAGMan."""
-    for profile in reversed(pegasus_jobs.PRIORITY):  # the one that is put in last stands first
+    for profile in reversed(pegasus.PRIORITY):  # the one that is put in last stands first
         jobs = [element for element in placed(text).children if element.tag.rpartition(":")[2] in {"job", *KINDS}]
         pairs = zip(flow.dag.tasks, jobs, strict=True)
         text = applied(text, [_profile_edit(job, profile, numbers[name]) for name, job in pairs])
@@ -264,7 +262,7 @@ def _profile_edit(job: Placed, profile: tuple[str, str], number: int) -> Edit:
 
 
 def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterator[str]:
-    job = pegasus_jobs.job_of(task)
+    job = pegasus.job_of(task)
     tag = next((tag for tag, kind in KINDS.items() if kind == job.kind), "job")
     what = f"of task {shorten(task.name)!r}"
     label = "" if old is None else f" node-label={quoted(old, 'the name ' + what)}"
@@ -274,10 +272,10 @@ def _job_lines(task: Task, sizes: Mapping[str, int], old: str | None) -> Iterato
         yield f"    <argument>{escaped(shlex.join(job.arguments), 'the command ' + what)}</argument>\n"
     for key, text in job.metadata.items():
         yield f'    <metadata key="{key}">{escaped(text, "the category " + what)}</metadata>\n'
-    for space, keys in pegasus_jobs.profiles_of(task).items():
+    for space, keys in pegasus.profiles_of(task).items():
         for key, value in keys.items():
             yield f'    <profile namespace="{space}" key="{key}">{value}</profile>\n'
-    for file, link in pegasus_jobs.links_of(task).items():
+    for file, link in pegasus.links_of(task).items():
         size = f' size="{sizes[file]}"' if file in sizes else ""
         yield f'    <uses name={quoted(file, "a file " + what)} link="{link}"{size}/>\n'
     yield f"  </{tag}>\n"

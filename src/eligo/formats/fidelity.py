@@ -18,10 +18,13 @@ from dataclasses import replace
 from eligo.errors import InputError, UnhonouredError, shorten
 from eligo.formats.dagman.submission import UNHONOURED as SUBMIT_COMMANDS
 from eligo.formats.detecting import MODULES, module
+from eligo.names import Name
 from eligo.workflow import Unhonoured, Workflow
 
 #: The word that stands for all keys.
 ALL = "all"
+#: The key of what a machine must have to run a task, which only a server's clients say of themselves.
+LABELS = "labels"
 #: The keys of each format. Files may have more: profiles, and commands of HTCondor that are not listed here.
 KEYS: dict[str, tuple[str, ...]] = {
     "dagman": (
@@ -35,27 +38,31 @@ KEYS: dict[str, tuple[str, ...]] = {
         "condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "siteCatalog", "transformationCatalog",
     ),
     "dax": ("condorWorkflow", "env", "hooks", "pegasusWorkflow", "replicaCatalog", "transformationCatalog"),
+    "json": (LABELS,),
+    "yaml": (LABELS,),
 }  # fmt: skip
 #: The keys that say that a task runs where the run does: nothing else does where tasks do not go elsewhere.
 HERE = frozenset({"local", "local_job"})
 
 
-def as_runnable(flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False) -> Workflow:
+def as_runnable(
+    flow: Workflow, ignore: str | Collection[str] = (), elsewhere: bool = False, served: bool = False
+) -> Workflow:
     """The workflow with what its tasks run; refused where its file asks for what a run does not do, unless that is ignored.
 
-    *elsewhere* says that tasks may run on other machines. What was ignored is what the origin lists.
+    *elsewhere* says that tasks may run on other machines, *served* that a server hands them out, which honours labels. What
+    was ignored is what the origin lists.
     """
     flow, words = _with_commands(flow), words_in(ignore)
     found = [each for each in _unhonoured(flow) if elsewhere or _spelt(each.key) not in HERE]
+    found += [] if served else _labelled(flow)
     origin = flow.origin
     _check_words(words, found)
-    if origin is None:
-        return flow
     left = [each for each in found if not _is_ignored(each, words)]
     if left:
         error = UnhonouredError(f"a run does not honour {', '.join(_lines(left))}", _keys(left))
-        raise error if origin.path is None else error.located(origin.path)
-    return replace(flow, origin=replace(origin, unhonoured=tuple(found)))
+        raise error if origin is None or origin.path is None else error.located(origin.path)
+    return flow if origin is None else replace(flow, origin=replace(origin, unhonoured=tuple(found)))
 
 
 def listed(flow: Workflow) -> list[str]:
@@ -106,6 +113,15 @@ def _with_commands(flow: Workflow) -> Workflow:
 
 def _unhonoured(flow: Workflow) -> Sequence[Unhonoured]:
     return flow.origin.unhonoured if flow.origin else ()
+
+
+def _labelled(flow: Workflow) -> list[Unhonoured]:
+    """The tasks that ask for labels, a record for each set of them."""
+    tasks: dict[tuple[str, ...], list[Name]] = {}
+    for name, labels in zip(flow.dag.tasks, flow.column("labels"), strict=True):
+        if labels:
+            tasks.setdefault(labels, []).append(name)
+    return [Unhonoured(LABELS, "/".join(labels), tuple(names)) for labels, names in tasks.items()]
 
 
 def _keys(found: Iterable[Unhonoured]) -> list[str]:

@@ -41,15 +41,14 @@ from eligo.errors import DuplicateTaskError, FormatError, InputError, UnknownTas
 from eligo.formats.shared import json_text, xml_text
 from eligo.formats.shared.document import MisfitError, short, size, strings
 from eligo.formats.shared.drawing import Group, check_count
-from eligo.formats.shared.editing import Edit, applied
-from eligo.formats.shared.remarks import unread
-from eligo.formats.shared.xml_edit import Placed, placed
+from eligo.formats.shared.editing import Edit, Placed, applied, placed
+from eligo.formats.shared.names import unread
 from eligo.formats.shared.xml_text import Element, escaped
 from eligo.workflow import Origin, Task, Workflow
 
 NAME = "graphml"
 PRIORITIES = True
-CANNOT: tuple[str, ...] = ()
+CANNOT = ("labels",)
 
 #: What the data of a node may be called, and the type that is written for it
 TYPES = {

@@ -22,9 +22,9 @@ The larger one is a list of tasks: see `eligo.formats.shared.document`, which YA
 import re
 from collections.abc import Mapping
 
-from eligo.formats.shared import json_edit, json_text
+from eligo.formats.shared import json_text
 from eligo.formats.shared.document import document_of, workflow_of
-from eligo.formats.shared.editing import applied
+from eligo.formats.shared.editing import applied, json_elements, json_place, put_in_object
 from eligo.workflow import Workflow
 
 NAME = "json"
@@ -49,11 +49,11 @@ def generate(flow: Workflow) -> str:
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The same text with these priorities; None where it lists arcs, which have no place for them."""
-    tasks = json_edit.place_of(text, "tasks")
+    tasks = json_place(text, "tasks")
     if tasks is None:
         return None
-    starts = zip(flow.dag.tasks, json_edit.elements(text, tasks), strict=True)
-    return applied(text, [json_edit.put(text, start, "priority", numbers[name]) for name, start in starts])
+    starts = zip(flow.dag.tasks, json_elements(text, tasks), strict=True)
+    return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts])
 
 
 def sniff(text: str) -> bool:

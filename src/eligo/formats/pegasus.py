@@ -9,7 +9,7 @@
     jobDependencies:
     - {id: ID1, children: [ID2]}
 
-A task is named by the job's id; `eligo.formats.shared.pegasus_jobs` says what becomes of the rest. There is an arc for every
+A task is named by the job's id; `eligo.formats.pegasus` says what becomes of the rest. There is an arc for every
 dependency, and as Pegasus itself does, one to every job from the job that writes a file that it reads. Catalogs and
 hooks are passed over, and listed for a run: see `eligo.formats.fidelity`.
 
@@ -24,27 +24,265 @@ sizes of files that no task uses are not written.
 ... ''')
 >>> list(flow.dag.arcs()), flow.task("a").command, flow.file_sizes["x"]
 ([('a', 'b')], ('cut', '-f', '1'), 12)
+
+What Pegasus says of a job, the same in its YAML and in its old XML.
+
+A job runs a *transformation*, which is the task's category unless it has the name of the job itself; together with the
+arguments it is the task's command. `sh -c` and one word is a line for a shell. Workflows inside of a workflow are one
+task each: `pegasus-plan FILE` or `condor_submit_dag FILE`.
+
+Run time, cores, memory (in MB of 2**20 bytes) and priority are *profiles*: pegasus runtime, cores and memory, dagman
+PRIORITY; where these are missing, condor request_cpus, request_memory and priority. A priority is written as both. Values
+that are no plain numbers, such as expressions of HTCondor, are passed over.
+
+Of metadata, two keys are read, which are written where the rest would say something else: `category`, and `without`,
+which says that the command or the category is not known.
+
+>>> command_of("align", ["-t", "4"]), command_of("sh", ["-c", "ls | wc"])
+(('align', '-t', '4'), 'ls | wc')
+>>> profiled([("pegasus", "memory", "2"), ("dagman", "PRIORITY", 7)])
+{'memory': 2097152, 'priority': 7}
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from eligo.errors import DuplicateTaskError, FormatError, UnknownTaskError, shorten
-from eligo.formats.shared import data_arcs, json_text, pegasus_jobs, yaml_edit, yaml_text
-from eligo.formats.shared.declared_arcs import Jobs, combined
-from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, string, strings
-from eligo.formats.shared.editing import applied
+from eligo.formats.shared import data_arcs, json_text, names, yaml_text
+from eligo.formats.shared.data_arcs import Jobs, combined
+from eligo.formats.shared.document import MisfitError, array, children, mapping, misfits_in, short, string, strings
+from eligo.formats.shared.editing import applied, put_in_mapping, yaml_rows
 from eligo.rows import Ints
-from eligo.workflow import Origin, Task, Unhonoured, Workflow
+from eligo.workflow import MEGABYTE, Origin, Task, Unhonoured, Workflow
 
 NAME = "pegasus"
 PRIORITIES = True
-CANNOT: tuple[str, ...] = ()
-FIRST = pegasus_jobs.FIRST
-advice, fitted = pegasus_jobs.advice, pegasus_jobs.fitted
+CANNOT = ("labels",)
+
+# Jobs
+
+#: What a use of a file is to the task: read, written, or both.
+LINKS = {"input": "i", "output": "o", "inout": "io", "checkpoint": "io", "none": ""}
+
+#: What runs a workflow inside of a workflow, by its kind
+RUNNERS = {"pegasusWorkflow": "pegasus-plan", "condorWorkflow": "condor_submit_dag"}
+
+_SIGNS = "-0-9a-zA-Z_"
+_ID = re.compile(f"[{_SIGNS}]+")
+_NUMBER = re.compile(r"\s*([-+]?\d{1,19}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?)\s*")
+_BARE = re.compile(r"[^ \t\r\n]+")
+_QUOTING = re.compile(r"[\"'\\]")
+_PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)""", re.DOTALL)
+_SHELL_WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|'[^']*'|"(?:[^"\\]|\\.)*+"|\\.)++""", re.DOTALL)
+#: The profiles of a priority: DAGMan's, and that of the job itself, which HTCondor and the jobs that stage its data in go by;
+#: where a job has no condor priority, Pegasus gives it one by its depth in the workflow.
+PRIORITY = (("condor", "priority"), ("dagman", "PRIORITY"))
+#: The priority of the first task where nothing else is asked for: the jobs that Pegasus adds have 700 to 1,000, and are not
+#: to wait for all others.
+FIRST = -1
+#: What each profile tells, and whether it is the best place for it
+_PLACES = {
+    ("pegasus", "runtime"): ("seconds", True),
+    ("pegasus", "cores"): ("cores", True),
+    ("condor", "request_cpus"): ("cores", False),
+    ("pegasus", "memory"): ("memory", True),
+    ("condor", "request_memory"): ("memory", False),
+    ("dagman", "priority"): ("priority", True),
+    ("condor", "priority"): ("priority", False),
+}
+#: Profiles by which Pegasus finds a site, groups jobs and moves files: nothing that a job does depends on them.
+_PLANNING = re.compile(
+    r"(?:hints|selector|stat)\.|condor\.(?:accounting_group|priority)|dagman\.(?:category|priority)|pegasus\.(?:label|runtime"
+    r"|clusters|job\.|collapse|bundle|group|project|queue|diskspace|data\.|stage|transfer|gridstart|style|exitcode|pmc_)"
+)
+_UNITS: dict[str, Callable[[float], float]] = {
+    "seconds": float,
+    "cores": lambda number: number,
+    "memory": lambda number: round(number * MEGABYTE),
+    "priority": int,
+}
+
+
+Command = str | tuple[str, ...] | None
+
+
+class Known(NamedTuple):
+    """What a job says of the task's command and category."""
+
+    command: Command
+    category: str | None
+
+    def corrected(self, metadata: Mapping[str, object]) -> "Known":
+        """The same, where the job's metadata do not know better."""
+        if not metadata:
+            return self
+        category, without = metadata.get("category", self.category), str(metadata.get("without", "")).split()
+        return Known(
+            None if "command" in without else self.command,
+            category if isinstance(category, str) and "category" not in without else None,
+        )
+
+
+class PegasusJob(NamedTuple):
+    """How a task is written: its kind ("job" or one of RUNNERS), transformation or file, arguments, and metadata."""
+
+    kind: str
+    what: str
+    arguments: tuple[str, ...]
+    metadata: dict[str, str]
+
+
+def command_of(transformation: str, arguments: Sequence[str]) -> str | tuple[str, ...]:
+    """The command of a job that runs a transformation."""
+    if transformation == "sh" and len(arguments) == 2 and arguments[0] == "-c":
+        return arguments[1]
+    return (transformation, *arguments)
+
+
+def redirected(command: str | tuple[str, ...], streams: Iterable[tuple[str, str | None]]) -> str | tuple[str, ...]:
+    """The command with its standard streams from and to files, which takes a shell; each stream with its sign, such as <."""
+    used = [f"{sign} {shlex.quote(file)}" for sign, file in streams if file is not None]
+    if not used:
+        return command
+    return " ".join([command if isinstance(command, str) else shlex.join(command), *used])
+
+
+def job_of(task: Task) -> PegasusJob:
+    """How a task is written."""
+    words = ("sh", "-c", task.command) if isinstance(task.command, str) else task.command
+    if words and len(words) > 1 and task.category in RUNNERS and words[0] == RUNNERS[task.category]:
+        return PegasusJob(task.category, words[-1], tuple(words[1:-1]), {})
+    what, arguments = (words[0], tuple(words[1:])) if words else (task.category or task.name, ())
+    known = Known(command_of(what, arguments), category_of(what, task.name))
+    metadata = {}
+    if task.category is not None and task.category != known.category:
+        metadata["category"] = task.category
+    unknown = {"command": not words, "category": task.category is None}
+    without = [key for key, missing in unknown.items() if missing and getattr(known, key) is not None]
+    if without:
+        metadata["without"] = " ".join(without)
+    return PegasusJob("job", what, arguments, metadata)
+
+
+def category_of(transformation: str, name: str) -> str | None:
+    """The category of the task of this *name* that runs a transformation."""
+    return None if transformation == name else transformation
+
+
+def profiled(profiles: Iterable[tuple[str, str, object]]) -> dict[str, Any]:
+    """The details that profiles tell: each is a namespace, a key and a value."""
+    found: dict[str, float] = {}
+    for space, key, value in profiles:
+        detail, best = _PLACES.get((space.lower(), key.lower()), ("", False))
+        number = _number(value) if detail and (best or detail not in found) else None
+        if number is not None and (-(2**43) if detail == "priority" else 0) <= number < 2**43:
+            found[detail] = _UNITS[detail](number)
+    return found
+
+
+def unhonoured(profiles: Iterable[tuple[str, str, object]]) -> list[str]:
+    """The keys of profiles that a run does not honour: the namespace `env`, or a namespace and a key.
+
+    >>> unhonoured([("env", "PATH", "/bin"), ("pegasus", "runtime", 3), ("condor", "request_cpus", "n")])
+    ['env', 'condor.request_cpus']
+    """
+    found = dict[str, None]()
+    for space, key, value in profiles:
+        name = space.lower(), key.lower()
+        is_read = name in _PLACES and _number(value) is not None
+        if not is_read and not _PLANNING.match(".".join(name)):
+            found["env" if name[0] == "env" else f"{space}.{key}"] = None
+    return list(found)
+
+
+def profiles_of(task: Task) -> dict[str, dict[str, object]]:
+    """The profiles that tell the details of a task, by namespace and key. Memory is rounded up to whole MB."""
+    pegasus: dict[str, object] = {}
+    if task.seconds is not None:
+        pegasus["runtime"] = short(task.seconds)
+    if task.cores is not None:
+        pegasus["cores"] = short(task.cores)
+    if task.memory is not None:
+        pegasus["memory"] = -(-task.memory // MEGABYTE)
+    profiles: dict[str, dict[str, object]] = {}
+    if task.priority is not None:
+        profiles = {space: {key: task.priority} for space, key in PRIORITY}
+    profiles["pegasus"] = pegasus
+    return {space: keys for space, keys in profiles.items() if keys}
+
+
+def advice(flow: Workflow, path: str) -> list[str]:
+    """What to tell of the priorities that were written."""
+    return [
+        "Pegasus keeps them in its plans, for DAGMan and for HTCondor; its own jobs (to stage data and clean up) go first",
+        "DAGMan heeds priorities only among jobs that it holds back: set dagman.maxjobs a little above the machines you get",
+    ]
+
+
+def links_of(task: Task) -> dict[str, str]:
+    """How a task uses each of its files: input, output, or inout."""
+    links = dict.fromkeys(task.inputs, "input")
+    for file in task.outputs:
+        links[file] = "output" if links.get(file, "output") == "output" else "inout"
+    return links
+
+
+def checked_id(name: str) -> str:
+    """The name, if Pegasus takes it for the id of a job."""
+    if not _ID.fullmatch(name):
+        message = f"Pegasus allows letters, digits and -_ in the id of a job, not {shorten(name)!r}"
+        raise FormatError(message).cured_by("names")
+    return name
+
+
+def fitted(name: str) -> str:
+    """The name as Pegasus allows it: what else it holds becomes _."""
+    return names.fitted(name, _SIGNS)
+
+
+def title(name: str | None) -> str:
+    """The name of a workflow, likewise."""
+    return fitted(name) if name else "workflow"
+
+
+def bytes_of(size: object) -> int | None:
+    """A size in bytes, if it is one."""
+    number = _number(size)
+    return None if number is None or not 0 <= number < 2**63 else round(number)
+
+
+def split(line: str) -> list[str]:
+    """The words of a line as a shell parts them; at white space alone where its quotes are not closed.
+
+    >>> split("-i 'two words' it\\\\'s")
+    ['-i', 'two words', "it's"]
+    """
+    if not _QUOTING.search(line) or _QUOTING.search(_PIECE.sub("", line)):
+        return _BARE.findall(line)
+    return [_PIECE.sub(_unquoted, word) for word in _SHELL_WORD.findall(line)]
+
+
+def _unquoted(piece: re.Match[str]) -> str:
+    if piece[1] is not None:
+        return piece[1]
+    return piece[3] if piece[2] is None else re.sub(r'\\(["\\$`])', r"\1", piece[2])
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        return None
+    return int(found[1]) if found[1].lstrip("-+").isdecimal() else float(found[1])
+
+
+# Workflows
+
 
 Row = Mapping[str, Any]
 
@@ -91,16 +329,14 @@ def _unhonoured(top: Row, jobs: Sequence[Row], names: tuple[str, ...]) -> Iterat
     for key in ("transformationCatalog", "replicaCatalog", "siteCatalog", "hooks"):
         if top.get(key):
             yield Unhonoured(key, "at the top")
-    everywhere = pegasus_jobs.unhonoured(
-        _profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ()
-    )
+    everywhere = unhonoured(_profiles(top, "the workflow") if isinstance(top.get("profiles"), dict) else ())
     yield from (Unhonoured(key, "profiles of the workflow") for key in everywhere)
     for name, row in zip(names, jobs, strict=True):
         type_ = row.get("type")
-        keys = [str(type_)] if type_ in pegasus_jobs.RUNNERS else []
+        keys = [str(type_)] if type_ in RUNNERS else []
         keys += ["hooks"] if row.get("hooks") else []
         yield from (Unhonoured(key, "its job", (name,)) for key in keys)
-        yield from (Unhonoured(key, "its profiles", (name,)) for key in pegasus_jobs.unhonoured(_profiles(row, name)))
+        yield from (Unhonoured(key, "its profiles", (name,)) for key in unhonoured(_profiles(row, name)))
 
 
 def _jobs(top: Row) -> list[Any]:
@@ -136,17 +372,17 @@ def _task(row: Row, number: int, sizes: dict[str, int]) -> Task:
             (inputs if sign == "<" else outputs).setdefault(file)
     arguments = [_lfn(word, f"an argument of {shorten(name)!r}") for word in array(row.get("arguments"), "arguments")]
     type_ = row.get("type")
-    if type_ in pegasus_jobs.RUNNERS:
+    if type_ in RUNNERS:
         category: str | None = str(type_)
         file = _lfn(row.get("file"), f"the file of {shorten(name)!r}")
-        command: str | tuple[str, ...] = (pegasus_jobs.RUNNERS[str(type_)], *arguments, file)
+        command: str | tuple[str, ...] = (RUNNERS[str(type_)], *arguments, file)
     else:
         transformation = string(row.get("name"), f"the transformation of {shorten(name)!r}")
-        category = pegasus_jobs.category_of(transformation, name)
-        command = pegasus_jobs.redirected(pegasus_jobs.command_of(transformation, arguments), streams)
+        category = category_of(transformation, name)
+        command = redirected(command_of(transformation, arguments), streams)
     metadata = row.get("metadata")
-    known = pegasus_jobs.Known(command, category).corrected(metadata if isinstance(metadata, dict) else {})
-    details = pegasus_jobs.profiled(_profiles(row, name))
+    known = Known(command, category).corrected(metadata if isinstance(metadata, dict) else {})
+    details = profiled(_profiles(row, name))
     return Task(name=name, inputs=tuple(inputs), outputs=tuple(outputs), **known._asdict(), **details)
 
 
@@ -158,13 +394,13 @@ def _used(row: Row, name: str, sizes: dict[str, int]) -> tuple[dict[str, None], 
         use = mapping(item, f'an item of "uses" of {shorten(name)!r}')
         file = string(use.get("lfn"), f'the lfn of a file in "uses" of {shorten(name)!r}')
         link = use.get("type")
-        if not isinstance(link, str) or link not in pegasus_jobs.LINKS:
-            raise MisfitError(f'"type" of file {shorten(file)!r} should be one of {", ".join(pegasus_jobs.LINKS)}')
-        if "i" in pegasus_jobs.LINKS[link]:
+        if not isinstance(link, str) or link not in LINKS:
+            raise MisfitError(f'"type" of file {shorten(file)!r} should be one of {", ".join(LINKS)}')
+        if "i" in LINKS[link]:
             inputs[file] = None
-        if "o" in pegasus_jobs.LINKS[link]:
+        if "o" in LINKS[link]:
             outputs[file] = None
-        size = pegasus_jobs.bytes_of(use.get("size"))
+        size = bytes_of(use.get("size"))
         if size is not None:
             sizes.setdefault(file, size)
     return inputs, outputs
@@ -192,11 +428,11 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
     if not len(flow):
         raise FormatError("Pegasus files have at least one job, and there is none")
     data_arcs.unmade(flow, "Pegasus")
-    tasks = (flow.task(pegasus_jobs.checked_id(name)) for name in flow.dag.tasks)
+    tasks = (flow.task(checked_id(name)) for name in flow.dag.tasks)
     jobs = (_row(task, flow.file_sizes, clusters.get(task.name), old.get(task.name)) for task in tasks)
     arcs = zip(flow.dag.tasks, children(flow.dag), strict=True)
     dependencies = [{"id": name, "children": list(below)} for name, below in arcs if below]
-    lines = ['pegasus: "5.0.4"', f"name: {json_text.quote(pegasus_jobs.title(flow.name))}", "jobs:"]
+    lines = ['pegasus: "5.0.4"', f"name: {json_text.quote(title(flow.name))}", "jobs:"]
     lines += (f"- {json_text.quote(job)}" for job in jobs)
     lines.append("jobDependencies:" if dependencies else "jobDependencies: []")
     lines += (f"- {json_text.quote(row)}" for row in dependencies)
@@ -205,7 +441,7 @@ def generate(flow: Workflow, clusters: Mapping[str, str] = _NONE, old: Mapping[s
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The same text with these priorities as profiles for HTCondor and DAGMan."""
-    for space, key in pegasus_jobs.PRIORITY:
+    for space, key in PRIORITY:
         text = _profiled(text, flow, ["profiles", space, key], numbers)
     return text
 
@@ -216,22 +452,22 @@ def clustered(text: str, flow: Workflow, labels: Mapping[str, str]) -> str:
 
 
 def _profiled(text: str, flow: Workflow, keys: Sequence[str], values: Mapping[str, int | str]) -> str:
-    pairs = zip(flow.dag.tasks, yaml_edit.rows(text, "jobs"), strict=True)
-    return applied(text, [yaml_edit.put(text, node, keys, values[name]) for name, node in pairs if name in values])
+    pairs = zip(flow.dag.tasks, yaml_rows(text, "jobs"), strict=True)
+    return applied(text, [put_in_mapping(text, node, keys, values[name]) for name, node in pairs if name in values])
 
 
 def _row(task: Task, sizes: Mapping[str, int], cluster: str | None, old: str | None) -> dict[str, Any]:
-    job = pegasus_jobs.job_of(task)
+    job = job_of(task)
     row: dict[str, Any] = {"type": job.kind, "id": task.name} | ({} if old is None else {"nodeLabel": old})
     row["name" if job.kind == "job" else "file"] = job.what
     row["arguments"] = list(job.arguments)
     row["uses"] = [
         {"lfn": file, "type": link} | ({"size": str(sizes[file])} if file in sizes else {})
-        for file, link in pegasus_jobs.links_of(task).items()
+        for file, link in links_of(task).items()
     ]
     if job.metadata:
         row["metadata"] = job.metadata
-    profiles = pegasus_jobs.profiles_of(task)
+    profiles = profiles_of(task)
     if cluster is not None:
         profiles.setdefault("pegasus", {})["label"] = cluster
     if profiles:

@@ -11,7 +11,7 @@ from eligo.errors import FormatError, InputError, UnknownTaskError
 from eligo.formats import orders
 from eligo.formats.detecting import StrPath, detect, module, of_suffix, without_shebang
 from eligo.formats.shared.files import LARGEST_FILE, Beside, Loaded, load, load_any, not_utf_8, shown
-from eligo.formats.shared.interface import GIVEN, Given, Taking
+from eligo.formats.shared.interface import GIVEN, Format, Given
 from eligo.formats.shared.json_text import line_of, quote
 from eligo.formats.shared.json_text import load as load_json
 from eligo.workflow import Origin, Workflow
@@ -103,7 +103,7 @@ def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given
         raise InputError(f"{format} says in words which task needs which, so that its arcs are not turned round")
     if format in IN_LINES and "\r" in text.rstrip() and "\n" not in text:
         raise FormatError("lines end with a carriage return alone: save the file with line feeds")
-    chosen = cast(Taking, module(format))
+    chosen = module(format)
     flow = chosen.parse(without_shebang(text), **_wanted(chosen, beside, given))
     origin = cast(Origin, flow.origin)
     if reverse:
@@ -111,7 +111,7 @@ def parsed(text: str, format: str, beside: Beside | None, reverse: bool, **given
     return flow if origin.backward is None else replace(flow, origin=_hinted(origin))
 
 
-def _wanted(chosen: Taking, beside: Beside | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def _wanted(chosen: Format, beside: Beside | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Of what is given what this format takes; what it has no use for is refused."""
     takes: tuple[str, ...] = getattr(chosen, "TAKES", ())
     for name, value in given.items():

@@ -24,7 +24,7 @@ from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.histories import nextflow
 from eligo.formats.histories.measures import left_out, seconds_in
 from eligo.formats.shared import data_arcs
-from eligo.formats.shared.bridging import Arcs, through
+from eligo.formats.shared.data_arcs import Arcs, through
 from eligo.formats.shared.drawing import MOST_ARCS, check_count
 from eligo.formats.shared.files import LARGEST_FILE, load_any
 from eligo.workflow import Origin, Task, Workflow
@@ -71,12 +71,13 @@ def _tasks(found: nextflow.TraceRows) -> Iterator[Traced]:
         process, name = nextflow.process_of(row, line), row.get("name", "")
         tag = row.get("tag") or (name[len(process) + 2 : -1] if name.startswith(f"{process} (") else None)
         mark = row.get("hash") or row.get("task_id") or str(line)
+        took = row.get(found.timed)
         submit, complete = (_moment(row.get(title), status) for title in ("submit", "complete"))
         yield Traced(
             name if name and names[name] == 1 else f"{name or process} {mark}",
             process,
             None if process in own else tag,
-            _length(row.get(found.timed), line),
+            None if took is None else seconds_in(took, nextflow.MILLISECOND, line),
             _count(row.get("cpus")),
             submit,
             complete,
@@ -91,13 +92,6 @@ def _own_numbers(rows: Iterable[nextflow.Row]) -> set[str]:
         if "tag" not in row and name.startswith(f"{process} ("):
             named.setdefault(process, set()).add(name[len(process) + 2 : -1])
     return {process for process, tags in named.items() if all(tag.isascii() and tag.isdecimal() for tag in tags)}
-
-
-def _length(text: str | None, line: int | None) -> float | None:
-    try:
-        return None if text is None else seconds_in(text, nextflow.MILLISECOND)
-    except FormatError as error:
-        raise error.at(line) from None
 
 
 def _count(text: str | None) -> float | None:

@@ -20,9 +20,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eligo.formats.shared import yaml_edit
 from eligo.formats.shared.document import document_of, workflow_of
-from eligo.formats.shared.editing import applied
+from eligo.formats.shared.editing import applied, put_in_mapping, yaml_rows
 from eligo.formats.shared.json_text import quote
 from eligo.formats.shared.yaml_text import load
 from eligo.workflow import Workflow
@@ -49,11 +48,11 @@ def generate(flow: Workflow) -> str:
 
 def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
     """The same text with these priorities; None where it lists arcs, which have no place for them."""
-    tasks = yaml_edit.rows(text, "tasks")
+    tasks = yaml_rows(text, "tasks")
     if not tasks:
         return None
     pairs = zip(flow.dag.tasks, tasks, strict=True)
-    return applied(text, [yaml_edit.put(text, node, ["priority"], numbers[name]) for name, node in pairs])
+    return applied(text, [put_in_mapping(text, node, ["priority"], numbers[name]) for name, node in pairs])
 
 
 def sniff(text: str) -> bool:

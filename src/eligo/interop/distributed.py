@@ -11,7 +11,7 @@ PATIENCE = "20s"  # until a scheduler must have answered
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Executor]:
+def dask_cluster(address: str) -> Iterator[Executor]:
     """The cluster whose scheduler listens at HOST:PORT; files must be found there under the same names as here."""
     try:
         distributed = importlib.import_module("distributed")

@@ -5,12 +5,13 @@
 [((1, 2), 'x'), (3, 'x')]
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.names import Name
+from eligo.names import LABEL, Name
 from eligo.workflow import DETAILS, Task, Workflow
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ _FITS: dict[str, Callable[[Any], object]] = {
     "seconds": _is_amount,
     "cores": _is_amount,
     "memory": lambda value: type(value) is int and value >= 0,
+    "labels": lambda value: _are_words(value) and all(re.fullmatch(LABEL, word) for word in value),
     "category": lambda value: isinstance(value, str),
     "priority": lambda value: type(value) is int,
 }

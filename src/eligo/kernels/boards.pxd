@@ -46,12 +46,15 @@ cdef class Board:
     cdef public Draws draws
     cdef public Heap best, worst, worst_late, opened
     cdef public int[::1] state, group, late
-    cdef int[::1] missing, awaited, far, taken
+    cdef int[::1] missing, awaited, far, taken, moved
+    cdef unsigned char[::1] moving
     cdef double[::1] gain
     cdef long long[::1] tie
     cdef long long arrived
-    @cython.locals(v=cython.int, i=cython.int)
+    @cython.locals(count=cython.int)
     cpdef void reset(self, unsigned long long seed) noexcept
+    @cython.locals(v=cython.int, i=cython.int, count=cython.int)
+    cpdef int empty(self, unsigned long long seed) noexcept
     @cython.locals(waiting=cython.int)
     cpdef void take(self, int v) noexcept
     @cython.locals(v=cython.int, opening=cython.bint)
@@ -73,7 +76,7 @@ cdef class Board:
     cpdef bint is_queue(self) noexcept
     cpdef bint is_done(self, int v) noexcept
     @cython.locals(i=cython.int)
-    cpdef void arrive_together(self, int count) noexcept
+    cpdef void arrive_some(self, int begin, int end, int count) noexcept
     @cython.locals(i=cython.int, j=cython.int, w=cython.int, begin=cython.int)
     cpdef void shuffle(self, int count) noexcept
     cpdef void arrive(self, int v) noexcept
@@ -81,6 +84,6 @@ cdef class Board:
     cpdef double worth(self, int v) noexcept
     @cython.locals(key=cython.double)
     cpdef void place(self, int v) noexcept
-    @cython.locals(i=cython.int, j=cython.int, w=cython.int, u=cython.int, change=cython.double)
+    @cython.locals(i=cython.int, j=cython.int, w=cython.int, u=cython.int, moved=cython.int, change=cython.double)
     cpdef void turn(self, int v, int far, int awaited) noexcept
     cpdef double release(self, int w) noexcept

@@ -208,6 +208,8 @@ class Board:
         self.missing = array("i", bytes(4 * n))
         self.awaited = array("i", bytes(4 * n))
         self.far = array("i", bytes(4 * n))  # of the awaited parents, how many are not ready
+        self.moved = array("i", bytes(4 * n))  # the ready tasks whose scores changed in one turn
+        self.moving = array("B", bytes(n))
         self.gain = array("d", bytes(8 * n))
         self.tie = array("q", bytes(8 * n))
         self.late = array("i", bytes(4 * n))  # whether a task is not for whoever gets the lowest score
@@ -220,6 +222,11 @@ class Board:
 
     def reset(self, seed: int) -> None:
         """Begin again, with the sources ready."""
+        count = self.empty(seed)
+        self.arrive_some(0, count, count)
+
+    def empty(self, seed: int) -> int:
+        """Begin again with nothing ready; how many sources there are in *group*, for `arrive_some`."""
         self.draws.state = seed
         self.best.clear()
         self.worst.clear()
@@ -234,7 +241,9 @@ class Board:
             self.gain[v] = 0.0
         for i in range(self.sources.shape[0]):
             self.group[i] = self.sources[i]
-        self.arrive_together(self.sources.shape[0])
+        count: int = self.sources.shape[0]
+        self.shuffle(count)
+        return count
 
     def take(self, v: int) -> None:
         """A task is handed out: a ready one, or one that is held for whoever has all that it waits for."""
@@ -340,7 +349,8 @@ class Board:
             if self.missing[w] == 0 and self.state[w] == WAITING:
                 self.group[count] = w
                 count += 1
-        self.arrive_together(count)
+        self.shuffle(count)
+        self.arrive_some(0, count, count)
         return count
 
     def give_back(self, v: int) -> None:
@@ -364,19 +374,15 @@ class Board:
         """Whether a task is executed."""
         return self.state[v] == DONE
 
-    def arrive_together(self, count: int) -> None:
-        """The first tasks of *group*, sorted by rank, become ready."""
-        if self.ties == FIRST or self.ties == LAST:
-            self.shuffle(count)
-        if self.ties == LAST:
-            for i in range(count - 1, -1, -1):
-                self.arrive(self.group[i])
-        else:
-            for i in range(count):
-                self.arrive(self.group[i])
+    def arrive_some(self, begin: int, end: int, count: int) -> None:
+        """Of the first *count* tasks of *group*, those from *begin* to *end* become ready, in the order of their arrival."""
+        for i in range(begin, end):
+            self.arrive(self.group[count - 1 - i if self.ties == LAST else i])
 
     def shuffle(self, count: int) -> None:
-        """Mix the tasks of equal rank in *group*."""
+        """Mix the tasks of equal rank in *group*, where the order of arrival counts."""
+        if self.ties != FIRST and self.ties != LAST:
+            return
         begin = 0
         for i in range(1, count):
             if self.rank[self.group[i]] != self.rank[self.group[begin]]:
@@ -425,6 +431,7 @@ class Board:
         """So many more parents of the children of v are not ready, and are awaited: the scores of all parents change."""
         if self.square == 0.0:
             return
+        moved = 0  # each parent is placed once, however many of its children changed
         for i in range(self.child_ptr[v], self.child_ptr[v + 1]):
             w = self.child[i]
             change = -self.release(w)
@@ -435,8 +442,14 @@ class Board:
                 for j in range(self.parent_ptr[w], self.parent_ptr[w + 1]):
                     u = self.parent[j]
                     self.gain[u] = self.gain[u] + change
-                    if self.state[u] == READY:
-                        self.place(u)
+                    if self.state[u] == READY and self.moving[u] == 0:
+                        self.moving[u] = 1
+                        self.moved[moved] = u
+                        moved += 1
+        for i in range(moved):
+            u = self.moved[i]
+            self.moving[u] = 0
+            self.place(u)
 
     def release(self, w: int) -> float:
         """What a task that waits is worth to its parents."""

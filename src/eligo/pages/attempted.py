@@ -1,13 +1,16 @@
-"""Every attempt that has ended, in columns: there may be millions."""
+"""Every attempt that has ended: the column form of `eligo.stores.Attempt`, for there may be millions."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.stores import Attempt
+from eligo.work.attempts import ACCEPTED, FAILED, LOSSES
+
 #: what came of an attempt: it was done, failed, was lost with its worker, or nobody needed it any more
 WENT_WELL, WENT_WRONG, VANISHED, UNUSED = range(4)
+OUTCOMES = {ACCEPTED: WENT_WELL, FAILED: WENT_WRONG, "conflict": WENT_WRONG, **dict.fromkeys(LOSSES, VANISHED)}
 NOTHING = -(2**31)  # where there is no exit code, or no memory
 ROW = np.dtype([
     ("task", np.int32), ("attempt", np.int32), ("client", np.int32), ("outcome", np.int8), ("code", np.int64),
@@ -15,21 +18,9 @@ ROW = np.dtype([
 ])  # fmt: skip
 
 
-class Attempted(NamedTuple):
-    """An attempt that has ended; *number* is its own within the workflow, *attempt* counts those at its task."""
-
-    number: int
-    task: int
-    attempt: int
-    client: str
-    began: float
-    ended: float
-    outcome: int
-    failure: str | None = None
-    code: int | None = None
-    memory: int | None = None
-    #: the last that it printed, where that is kept here
-    tail: str | None = None
+def outcome_of(attempt: Attempt) -> int:
+    """What came of an attempt, as the column has it."""
+    return OUTCOMES.get(attempt.answer, UNUSED)
 
 
 class Attempts:
@@ -59,28 +50,28 @@ class Attempts:
         """All so far, in the order in which they were told; this does not change when more come."""
         return self._rows[: self._size]
 
-    def add(self, told: Iterable[Attempted]) -> None:
+    def add(self, attempts: Iterable[Attempt]) -> None:
         """More attempts have ended."""
-        for one in told:
-            place, client = self._places.get(one.number), self._client(one.client)
+        for one in attempts:
+            place, client, outcome = self._places.get(one.number), self._client(one.client), outcome_of(one)
             if place is None:
                 place = self._places[one.number] = self._new(one.task)
             else:
                 self.tallies[client][self._rows["outcome"][place]] -= 1
-            self._note(client, one)
+            self._note(client, one, outcome)
             self._rows[place] = (
-                one.task, one.attempt, client, one.outcome, NOTHING if one.code is None else one.code,
+                one.task, one.attempt, client, outcome, NOTHING if one.code is None else one.code,
                 NOTHING if one.memory is None else one.memory, one.began, max(one.began, one.ended),
             )  # fmt: skip
-            if one.failure is not None:
-                self.failures[place] = one.failure
-            else:
+            if outcome == WENT_WELL:
                 self.failures.pop(place, None)  # it came late, but it came
+            else:
+                self.failures[place] = one.failure or one.answer
             if one.tail:
                 self.tails[place] = one.tail
 
-    def _note(self, client: int, one: Attempted) -> None:
-        self.tallies[client][one.outcome] += 1
+    def _note(self, client: int, one: Attempt, outcome: int) -> None:
+        self.tallies[client][outcome] += 1
         self.first[client] = min(self.first[client], one.began)
         self.latest[client] = max(self.latest[client], one.ended)
 

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 ASSETS = {"index.html": "text/html; charset=utf-8", "page.js": "text/javascript", "page.css": "text/css"}
-ABSENT = "the page is not built: `make page` builds it, which needs Node"
+ABSENT = "the page is not built: run `make page`, which needs Node 20 or later; released packages have it"
 
 
 def asset(name: str) -> bytes | None:

@@ -1,28 +1,34 @@
 """One task: why it stands where it does, what it hangs on, how it was tried, and what it printed."""
 
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import InputError, shorten
+from eligo.growing import reached
 from eligo.kernels.windows import longest_after
 from eligo.pages.attempted import NOTHING, UNUSED, VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.watched import Watched
 from eligo.rows import Ints
-from eligo.running.looked import reached
-from eligo.running.reasons import place_of, why_told
+from eligo.running.reasons import nearest, place_of, to_blame, waits_for, why_told
 
-MOST_NAMED, MOST_PATH = 50, 100
+MOST_NAMED, MOST_PATH, MOST_NEXT = 50, 100, 1_000
+MOST_COMPARED, MOST_NEAR = 20_000, 3  # names among which those like a wrong one are looked for, and told
+STREAMS = (("out", False), ("err", True))
 ANSWERS = {WENT_WELL: "done", WENT_WRONG: "failed", VANISHED: "lost", UNUSED: "not needed"}
 
 
 def number_of(watched: Watched, name: str) -> int:
-    """The number of a task."""
-    found = watched.flow.dag.index.get(name)
-    if found is None:
-        raise InputError(f"there is no task named {shorten(name)!r}")
-    return int(found)
+    """The number of a task; where there is none of that name, names that are nearly the same are told."""
+    number, labels = watched.flow.dag.index.get(name), watched.labels
+    if number is not None:
+        return int(number)
+    inside = [label for label in labels if name.lower() in label.lower()]
+    near = get_close_matches(name, labels[:MOST_COMPARED], MOST_NEAR) or inside[:MOST_NEAR]
+    hint = f"; there is {', '.join(shorten(label) for label in near)}" if near else ""
+    raise InputError(f"there is no task named {shorten(name)!r}{hint}")
 
 
 def detail(watched: Watched, name: str) -> dict[str, Any]:
@@ -32,14 +38,22 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
     place = place_of(watched, v, None if watched.place is None else np.argsort(watched.place).astype(np.int32))
     command = task.command or ""
     path = longest_path(watched, v)
-    attempts = [_attempt(watched, number) for number in watched.attempts.of(v)]
+    attempts = [_attempt(watched, v, number) for number in watched.attempts.of(v)]
     trying = watched.trying.get(v)
-    tried = trying.attempt if trying is not None else attempts[-1]["attempt"] if attempts else 0
+    latest = trying or watched.cut_off.get(v)
+    tried = latest.attempt if latest is not None else attempts[-1]["attempt"] if attempts else 0
     known = watched.expected
     return {
         "task": watched.labels[v], "kind": watched.kinds[v], "state": watched.state(v),
         "command": command if isinstance(command, str) else " ".join(command),
-        "place": None if place is None else place.place, "why": why_told(watched, v, place),
+        "policy": watched.policy, "place": None if place is None else place.place, "why": why_told(watched, v, place),
+        "needs": _stated(watched, waits_for(watched, v)[:MOST_NEXT]),
+        "next": _stated(watched, nearest(watched, v)[:MOST_NEXT]),
+        "because": [watched.labels[u] for u in to_blame(watched, v)[:MOST_NEXT]],
+        "onward": None if place is None else {
+            "tasks": place.path, "seconds": place.seconds, "releases": place.releases,
+        },
+        "running": None if trying is None else max(0.0, watched.at - trying.since), "tried": tried,
         **_neighbours(watched, "parents", dag.parents_of(v).tolist()),
         **_neighbours(watched, "children", dag.children_of(v).tolist()),
         "above": len(reached(dag, [v], up=True)), "below": len(reached(dag, [v])),
@@ -53,17 +67,25 @@ def detail(watched: Watched, name: str) -> dict[str, Any]:
 
 
 def _neighbours(watched: Watched, what: str, tasks: list[int]) -> dict[str, Any]:
-    named = [[watched.labels[u], watched.state(u)] for u in tasks[:MOST_NAMED]]
-    return {what: named, f"{what}_total": len(tasks)}
+    return {what: _stated(watched, tasks[:MOST_NAMED]), f"{what}_total": len(tasks)}
 
 
-def _attempt(watched: Watched, place: int) -> dict[str, Any]:
+def _stated(watched: Watched, tasks: list[int]) -> list[list[str]]:
+    """Tasks, each with where it stands."""
+    return [[watched.labels[u], watched.state(u)] for u in tasks]
+
+
+def _attempt(watched: Watched, v: int, place: int) -> dict[str, Any]:
     row, attempts = watched.attempts.rows[place], watched.attempts
+    number = int(row["attempt"])
+    ends = {stream: watched.printed(v, number, err) for stream, err in STREAMS}
     code, memory = (None if row[what] == NOTHING else int(row[what]) for what in ("code", "memory"))
     return {
-        "attempt": int(row["attempt"]), "client": watched.name_of(attempts.clients[row["client"]]),
+        "attempt": number, "client": watched.name_of(attempts.clients[row["client"]]),
         "began": float(row["began"]), "ended": float(row["ended"]), "answer": ANSWERS[int(row["outcome"])],
         "failure": attempts.failures.get(place), "code": code, "memory": memory,
+        "after": watched.moment(float(row["began"])), "printed": ends,
+        "logs": {stream: (watched.log(v, number, err) or None) if ends[stream] else None for stream, err in STREAMS},
     }  # fmt: skip
 
 

@@ -1,46 +1,62 @@
 """The run in a folder while somebody looks at it: what is new is read from its store now and then."""
 
+import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.additions import LiveWorkflow
 from eligo.errors import InputError
-from eligo.execution import Execution
-from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG, Attempted
-from eligo.pages.watched import Watched, Worker
+from eligo.execution import ALLOCATED, HELD, Execution
+from eligo.pages.watched import MOST_TAIL, Watched, Worker
+from eligo.running.commands import Commands
+from eligo.running.folder import LOGS, read_kept
 from eligo.running.location import STATE
-from eligo.running.looked import Curve, left_behind
-from eligo.running.seen import Seen, policy_of, present, spans_of
-from eligo.stores import Attempt, read_news, under_way
+from eligo.running.looked import Curve, Trying, left_behind
+from eligo.stores import Attempt, Kept, Session, read_news, read_run, readable, under_way
+from eligo.workflow import Workflow
 
 DONE, FAILED, RUNNING, STOPPED = "done", "failed", "running", "stopped"
 
 
 class WatchedRun(Watched):
-    """A run; `renew` takes in what is new."""
+    """A run; `renew` takes in what is new. Nothing is written, and another process may be at the run."""
 
     source = "run"
 
     def __init__(self, folder: str | Path) -> None:
-        self._seen = seen = Seen(folder)
-        super().__init__(seen.flow)
-        self.id = self.title = seen.title
-        self.folder, self.at = seen.folder, seen.at
+        self.folder = Path(folder)
         self._path = self.folder / STATE
-        self.under_way, self._facts, self._sessions = seen.under_way, seen.facts, seen.sessions
-        self._position = seen.position
-        self.execution = Execution(seen.execution.begun)
-        self.execution.follow(seen.moves, seen.execution.additions)
-        self._take(seen.attempts)
-        self._learn()
+        if not self._path.is_file():
+            raise InputError(f"{self.folder}: there is no run in this folder")
+        at, self.under_way = time.time(), under_way(self._path)
+        kept = read_run(self._path)
+        flow = _workflow(self.folder, kept)
+        with readable(self._path):
+            self.execution = _played(flow, kept, self.under_way)
+        super().__init__(LiveWorkflow(flow, self.execution).flow)
+        self.at, self.moves, self._curves = at, kept.moves, kept.curves
+        self.facts, self.sessions, self._position = kept.facts, kept.sessions, kept.position
+        self.id = self.title = self._title()
+        self._take(kept.attempts)
+        with readable(self._path):
+            self._learn()
+
+    def _title(self) -> str:
+        """What to call it: the workflow's name, or that of its file, or of the folder."""
+        return self.flow.name or os.path.basename(self.facts.get("file", "")) or self.folder.name
 
     def renew(self) -> "WatchedRun":
         """The run as it is now: this one, or another where it was begun anew with another workflow."""
         news = read_news(self._path, self._position)
-        if news is None or len(news.sessions) != len(self._sessions):
+        if news is None or len(news.sessions) != len(self.sessions):
             return WatchedRun(self.folder)
         self.at, self.under_way = time.time(), under_way(self._path)
-        self._facts, self._sessions, self._position = news.facts, news.sessions, news.position
+        self.facts, self.sessions, self._position = news.facts, news.sessions, news.position
         try:
             self.execution.follow(news.moves)
         except InputError:
@@ -50,41 +66,23 @@ class WatchedRun(Watched):
         return self
 
     def _take(self, attempts: Sequence[Attempt]) -> None:
-        """Attempts have ended."""
-        known: list[Attempted] = []
-        counts: dict[int, int] = {}
-        for one in attempts:
-            if one.task >= len(self.flow):
-                continue
-            counts[one.task] = counts.get(one.task, len(self.attempts.of(one.task))) + 1
-            outcome = WENT_WELL if one.failure is None else VANISHED if one.lost else WENT_WRONG
-            known.append(
-                Attempted(
-                    one.number,
-                    one.task,
-                    counts[one.task],
-                    one.client,
-                    one.began,
-                    one.ended,
-                    outcome,
-                    one.failure,
-                    one.code,
-                    one.memory,
-                )
-            )
-        self.attempts.add(known)
+        """Attempts have ended; those at tasks that the workflow has no longer are left out."""
+        self.attempts.add(one for one in attempts if one.task < len(self.flow))
 
     def _learn(self) -> None:
-        """What runs now, and what is tried again."""
-        self.policy = policy_of(self._sessions)
-        self.trying, self.again = present(self._facts, self.execution) if self.under_way else ({}, {})
-        self._seen.trying = self.trying  # what runs prints elsewhere
+        """What runs now, and what is tried again: as the run told last, up to a second ago."""
+        self.policy = self.sessions[-1].policy if self.sessions else "finish"
+        running, again = _present(self.facts, self.execution)
+        self.trying, self.again, self.cut_off = (running, again, {}) if self.under_way else ({}, {}, running)
 
     # See `Watched` for these
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
-        return self._seen.curve(name)
+        points = self._curves.get(name)
+        if points is None or self.execution.additions:  # the plan was one of what there was at the beginning
+            return None
+        return np.array(points, np.int64)
 
     @property
     def interrupted(self) -> list[int]:
@@ -101,14 +99,19 @@ class WatchedRun(Watched):
         return FAILED if self.failed and self.execution.stuck else STOPPED
 
     @property
+    def engine(self) -> str | None:
+        """See `Watched`."""
+        return self.sessions[-1].engine if self.sessions else None
+
+    @property
     def spans(self) -> Sequence[tuple[float, float]]:
         """See `Watched`."""
-        return spans_of(self._sessions, self.attempts.rows["ended"], self.at, self.under_way)
+        return _spans(self.sessions, self.attempts.rows["ended"], self.at, self.under_way)
 
     @property
     def workers(self) -> Sequence[Worker]:
         """See `Watched`: all who did anything, and those of whom nothing was seen yet."""
-        last, attempts = self._sessions[-1] if self._sessions else None, self.attempts
+        last, attempts = self.sessions[-1] if self.sessions else None, self.attempts
         began = last.began if last is not None else 0.0
         busy = {one.client for one in self.trying.values()}
         known = {*attempts.clients, *busy}
@@ -126,17 +129,71 @@ class WatchedRun(Watched):
     @property
     def present(self) -> int:
         """See `Watched`: as many as tasks can run at a time, whether all of them were needed yet or not."""
-        return self._sessions[-1].workers if self.under_way and self._sessions else 0
+        return self.sessions[-1].workers if self.under_way and self.sessions else 0
 
     @property
     def worker_seconds(self) -> float:
         """See `Watched`: of every session, its workers for as long as it went on."""
-        spans = zip(self._sessions, self.spans, strict=True)
+        spans = zip(self.sessions, self.spans, strict=True)
         return sum(session.workers * (end - begin) for session, (begin, end) in spans)
 
-    def tail(self, v: int, attempt: int) -> list[str]:
+    def log(self, v: int, attempt: int, err: bool) -> str:
+        """See `Watched`: also while it runs, where it prints elsewhere."""
+        commands = Commands(self.flow, "", str(self.folder / LOGS))
+        kept = commands.log(self.flow.dag.tasks[v], attempt)[err]
+        now = self.trying.get(v) or self.cut_off.get(v)
+        if now is None or now.attempt != attempt or os.path.exists(kept):
+            return kept
+        return str(self.folder / LOGS / "running" / f"{now.client.replace(' ', '-')}.{'err' if err else 'out'}")
+
+    def printed(self, v: int, attempt: int, err: bool) -> str:
         """See `Watched`."""
-        return self._seen.last_lines(v, attempt, 20)
+        path = self.log(v, attempt, err)
+        try:
+            with open(path, "rb") as file:
+                file.seek(max(0, os.path.getsize(path) - MOST_TAIL))
+                return file.read(MOST_TAIL).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+
+def _workflow(folder: Path, kept: Kept) -> Workflow:
+    try:
+        return read_kept(folder, kept.facts, kept.tasks)
+    except InputError:
+        if under_way(folder / STATE):  # whoever begins it has not written all of it yet
+            raise InputError(f"{folder}: this run is only beginning: look again in a moment") from None
+        raise
+
+
+def _played(flow: Workflow, kept: Kept, going: bool) -> Execution:
+    """The execution so far; one that goes on is followed as it is, with moves that belong to the next ones."""
+    if not going:
+        return Execution.replay(flow, kept.moves, kept.additions)
+    execution = Execution(flow)
+    execution.follow(kept.moves, kept.additions)
+    return execution
+
+
+def _present(facts: Mapping[str, str], execution: Execution) -> tuple[dict[int, Trying], dict[int, float]]:
+    """What runs just now, and what is tried again when, as a run told last: a second may pass before it is seen here."""
+    told = json.loads(facts.get("present", "{}"))
+    running = (Trying(*row) for row in told.get("running", ()))
+    trying = {one.task: one for one in running if execution.codes[one.task] in {ALLOCATED, HELD}}
+    return trying, {int(task): float(due) for task, due in told.get("again", ())}
+
+
+def _spans(sessions: Sequence[Session], ends: NDArray[np.float64], at: float, going: bool) -> list[tuple[float, float]]:
+    """From when to when somebody was at a run whose attempts ended then: a pair a session."""
+    spans = []
+    for place, session in enumerate(sessions):
+        later = [following.began for following in sessions[place + 1 :]]
+        until = session.ended
+        if until is None:  # it goes on, or was killed: then what ended last tells until when it lived
+            within = ends[(ends >= session.began) & (ends <= min(later, default=at))]
+            until = at if going and not later else float(within.max(initial=session.began))
+        spans.append((session.began, max(until, session.began)))
+    return spans
 
 
 def looked_at(folder: str | Path, before: WatchedRun | None = None) -> WatchedRun:

@@ -14,13 +14,11 @@ from eligo.pages.figures import figure_of
 from eligo.pages.sampling import Sampled
 from eligo.pages.views import MOST_COLUMNS
 from eligo.planning import Plan, gain_sentence
-from eligo.plotting.anatomy import Anatomy
 from eligo.plotting.canvas import can_draw, svg_of
-from eligo.plotting.conflicts import sketch_of_conflict
 from eligo.plotting.dags import picture_of
 from eligo.plotting.labels import counted
 from eligo.plotting.report import facts, title_of
-from eligo.plotting.sketches import Sketch, sketch_of_blocks
+from eligo.plotting.sketches import Anatomy, Sketch, sketch_of_blocks, sketch_of_conflict
 from eligo.rows import Ints, places
 from eligo.workflow import Workflow
 

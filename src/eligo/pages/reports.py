@@ -1,4 +1,4 @@
-"""Reports as pages: comparisons, reproductions and fat tasks, section by section."""
+"""Reports as pages: comparisons, published values and fat tasks, section by section."""
 
 import re
 from collections import Counter
@@ -35,12 +35,6 @@ def report_page(report: Report, facts: Facts = (), headline: Sequence[str] | Non
         "facts": [[name, value if isinstance(value, int | float) else str(value)] for name, value in facts],
         "sections": [_section(each, first) for each in (*report.sections, *(notes if report.words else []))],
     }
-
-
-def judged(report: Report) -> list[str]:
-    """How many of the published values agree with ours, in a sentence."""
-    agree = [finding.agrees for finding in report.findings() if finding.agrees is not None]
-    return [f"{sum(agree):,} of {len(agree):,} published values and claims agree."]
 
 
 def _section(section: Section, headline: Sequence[str]) -> dict[str, Any]:

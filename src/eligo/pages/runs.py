@@ -1,29 +1,28 @@
-"""The report of a run as a document: the same as the live page shows, and all that it would ask for."""
+"""The report of a workflow as a document: the same as the live page shows, and all that it would ask for."""
 
 from typing import Any
 
-from eligo.pages.folders import WatchedRun
-from eligo.pages.tables import Query, stand, states_of, table
+from eligo.pages.chains import chain_words
+from eligo.pages.tables import Query, Stand, stand, table
 from eligo.pages.timelines import gantt
 from eligo.pages.views import last_lines, view
-from eligo.running.looked import DONE
+from eligo.pages.watched import Watched
 
 MOST_LOGS = 1_000  # failed tasks whose last lines come with the page
 MOST_BARS = 20_000
 
 
-def run_document(run: WatchedRun) -> dict[str, Any]:
+def run_document(watched: Watched) -> dict[str, Any]:
     """Everything that the page of a run shows."""
-    run.foresight()()
-    shown = view(run)
-    logs = {run.labels[v]: {"log": last_lines(run, v)} for v in run.failed[:MOST_LOGS]}
+    return completed(watched, view(watched), stand(watched))
+
+
+def completed(watched: Watched, shown: dict[str, Any], stood: Stand) -> dict[str, Any]:
+    """The same from its view and its tasks as they stood; it may be called in another thread."""
+    shown["order"]["words"] += chain_words(watched)
+    logs = {watched.labels[v]: {"log": last_lines(watched, v)} for v in watched.failed[:MOST_LOGS]}
     return {
-        "kind": "run", "title": run.title, "headline": [done_told(run)], "view": shown,
-        "dag": run.drawing.document(states_of(run)), "gantt": gantt(run, most=MOST_BARS),
-        "table": table(run, stand(run), Query(most=None)), "details": logs,
+        "kind": "run", "title": watched.title, "headline": [shown["headline"]], "view": shown,
+        "dag": watched.drawing.document(stood.states), "gantt": gantt(watched, most=MOST_BARS),
+        "table": table(watched, stood, Query(most=None)), "details": logs,
     }  # fmt: skip
-
-
-def done_told(run: WatchedRun) -> str:
-    """How far a run has come."""
-    return f"{run.counts[DONE]:,} of {len(run.flow):,} done"

@@ -35,6 +35,10 @@ class Sampled:
         """The least of each column, as far as there are values."""
         return np.minimum.reduceat(values, self._begun(values)) if len(values) else values
 
+    def most(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The most of each column, as far as there are values."""
+        return np.maximum.reduceat(values, self._begun(values)) if len(values) else values
+
     def line(self, values: NDArray[np.int64]) -> dict[str, Any]:
         """Values, one a point as far as they go, as the page draws them."""
         if not self.sampled or not len(values):
@@ -43,6 +47,6 @@ class Sampled:
         sizes = np.diff(np.append(begun, len(values)))
         return {
             "y": np.round(np.add.reduceat(values, begun) / sizes, 2).tolist(),
-            "least": np.minimum.reduceat(values, begun).tolist(),
-            "most": np.maximum.reduceat(values, begun).tolist(),
+            "least": self.least(values).tolist(),
+            "most": self.most(values).tolist(),
         }

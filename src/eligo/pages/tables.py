@@ -54,7 +54,7 @@ def states_of(watched: Watched) -> NDArray[np.int8]:
         found[codes == HELD] = STATES.index(RUNNING)
     again = [v for v in watched.again if codes[v] == FAILED]
     found[again] = STATES.index(AGAIN)
-    found[list(watched.futile)] = STATES.index(FUTILE)
+    found[watched.futile] = STATES.index(FUTILE)
     return found
 
 

@@ -1,45 +1,80 @@
 """Where a workflow stands, as one document: what the live page, the report and the terminal show."""
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.estimating import kind_of
+from eligo.estimating import kind_of, lasting
 from eligo.pages.attempted import VANISHED, WENT_WELL, WENT_WRONG
 from eligo.pages.sampling import Sampled
 from eligo.pages.watched import Watched, Worker
 from eligo.plotting.labels import counted
-from eligo.running.findings import without_numbers
-from eligo.running.looked import FUTILE, Trying
+from eligo.running.forecasting import time_left
+from eligo.running.looked import BAD, DONE, FUTILE, RUNNING, Trying
 
 MOST_COLUMNS = 480  # of a curve
 MOST_RUNNING, MOST_RECENT, MOST_HELD, MOST_NAMED, MOST_CAUSES = 100, 20, 20, 10, 50
 MOST_READ = 200  # failed tasks whose last lines are looked at
 SLOW = 1 / 3  # of the usual speed
 SOME = 3  # failures, or losses, that say something of a worker
+#: how the state of a whole is told where that is more than its name, and what became of it after so long
+STATE_WORDS = {"failed": "ended with failures", "stopped": "stopped: nobody is at it now"}
+ENDED = {"cancelled": "cancelled", "failed": "ended", "stopped": "stopped", "done": "ended"}
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
-def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Where a workflow stands, for somebody of that name with these rights."""
+def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), every: bool = False) -> dict[str, Any]:
+    """Where a workflow stands, for somebody of that name with these rights; *every*: also tasks that are many."""
     watched.ready.follow()
-    counts, left, spans = watched.counts, watched.left, watched.spans
-    alive = watched.present
-    curve = curve_of(watched)
-    return {
-        "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
-        "source": watched.source, "now": watched.at, "began": spans[0][0] if spans else watched.at,
-        "ended": None if watched.under_way or not spans else spans[-1][1], "seconds": watched.seconds,
-        "policy": watched.policy, "tasks": len(watched.flow), "arcs": watched.flow.dag.arc_count, "counts": counts,
-        "rate": watched.rate, "left": None if left is None else list(left), "workers": alive,
+    known, curve = summary(watched), curve_of(watched)
+    return known | {
         "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
-        "clients": clients(watched), "failures": failures(watched), "failures_total": len(watched.failed),
-        "running": running(watched), "recent": recent(watched),
-        "order": {"words": order_words(curve, len(watched.ready.order), alive, counts[FUTILE])},
+        "clients": clients(watched), "failures": failures(watched, every), "failures_total": len(watched.failed),
+        "running": running(watched, every), "recent": recent(watched),
+        "interrupted": _labels(watched, watched.interrupted), "unmet": list(watched.unmet),
+        "order": {
+            "words": order_words(
+                curve, len(watched.ready.order), len(watched.attempts.clients), known["counts"][FUTILE]
+            )
+        },
         "can": watched.may(who, scopes),
     }  # fmt: skip
+
+
+def summary(watched: Watched) -> dict[str, Any]:
+    """What is told first, and is soon made: how far a workflow has come, how fast, and how long it still takes."""
+    counts, left, spans = watched.counts, watched.left, watched.spans
+    known = {
+        "kind": "run", "workflow": watched.id, "title": watched.title, "state": watched.status,
+        "source": watched.source, "under_way": watched.under_way, "now": watched.at,
+        "began": spans[0][0] if spans else watched.at,
+        "ended": None if watched.under_way or not spans else spans[-1][1], "seconds": watched.seconds,
+        "policy": watched.policy, "engine": watched.engine, "tasks": len(watched.flow),
+        "arcs": watched.flow.dag.arc_count, "counts": counts, "rate": watched.rate,
+        "left": None if left is None else list(left), "workers": watched.present,
+    }  # fmt: skip
+    return known | {"headline": headline(known)}
+
+
+def headline(view: dict[str, Any]) -> str:
+    """How far it has come and how long it still takes: "292 of 400 tasks done, 8 running; 6 s to 20 s left"."""
+    counts, tasks, end = view["counts"], view["tasks"], ENDED.get(view["state"])
+    if end and counts[DONE] == tasks:
+        return f"All {counted(tasks, 'task')} done in {lasting(round(view['seconds'], 1))}"
+    parts = [f"{counts[DONE]:,} of {counted(tasks, 'task')} done"]
+    parts += [f"{counts[RUNNING]:,} running"] if counts[RUNNING] and not end else []
+    parts += [f"{counts[BAD]:,} failed"] if counts[BAD] else []
+    parts += [f"{counts[FUTILE]:,} cannot run because of that"] if counts[FUTILE] else []
+    if end:
+        rest = f"{end} after {lasting(round(view['seconds'], 1))}"
+    else:
+        rest = "paused" if view["state"] in {"paused", "held"} else time_left(view["left"])
+    return f"{', '.join(parts)}; {rest}"
 
 
 # The curve
@@ -97,7 +132,7 @@ def _present(watched: Watched, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(first, times, "right") - np.searchsorted(latest, times, "left"), np.int64)
 
 
-def order_words(curve: dict[str, Any], done: int, alive: int, futile: int) -> list[str]:
+def order_words(curve: dict[str, Any], done: int, workers: int, futile: int) -> list[str]:
     """Whether another order would have helped."""
     averages = curve["averages"]
     made, seen, fifo, bound = (averages[name] for name in ("order", "seen", "fifo", "bound"))
@@ -118,7 +153,7 @@ def order_words(curve: dict[str, Any], done: int, alive: int, futile: int) -> li
     if hungry:
         share = f"{100 * hungry / done:.0f} %" if 100 * hungry >= done else "less than 1 %"
         told.append(f"During {share} of the tasks done, fewer tasks could run than there were workers.")
-    elif alive:
+    elif workers:
         told.append("There was always enough for all workers.")
     return told + ([f"What failed keeps {counted(futile, 'task')} from running, in any order."] if futile else [])
 
@@ -184,9 +219,9 @@ def _remark(watched: Watched, worker: Worker, known: tuple[int, int, int, int]) 
 # Tasks
 
 
-def running(watched: Watched) -> list[dict[str, Any]]:
+def running(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
     """What runs now, the longest first."""
-    found = sorted(watched.trying.values(), key=lambda one: one.since)[:MOST_RUNNING]
+    found = sorted(watched.trying.values(), key=lambda one: one.since)[: None if every else MOST_RUNNING]
     tasks, flow = watched.flow.dag.tasks, watched.flow
     return [
         {
@@ -213,9 +248,9 @@ def recent(watched: Watched) -> list[dict[str, Any]]:
     return found
 
 
-def failures(watched: Watched) -> list[dict[str, Any]]:
-    """Why tasks failed for good, the most frequent cause first."""
-    failed = watched.failed
+def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
+    """Why tasks failed for good, the most frequent cause first: the same words, and the same last line but for numbers."""
+    failed, named = watched.failed, None if every else MOST_NAMED
     groups: dict[tuple[str, str], list[int]] = {}
     lines: dict[tuple[str, str], list[str]] = {}
     for v in failed:
@@ -225,9 +260,18 @@ def failures(watched: Watched) -> list[dict[str, Any]]:
         if key not in lines:
             lines[key] = tail or last_lines(watched, v)
     ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
-    found = [_cause(watched, key[0], tasks, lines[key]) for key, tasks in ranked[:MOST_CAUSES]]
+    causes = [(key[0], tasks, lines[key]) for key, tasks in ranked[:MOST_CAUSES]]
     rest = [v for _, tasks in ranked[MOST_CAUSES:] for v in tasks]
-    return [*found, _cause(watched, f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else found
+    causes += [(f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else []
+    return [
+        _cause(watched, cause, tasks, tail) | {"tasks": _labels(watched, tasks[:named])}
+        for cause, tasks, tail in causes
+    ]
+
+
+def without_numbers(line: str) -> str:
+    """A line by which failures are told apart: those that differ in numbers only are of one cause."""
+    return _NUMBER.sub("#", line)
 
 
 def _cause(watched: Watched, cause: str, tasks: list[int], tail: list[str]) -> dict[str, Any]:
@@ -239,14 +283,32 @@ def _cause(watched: Watched, cause: str, tasks: list[int], tail: list[str]) -> d
         if place in attempts.failures
     )
     return {
-        "cause": cause, "count": len(tasks), "tasks": [watched.labels[v] for v in tasks[:MOST_NAMED]], "tail": tail,
+        "cause": cause, "count": len(tasks), "tail": tail,
+        "log": _log(watched, tasks[0]) if tail else None,
         "clients": [[watched.name_of(client), count] for client, count in who.most_common(5)],
     }  # fmt: skip
 
 
 def last_lines(watched: Watched, v: int) -> list[str]:
     """The last lines of the attempt at a task that failed last, or was last."""
+    attempt = last_failure(watched, v)
+    return watched.tail(v, attempt) if attempt else []
+
+
+def last_failure(watched: Watched, v: int) -> int:
+    """Which attempt at a task failed last, or was last; 0 where there was none."""
     attempts = watched.attempts
     tries = attempts.of(v)
     failed = [place for place in tries if place in attempts.failures] or tries
-    return watched.tail(v, int(attempts.rows["attempt"][failed[-1]])) if failed else []
+    return int(attempts.rows["attempt"][failed[-1]]) if failed else 0
+
+
+def _labels(watched: Watched, tasks: Iterable[int]) -> list[str]:
+    return [watched.labels[v] for v in tasks]
+
+
+def _log(watched: Watched, v: int) -> str | None:
+    """The file that has the last lines of a task that failed."""
+    attempt = last_failure(watched, v)
+    err = bool(watched.printed(v, attempt, True).strip())
+    return watched.log(v, attempt, err) or None

@@ -21,6 +21,8 @@ from eligo.theory.eligibility import eligible_counts
 from eligo.workflow import Workflow
 
 RECENT = 30.0  # seconds over which the rate is taken
+MOST_TAIL = 64 * 1024  # bytes of what was printed that are looked at for the last lines
+MOST_LINES = 40
 FRESH, SHARE = 2.0, 20  # a forecast is good for so many seconds, and takes at most one part in so many of the time
 
 
@@ -83,6 +85,11 @@ class Watched(Looked):
         return sum(worker.alive for worker in self.workers)
 
     @property
+    def unmet(self) -> Sequence[str]:
+        """What ready tasks need and no worker has, a sentence each."""
+        return ()
+
+    @property
     def worker_seconds(self) -> float:
         """For how long workers were there, all together: each from its first attempt on."""
         alive = {worker.client for worker in self.workers if worker.alive and self.under_way}
@@ -92,13 +99,26 @@ class Watched(Looked):
             for name, begin, end in zip(attempts.clients, attempts.first, attempts.latest, strict=True)
         )
 
-    def name_of(self, client: str) -> str:
-        """What a worker is called."""
-        return client
+    @property
+    def engine(self) -> str | None:
+        """Who runs the tasks, where that is one engine."""
+        return None
 
     @abstractmethod
+    def printed(self, v: int, attempt: int, err: bool) -> str:
+        """The end of what an attempt at a task printed, on standard output or on standard error."""
+
+    def log(self, v: int, attempt: int, err: bool) -> str:
+        """The file that has all that an attempt printed, or would have it; "" where there is none here."""
+        return ""
+
     def tail(self, v: int, attempt: int) -> list[str]:
-        """The last lines that an attempt at a task printed."""
+        """The last lines that an attempt at a task printed: on standard error, or where that is empty on standard output."""
+        for err in (True, False):
+            text = self.printed(v, attempt, err).replace("\r", "\n")
+            if lines := [line for line in text.split("\n") if line.strip()]:
+                return lines[-MOST_LINES:]
+        return []
 
     @property
     def tallies(self) -> Mapping[str, int]:
@@ -115,6 +135,13 @@ class Watched(Looked):
         """Work out what a view needs, once, before it is asked for; it may be called in another thread."""
         self.ready.follow()
         _ = self.labels, self.fifo, self.planned
+
+    def grow(self) -> None:
+        """Take in tasks that were added to the execution."""
+        dag = self.execution.dag
+        self.flow, self._forecast = self.flow.grown(dag), self._forecast.grown(dag)
+        for name in ("kinds", "drawing", "expected", "fifo", "planned", "place"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def drawing(self) -> Drawn:
@@ -154,6 +181,10 @@ class Watched(Looked):
         """How long somebody was at it, in all."""
         return sum(end - begin for begin, end in self.spans)
 
+    def moment(self, at: float) -> float:
+        """A time on the clock as seconds since it began, without the breaks in which nobody was at it."""
+        return float(sum(min(max(at - begin, 0.0), end - begin) for begin, end in self.spans))
+
     @property
     def rate(self) -> float:
         """Tasks done a second, of late; 0 where that is not known."""
@@ -186,14 +217,19 @@ class Watched(Looked):
         took = list(zip(rows["task"][good].tolist(), (rows["ended"] - rows["began"])[good].tolist(), strict=True))
         codes, futile, at = np.frombuffer(bytes(self.execution.codes), np.uint8), self.futile, self.at
         running = {v: max(0.0, at - trying.since) for v, trying in self.trying.items()}
-        alive = max(1, self.present)
+        out = {*running, *self.again}
+        alive, rate = max(1, self.present), self.rate
 
         def foresee() -> None:
             begin = time.monotonic()
             try:
                 self._forecast.learn(took)
                 rest = np.flatnonzero((codes == WAITING) | (codes == ELIGIBLE)).tolist()
-                self._left = at, self._forecast.left({*rest, *running} - futile, running, alive)
+                left = self._forecast.left({*rest, *out}.difference(futile.tolist()), running, alive)
+                if left is not None and rate and self._forecast.learned > 2 * alive:
+                    # what lies between tasks takes time too, where they are short
+                    left = Left(left.least, max(left.most, len(rest) / rate))
+                self._left = at, left
             finally:
                 self._due = at + max(FRESH, SHARE * (time.monotonic() - begin))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
-from eligo.pages.built import ABSENT, asset
+from eligo.pages.built import asset
 from eligo.plotting.labels import legible
 from eligo.plotting.report import write_picture
 
@@ -58,18 +58,16 @@ def static_page(document: Mapping[str, Any], title: str, assets: Assets | None =
 
 
 def save_page(
-    path: str | os.PathLike[str],
-    document: Callable[[], Mapping[str, Any]],
-    plain: Callable[[], str],
-    assets: Assets | None = None,
-) -> list[str]:
-    """Write a document as a page, or, where none is built, the plain page; returns what is to be said of that."""
-    built = None
-    if (assets or asset)("page.js") is not None:
-        made = document()
-        built = static_page(made, ": ".join([made["title"], *made["headline"][:1]]), assets)
-    write_picture(path, (plain() if built is None else built).encode())
-    return [f"{ABSENT}; {os.fspath(path)} is a plain one"] if built is None else []
+    path: str | os.PathLike[str], document: Callable[[], Mapping[str, Any]], assets: Assets | None = None
+) -> bool:
+    """Write a document as a page; returns whether that was possible: not where the page is not built."""
+    if (assets or asset)("page.js") is None:
+        return False
+    made = document()
+    page = static_page(made, ": ".join([made["title"], *made["headline"][:1]]), assets)
+    if page is not None:
+        write_picture(path, page.encode())
+    return page is not None
 
 
 def policy(script: str, style: str) -> str:

@@ -1,18 +1,17 @@
-"""Pictures and pages of comparisons: curves with their intervals, tables, and what was published beside what was found."""
+"""Pictures of comparisons: curves with their intervals, and fat tasks in their workflows."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from eligo.clusters import FatTask
 from eligo.errors import InputError
-from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure, svg_of
+from eligo.plotting.canvas import GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.clusters import draw_dealing, draw_fat_task
 from eligo.plotting.labels import legible, wrapped
-from eligo.plotting.report import PAGE, SUFFIXES, inline, picture_suffix, save_figure, write_picture
+from eligo.plotting.report import SUFFIXES, picture_suffix, save_figure
 from eligo.simulation import Dealing
-from eligo.simulation.reports import Curve, Finding, Panel, Picture, Report, Section, Table
+from eligo.simulation.reports import Curve, Panel, Picture, Report, Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,16 +23,6 @@ TITLE = 11.0
 WORDS, INDENT = 48.0, 50.0  # points: the height of words instead of axes, and how far left of these they begin
 MILLION = 1_000_000
 MARKS = "osD^vP"
-STYLE = """<style>
-table.grid { margin: 0.8rem 0 1.2rem; font-size: 0.92rem; }
-table.grid caption { text-align: left; font-weight: 600; padding: 0.3rem 0; }
-table.grid th, table.grid td { padding: 0.15rem 1.4rem 0.15rem 0; vertical-align: top; border-bottom: 1px solid #eef1f4; }
-table.grid thead th { color: #1f2933; border-bottom: 1px solid #6b7785; }
-td.marked { font-weight: 600; background: #e6f2ea; }
-td.no { font-weight: 600; color: #b3400a; }
-td.yes { font-weight: 600; color: #00704f; }
-td.why { color: #52606d; max-width: 26rem; }
-</style>"""
 
 
 def draw_picture(picture: Picture) -> "Figure":
@@ -136,38 +125,19 @@ def _plain(value: float, position: Any) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
-# Pages and files
+# Files
 
 
 def save_report(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report as a page (.html), or its first picture (.svg, .png)."""
-    if picture_suffix(path, SUFFIXES) == ".html":
-        write_picture(path, report_page(report).encode())
-        return
-    first = next(_figures(report.sections), None)
+    """Write the first picture of a report (.svg, .png)."""
+    picture_suffix(path, SUFFIXES)
+    first = next(figures_of(report.sections), None)
     if first is None:
         raise InputError(f"{os.fspath(path)}: there is nothing to draw; a name that ends in .html gives the tables")
     save_figure(first[1], path)
 
 
-def save_folder(
-    report: Report, folder: str | os.PathLike[str], name: str, save: Callable[[Report, str], object] | None = None
-) -> list[str]:
-    """Write a report into a folder: NAME.html, as *save* writes it, and every picture as SVG and PNG; returns the files."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{os.fspath(folder)}: no folder can be made here: {error.strerror}") from None
-    files = [os.path.join(folder, f"{name}.html")]
-    (save or save_report)(report, files[0])
-    for picture, figure in _figures(report.sections):
-        for suffix in SUFFIXES[:2]:
-            files.append(os.path.join(folder, f"{name}-{picture}{suffix}"))
-            save_figure(figure, files[-1])
-    return files
-
-
-def _figures(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
+def figures_of(sections: Iterable[Section]) -> Iterator[tuple[str, "Figure"]]:
     """Everything that is drawn, with its name."""
     for section in sections:
         for picture in section.pictures:
@@ -180,50 +150,3 @@ def draw_fat(section: Section, fat: FatTask | Dealing) -> "Figure":
     """A fat task, or all that were dealt, in the workflow that they are of."""
     flow = fat.dag if section.flow is None else section.flow
     return draw_dealing(flow, fat) if isinstance(fat, Dealing) else draw_fat_task(flow, fat)
-
-
-def report_page(report: Report) -> str:
-    """The report as one HTML document that loads nothing."""
-    body = [STYLE, f"<h1>{_text(report.title)}</h1>", *(f"<p>{_text(line)}</p>" for line in report.words)]
-    for section in report.sections:
-        body += _section(section)
-    return PAGE.format(title=_text(f"eligo: {report.title}"), body="\n".join(body))
-
-
-def _section(section: Section) -> list[str]:
-    return [
-        f"<h2>{_text(section.title)}</h2>",
-        *([f"<p><strong>{_text(section.answer)}</strong></p>"] if section.answer else []),
-        *(f"<p>{_text(line)}</p>" for line in section.words),
-        *([_findings(section.findings)] if section.findings else []),
-        *(f"<figure>{inline(svg_of(figure))}</figure>" for _, figure in _figures([section])),
-        *(_grid(table) for table in (*section.tables, *section.details)),
-    ]
-
-
-def _findings(findings: Iterable[Finding]) -> str:
-    rows = []
-    for finding in findings:
-        word = {None: "", True: "yes", False: "no"}[finding.agrees]
-        cells = "".join(f"<td>{_text(text)}</td>" for text in (finding.what, finding.published, finding.ours))
-        rows.append(
-            f'<tr>{cells}<td class="{word}">{_text(finding.answer)}</td><td class="why">{_text(finding.why)}</td></tr>'
-        )
-    head = "".join(f"<th>{word}</th>" for word in ("", "published", "ours", "agrees", "why, or how it is judged"))
-    return f'<table class="grid"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-
-
-def _grid(table: Table) -> str:
-    head = "".join(f"<th>{_text(word)}</th>" for word in table.head)
-    rows = "".join(f"<tr>{_cells(row, number, table)}</tr>" for number, row in enumerate(table.rows))
-    caption = f"<caption>{_text(table.title)}</caption>"
-    return f'<table class="grid">{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-
-
-def _cells(row: Sequence[str], number: int, table: Table) -> str:
-    marked = (' class="marked"' if (number, column) in table.marked else "" for column in range(len(row)))
-    return "".join(f"<td{mark}>{_text(word)}</td>" for mark, word in zip(marked, row, strict=True))
-
-
-def _text(text: str) -> str:
-    return escape(legible(text))

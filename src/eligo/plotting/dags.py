@@ -8,11 +8,10 @@ import numpy as np
 
 from eligo.border import dag_of
 from eligo.planning import Plan
-from eligo.plotting.anatomy import Anatomy
-from eligo.plotting.bends import Floats
 from eligo.plotting.canvas import FAINT, GREY, INK, PALETTE, look, new_axes, new_figure
 from eligo.plotting.labels import legible, wrapped
-from eligo.plotting.sketches import BOLD, LINE, SHORTCUT, SMALL, Sketch, sketch_of_blocks, sketch_of_dag
+from eligo.plotting.layout import Floats
+from eligo.plotting.sketches import BOLD, LINE, SHORTCUT, SMALL, Anatomy, Sketch, sketch_of_blocks, sketch_of_dag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

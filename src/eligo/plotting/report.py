@@ -1,22 +1,17 @@
-"""The whole explanation as one picture or one page."""
+"""The whole explanation as one picture."""
 
 import os
-import re
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
-from eligo.border import as_workflow, dag_of
+from eligo.border import dag_of
 from eligo.dag import Dag
 from eligo.errors import InputError
-from eligo.planning import VERDICTS, Plan, gain_sentence, percent
-from eligo.plotting.anatomy import Anatomy
+from eligo.planning import VERDICTS, Plan, percent
 from eligo.plotting.canvas import new_axes, new_figure, png_of, svg_of
-from eligo.plotting.conflicts import sketch_of_conflict
-from eligo.plotting.dags import paint, panel_size, picture_of
-from eligo.plotting.labels import legible
-from eligo.plotting.profiles import HEIGHT, draw_profile, paint_profile
-from eligo.plotting.sketches import Sketch, sketch_of_blocks, sketch_of_dag
+from eligo.plotting.dags import paint, panel_size
+from eligo.plotting.profiles import HEIGHT, paint_profile
+from eligo.plotting.sketches import Anatomy, Sketch, sketch_of_blocks, sketch_of_conflict, sketch_of_dag
 from eligo.theory.eligibility import profile
 from eligo.workflow import Workflow
 
@@ -62,40 +57,10 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
     write_picture(path, svg_of(figure).encode() if picture_suffix(path, SUFFIXES[:2]) == ".svg" else png_of(figure))
 
 
-def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str], words: Sequence[str] = ()) -> None:
-    """Write the explanation of a plan to a file: a picture (.svg, .png), or a page (.html) that also has the words."""
-    if picture_suffix(path, SUFFIXES) == ".html":
-        write_picture(path, page(plan, flow, words).encode())
-    else:
-        save_figure(draw_explanation(plan, flow), path)
-
-
-def page(plan: Plan, flow: object, words: Sequence[str] = ()) -> str:
-    """The explanation as one HTML document that loads nothing."""
-    known = as_workflow(flow)
-    profile = draw_profile(plan, plan.first_come, titled=False)
-    others = [picture_of(sketch) for sketch in _sketches(Anatomy(known.dag, plan))]
-    more = [line for line in words if line != str(plan)]
-    body = [
-        f"<h1>{_text(title_of(known))}</h1>",
-        f'<p class="verdict">{_text(str(plan))}<br>{_text(gain_sentence(plan))}</p>',
-        f'<div class="row">{_figure(profile)}<div>{_table(facts(plan))}</div></div>',
-        f'<div class="row">{"".join(map(_figure, others))}{_in_words(more)}</div>',
-    ]
-    gain = f"{100 * plan.gain:+.0f} % tasks ready"
-    return PAGE.format(title=_text(f"{title_of(known)}: {gain}"), body="\n".join(body))
-
-
-def _in_words(lines: Sequence[str]) -> str:
-    told = "".join(f"<p>{_text(line)}</p>" for line in lines)
-    return f'<div class="words"><h2>In words</h2>{told}</div>' if lines else ""
-
-
-def _figure(figure: "Figure") -> str:
-    """A picture that grows into the room beside others, as far as it stays in proportion to its text."""
-    width = 72 * float(figure.get_size_inches()[0])
-    style = f"flex: {width:.0f} 1 {0.8 * width:.0f}pt; max-width: {1.35 * width:.0f}pt"
-    return f'<figure style="{style}">{inline(svg_of(figure))}</figure>'
+def save_explanation(plan: Plan, flow: object, path: str | os.PathLike[str]) -> None:
+    """Write the explanation of a plan to a file, as a picture (.svg, .png)."""
+    picture_suffix(path, SUFFIXES[:2])
+    save_figure(draw_explanation(plan, flow), path)
 
 
 def title_of(flow: Workflow) -> str:
@@ -153,49 +118,3 @@ def write_picture(path: str | os.PathLike[str], data: bytes) -> None:
             file.write(data)
     except OSError as error:
         raise InputError(f"{os.fspath(path)}: cannot be written: {(error.strerror or str(error)).lower()}") from None
-
-
-def _text(text: str) -> str:
-    return escape(legible(text))
-
-
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    cells = (f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in rows)
-    return f"<table>{''.join(cells)}</table>"
-
-
-def inline(svg: str) -> str:
-    """An SVG document as part of a page: without prolog, name spaces, and names of groups that other pictures have too."""
-    opening, rest = svg[svg.index("<svg") :].split(">", 1)
-    opening = re.sub(r' xmlns(:\w+)?="[^"]*"', "", opening)
-    rest = re.sub(r'<g id="[^"]*">', "<g>", rest).replace("<use xlink:href=", "<use href=")
-    return f"{opening}>{rest}"
-
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ margin: 2rem auto; max-width: 96rem; padding: 0 1.5rem; color: #1f2933; background: #fff;
-  font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }}
-h1 {{ font-size: 1.5rem; margin: 0; }}
-h2 {{ font-size: 1.1rem; margin: 2rem 0 0.5rem; }}
-p {{ max-width: 46rem; margin: 0.3rem 0; white-space: pre-wrap; }}
-.verdict {{ font-size: 1.15rem; margin: 0.4rem 0 1.2rem; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th {{ text-align: left; font-weight: 400; color: #52606d; padding: 0.1rem 2rem 0.1rem 0; }}
-figure {{ margin: 1.5rem 0; overflow-x: auto; }}
-figure svg {{ display: block; max-width: 100%; height: auto; }}
-.row {{ display: flex; flex-wrap: wrap; gap: 1rem 3rem; align-items: flex-start; }}
-.row figure svg {{ width: 100%; }}
-.words {{ flex: 1 1 20rem; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""

@@ -1,4 +1,8 @@
-"""What a picture of a dag shows, before anything is drawn: nodes with their texts, sizes and colours, and arcs."""
+"""What a picture of a dag shows, before anything is drawn: nodes with their texts, sizes and colours, and arcs.
+
+They are of a planned dag, taken apart into places in the plan, shortcuts, blocks, their kinds and colours; and of why no
+order is best at every step.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +13,97 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.deciding.conflicts import Conflict
+from eligo.errors import InputError
 from eligo.names import without_shared_path
-from eligo.plotting.anatomy import NEUTRAL, Anatomy
-from eligo.plotting.bends import Floats
+from eligo.planning import Plan
 from eligo.plotting.grouping import Groups, Limits, grouped
-from eligo.plotting.labels import counted, elided, kinds, places, stem, text_width
-from eligo.plotting.layout import Layout, layered
-from eligo.rows import Ints
-from eligo.theory.skeleton import skeleton
+from eligo.plotting.labels import counted, elided, kinds, stem, text_width
+from eligo.plotting.labels import places as places_in_words
+from eligo.plotting.layout import Floats, Layout, layered
+from eligo.rows import Ints, places
+from eligo.theory.blocks import Blocks, decompose
+from eligo.theory.skeleton import shortcut_mask, skeleton
+from eligo.theory.solutions import recognise
+
+# The plan taken apart
+
+
+COLOURS = 8  # of the palette
+NEUTRAL = -1  # the colour of what needs none: blocks that are a single arc, tasks without arcs
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy:
+    """What the pictures of one plan have in common, worked out once."""
+
+    dag: Dag
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        if self.plan.dag is not self.dag and self.plan.dag != self.dag:
+            raise InputError("this plan was made for another workflow")
+
+    @cached_property
+    def position(self) -> Ints:
+        """The place of every task in the plan, from 0."""
+        return places(len(self.dag), self.plan.sequence)
+
+    @cached_property
+    def shortcuts(self) -> NDArray[np.bool_]:
+        """For every arc, whether it is a shortcut."""
+        return shortcut_mask(self.dag)
+
+    @cached_property
+    def lonely(self) -> int:
+        """How many tasks have no arcs, and so are in no block."""
+        return int(((self.dag.indegree == 0) & (self.dag.outdegree == 0)).sum())
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks of the skeleton."""
+        return decompose(skeleton(self.dag))
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """Each block's kind: W(3,2) where it has a name, 5→3 for another one of 5 sources and 3 sinks."""
+        counts = np.column_stack([np.diff(rows[0]) for rows in (self.blocks.source_rows, self.blocks.sink_rows)])
+        kinds = [f"{sources}→{sinks}" for sources, sinks in counts.tolist()]
+        for kind, members in recognise(self.blocks):
+            for block in members.tolist():
+                kinds[block] = str(kind)
+        return kinds
+
+    @cached_property
+    def turn(self) -> Ints:
+        """Each block's place, from 1, in the order in which the plan starts them."""
+        ptr, sources = self.blocks.source_rows
+        begin = np.minimum.reduceat(self.position[sources], ptr[:-1]) if len(self.blocks) else sources
+        return places(len(self.blocks), np.argsort(begin)) + np.int32(1)
+
+    @cached_property
+    def colours(self) -> Ints:
+        """Each block's colour: unlike those of the blocks around it, NEUTRAL for single arcs."""
+        superdag = self.blocks.superdag
+        colours = np.full(len(self.blocks), NEUTRAL, np.int32)
+        beside = np.full(superdag.depth, NEUTRAL, np.int32)  # the colour given last on each level
+        following = 0
+        for b in np.argsort(self.turn).tolist():
+            if self.kinds[b] == "N(1)":
+                continue
+            near = (
+                superdag.parent[slice(*superdag.parent_ptr[b : b + 2])],
+                superdag.child[slice(*superdag.child_ptr[b : b + 2])],
+            )
+            taken = {*colours[np.concatenate(near)].tolist(), int(beside[superdag.level[b]])}
+            free = (c % COLOURS for c in range(following, following + COLOURS))
+            colours[b] = beside[superdag.level[b]] = next((c for c in free if c not in taken), following)
+            following = (int(colours[b]) + 1) % COLOURS
+        return colours
+
+
+# Sketches of plans
+
 
 TASK_LIMITS = Limits(width=60, depth=40, nodes=300, arcs=1500)
 BLOCK_LIMITS = Limits(width=14, depth=16, nodes=150, arcs=400)
@@ -179,7 +266,7 @@ def _block_bubble(parts: Anatomy, group: Ints) -> Bubble:
     runs = elided(stem(parts.dag.labelled().named(np.concatenate(sources))), MOST_STEM, SMALL)
     tasks = sum(len(s) + len(blocks.sinks(b)) for s, b in zip(sources, members, strict=True))
     label = kinds([parts.kinds[b] for b in members])
-    return Bubble((label, places(turns), runs), tasks, turns[0], int(parts.colours[first]))
+    return Bubble((label, places_in_words(turns), runs), tasks, turns[0], int(parts.colours[first]))
 
 
 def sketch_of_levels(parts: Anatomy) -> Sketch:
@@ -238,3 +325,90 @@ def numbered(values: Sequence[str]) -> Ints:
     """The same number for equal values, from 0."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
+
+
+# A sketch of a conflict
+
+
+FIRST, SECOND = 0, 1  # colours
+CONFLICT_NAME = 84.0  # points for a name
+CONFLICT_LIMITS = Limits(width=9, depth=10**6, nodes=150, arcs=600)
+Mask = NDArray[np.bool_]
+
+
+def sketch_of_conflict(conflict: Conflict) -> Sketch:
+    """What must be done by the one step, by the other, and by both; and, white, the tasks that become ready by it.
+
+    Tasks of a row that play the same part are one node where there are many.
+    """
+    done = [_mask(conflict.part, chosen) for chosen in conflict.sets]
+    ready = [_rendered(conflict.part, mask) & ~done[0] & ~done[1] for mask in done]
+    shown = np.flatnonzero(done[0] | done[1] | ready[0] | ready[1]).astype(np.int32)
+    colour = np.where(done[0] | done[1], _told_apart(*done), _told_apart(*ready))[shown].astype(np.int32)
+    hollow = ~(done[0] | done[1])[shown]
+    dag = conflict.part.induced(shown)
+    part = (2 * (colour - NEUTRAL) + hollow).astype(np.int32)
+    groups = grouped(dag, part, np.arange(len(dag), dtype=np.int32), CONFLICT_LIMITS)
+    members = members_of(groups)
+    first = np.array([group[0] for group in members], np.int32)
+    lines = [_lines(dag, group) for group in members]
+    width, height = sizes_by_level(groups.dag, lines)
+    one, two = conflict.steps
+    return Sketch(
+        name="conflict",
+        title=f"Why no order is best at every step: steps {one} and {two}",
+        legend=_conflict_legend(conflict, done, len(members) < len(dag)),
+        dag=groups.dag,
+        lines=lines,
+        tips=[", ".join(map(str, dag.labelled().named(group))) for group in members],
+        width=width,
+        height=height,
+        colour=colour[first],
+        hollow=hollow[first],
+        arc_colour=colour[first][groups.dag.child],
+        rank=np.arange(len(members), dtype=np.int32),
+    )
+
+
+def _conflict_legend(conflict: Conflict, done: Sequence[Mask], merged: bool) -> str:
+    """What the colours mean; of the second step nothing, where what would be best after it was not found."""
+    (one, two), found = conflict.steps, len(conflict.sets[1]) > 0
+    beside = f", beside the first {counted(conflict.before, 'task')}" if conflict.before else ""
+    gains = [_gain(conflict, mask) for mask in done[: 1 + found]]
+    second = f"vermilion: after step {two} · grey: for both" if found else f"for step {two} no such tasks were found"
+    told = [
+        f"blue: done to be best after step {one}{beside if not found else ''}",
+        f"{second}{beside if found else ''}",
+        f"white: tasks that are ready then ({' and '.join(map(str, gains))} of them)",
+        *(["×n: n tasks drawn as one"] if merged else []),
+    ]
+    return " · ".join(told)
+
+
+def _lines(dag: Dag, group: Ints) -> tuple[str, ...]:
+    """What a node is called: the name of its task, or how many it stands for and what they have in common."""
+    names = [dag.labels[v] for v in group.tolist()]
+    if len(names) == 1:
+        return (elided(names[0], CONFLICT_NAME, BOLD),)
+    return f"×{len(names):,}", elided(stem(names) or f"{names[0]} … {names[-1]}", CONFLICT_NAME, SMALL)
+
+
+def _mask(dag: Dag, chosen: Ints) -> Mask:
+    mask = np.zeros(len(dag), np.bool_)
+    mask[chosen] = True
+    return mask
+
+
+def _rendered(dag: Dag, done: Mask) -> Mask:
+    """The tasks all of whose parents are done, and that have some."""
+    missing = np.bincount(dag.child, ~done[dag.tails], minlength=len(dag))
+    rendered: Mask = (missing == 0) & (dag.indegree > 0)
+    return rendered
+
+
+def _told_apart(one: Mask, two: Mask) -> NDArray[np.int64]:
+    return np.where(one & two, NEUTRAL, np.where(one, FIRST, SECOND))
+
+
+def _gain(conflict: Conflict, done: Mask) -> int:
+    return int((_rendered(conflict.part, done) & ~done).sum())

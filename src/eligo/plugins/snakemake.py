@@ -148,6 +148,5 @@ def check_policy(name: str) -> None:
     """Refuse what is no order of eligo's."""
     if name != DEFAULT:
         from eligo.policies import POLICIES
-        from eligo.prioritising import ORDERS
 
-        check_choice("policy", name, dict.fromkeys((*ORDERS, *POLICIES)))
+        check_choice("policy", name, POLICIES)

@@ -3,7 +3,7 @@
 from eligo.running.commands import Commands
 from eligo.running.folder import Resumed, RunFolder
 from eligo.running.loop import Runner
-from eligo.running.retrying import Retries
 from eligo.running.whole import Result, Settings, begun, carried_out, run
+from eligo.work.tries import Retries
 
 __all__ = ["Commands", "Result", "Resumed", "Retries", "RunFolder", "Runner", "Settings", "begun", "carried_out", "run"]

@@ -20,6 +20,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./ -]+")  # words that mean the same to a shell a
 _UNSAFE = re.compile(r"[^\w.+-]|^\.", re.ASCII)
 LONGEST_NAME = 150  # of a log file, far below what file systems allow
 SHARD = 1000  # log files in one folder
+ADD = "ELIGO_ADD"  # in a task's environment: the file to which it may write tasks to add
 
 
 def words_of(command: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -58,7 +59,14 @@ def log_name(task: str) -> str:
     return f"{safe[: LONGEST_NAME - 20]}~{sha256(task.encode()).hexdigest()[:16]}"
 
 
-@dataclass(frozen=True)
+def empty_tasks(flow: Workflow) -> set[Name]:
+    """The tasks that run nothing: they are done as soon as what they need is."""
+    empty = [name for name in flow.dag.tasks if flow.task(name).command == NOTHING]
+    owed = are_outputs_owed(flow)
+    return {name for name in empty if not (owed and flow.task(name).outputs)}
+
+
+@dataclass(eq=False)
 class Commands:
     """The commands of a workflow's tasks, run in one folder, with what they print in another."""
 
@@ -69,6 +77,8 @@ class Commands:
     environment: tuple[tuple[str, str], ...] = ()
     #: a file that every task's processes hold open
     marker: str = ""
+    #: where tasks may write tasks to add; empty where they cannot
+    adding: str = ""
 
     def check(self) -> None:
         """Refuse tasks of which it is not said what they run, before anything is begun."""
@@ -77,17 +87,12 @@ class Commands:
             many = f" and {len(without) - 1:,} others" if len(without) > 1 else ""
             raise InputError(f"what {shorten(without[0])!r}{many} should run is not said in the file")
 
-    @property
-    def empty(self) -> frozenset[Name]:
-        """The tasks that run nothing: they are done as soon as what they need is."""
-        empty = [name for name in self.flow.dag.tasks if self.flow.task(name).command == NOTHING]
-        owed = are_outputs_owed(self.flow)
-        return frozenset(name for name in empty if not (owed and self.flow.task(name).outputs))
-
     def __call__(self, task: Name, attempt: int) -> Command:
         """What an attempt at a task runs."""
         out, err = self.log(task, attempt)
         known = {"ELIGO_TASK": str(task), "ELIGO_ATTEMPT": str(attempt), **dict(self.environment)}
+        if self.adding:
+            known[ADD] = f"{self.adding}/{self.flow.dag.number(task)}.{attempt}"
         return Command(words_of(self.flow.task(task).command or ()), self.folder, known, out, err, self.marker)
 
     def log(self, task: Name, attempt: int) -> tuple[str, str]:
@@ -97,10 +102,10 @@ class Commands:
         again = "" if attempt == 1 else f"~{attempt}"  # which no name has: a.2 may be another task
         return f"{place}{again}.out", f"{place}{again}.err"
 
-    def make_folders(self) -> None:
-        """Make the folders for logs."""
+    def make_folders(self, first: int = 0) -> None:
+        """Make the folders for the logs of the tasks from number *first* on."""
         try:
-            for shard in range(-(-len(self.flow) // SHARD)):
+            for shard in range(first // SHARD, -(-len(self.flow) // SHARD)):
                 Path(self.logs, f"{shard:03d}").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{self.logs}: what tasks print cannot be kept here: {error.strerror}") from None

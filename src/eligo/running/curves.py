@@ -2,7 +2,8 @@
 
 from array import array
 
-from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Addition, Execution, unpacked
+from eligo.execution import COMPLETE, FAIL, GROW, MANY, RELEASE, Addition, Execution, unpacked
+from eligo.rows import released
 
 
 class ReadyCurve:
@@ -12,7 +13,7 @@ class ReadyCurve:
         self._game, dag = execution, execution.begun
         self._read = 0
         self._failed: set[int] = set()
-        self._missing: list[int] = dag.indegree.tolist()
+        self._missing = array("i", dag.indegree.tobytes())
         self._ready = int((dag.indegree == 0).sum())
         #: the tasks that are done, in order; one entry more: how many could run, before the first and after each, without and
         #: with those that had failed and were not to be tried just then
@@ -28,10 +29,7 @@ class ReadyCurve:
                 self.order.append(v)
                 self._ready -= 1
                 missing[v] = -1
-                for w in game.graph.children_of(v):
-                    if w < len(missing):  # else it is added later
-                        missing[w] -= 1
-                        self._ready += not missing[w]
+                self._ready += self._rendered(v)
                 self.eligible.append(self._ready)
                 self.counts.append(self._ready - len(self._failed))
             elif kind == FAIL:
@@ -41,10 +39,22 @@ class ReadyCurve:
             elif kind == GROW:
                 self._grow(game.additions[v])
 
+    def _rendered(self, v: int) -> int:
+        """How many tasks can run once this one is done; what is added later is not among them."""
+        graph, missing, count = self._game.graph, self._missing, 0
+        if graph.has_many(v, MANY):
+            row = graph.row_of(v)
+            return len(released(row[row < len(missing)], missing))
+        for w in graph.children_of(v):
+            if w < len(missing):
+                missing[w] -= 1
+                count += not missing[w]
+        return count
+
     def _grow(self, added: Addition) -> None:
         """Tasks were added: some can run, and some that could must wait."""
         missing = self._missing
-        missing += [0] * len(added.tasks)
+        missing.extend([0] * len(added.tasks))
         self._ready += len(added.tasks)
         for u, w in added.arcs:
             if missing[u] >= 0:  # not done

@@ -40,7 +40,7 @@ from eligo.names import Name
 from eligo.running.commands import WorkFor
 from eligo.running.folder import RunFolder
 from eligo.running.task_files import TaskFiles
-from eligo.stores import Attempt
+from eligo.work.attempts import Attempt, answer_to
 from eligo.workflow import Workflow, priority_numbers
 
 PLACE, DAG, RESCUE = "dagman", "flow.dag", "flow.dag.rescue"
@@ -119,8 +119,12 @@ def run_dagman(whole: DagmanJob, watch: Callable[[Mapping[str, int]], bool] | No
         CondorQueue(whole.folder.mark).end_strays(whole.folder.mark)
         resumed = whole.folder.resume(whole.flow)
         if whole.files is not None:
-            whole.files.check_inputs(resumed.execution)
+            whole.files.check_inputs(resumed.execution.executed)
     game = resumed.execution
+    if game.additions:
+        raise InputError("tasks were added to this run, and DAGMan cannot run them: choose another engine").cured_by(
+            "on"
+        )
     whole.folder.begin(whole.flow, resumed, directory=whole.directory)
     if not running:
         if not same:
@@ -235,15 +239,17 @@ def _text(log: Path) -> str:
 
 def _keep(whole: DagmanJob, game: Execution, told: Mapping[int, worker.Performed]) -> None:
     """Write down what happened, as any run does, so that the run can go on anywhere."""
-    store, notes = whole.folder.store, []
+    store, notes = whole.folder.store, list[Attempt]()
+    tries = Counter(store.attempted())
     for v in whole.flow.dag.order.tolist():
         task, found = whole.flow.dag.tasks[v], told.get(v)
         if found is None or found.lost or task not in game.eligible:
             continue
         game.take(task)
         (game.fail if found.failure else game.complete)(task)
-        known = (found.began, found.ended, found.failure, found.code, found.memory, 0)
-        notes.append(Attempt(store.next_attempt(), v, "dagman", *known))
+        answer = answer_to(found.failure, found.lost)
+        known = (found.began, found.ended, answer, found.failure, found.code, found.memory)
+        notes.append(Attempt("", 0, v, tries[v] + 1, "dagman", "", *known))
     store.add(game.since(store.kept), notes)
     store.flush()
 

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,14 +15,15 @@ from eligo.engines.sessions import PROCESSES
 from eligo.engines.strays import end_marked
 from eligo.errors import InputError
 from eligo.execution import EXECUTED, Execution
+from eligo.names import Name
 from eligo.planning import plan
 from eligo.running.location import STATE, Location
 from eligo.running.skipping import NO_DOUBTS, Doubts, unfinished_tasks
 from eligo.running.task_files import Redone
-from eligo.stores import Store, read_facts, read_tasks, readable
+from eligo.stores import Store, added_names, read_facts, read_tasks, readable
 from eligo.workflow import Workflow
 
-LOGS, JOBS, KEPT = "logs", "jobs", "workflow.json"
+LOGS, JOBS, ADDING, KEPT = "logs", "jobs", "adding", "workflow.json"
 LOCK = f"{STATE}.lock"
 MARK = "ELIGO_RUN"  # in the environment of every process of a run
 
@@ -86,6 +87,11 @@ class RunFolder:
         return str((self.path / JOBS).resolve())
 
     @property
+    def adding(self) -> str:
+        """Where tasks write tasks to add."""
+        return str((self.path / ADDING).resolve())
+
+    @property
     def processes(self) -> str:
         """The file by which the processes of its tasks are found."""
         return str((self.path / PROCESSES).resolve())
@@ -140,7 +146,7 @@ class RunFolder:
         kept = self.store.curves() if self._is_same(resumed) else {}
         self._keep_workflow(flow)
         if resumed.tasks is not None:
-            self.store.begin(resumed.tasks, list(resumed.execution.journal))
+            self.store.begin(resumed.tasks, list(resumed.execution.journal), resumed.execution.additions)
         if new := {**kept, **(curves or {})} if resumed.tasks is not None or not kept else {}:
             self.store.keep_curves(**new)
         self.store.remember(**facts)
@@ -201,7 +207,7 @@ class RunFolder:
         if not redone.gone:
             return resumed
         done = set(resumed.execution.numbers(EXECUTED)) - redone.gone - redone.dependent
-        game = Execution(flow, executed=flow.dag.named(sorted(done)))
+        game = restarted(flow, resumed.execution, resumed.execution.graph.named(done))
         again = replace(resumed, unmade=len(redone.gone), dependent=len(redone.dependent))
         return replace(again, execution=game, kept=len(done), tasks=digests(flow))
 
@@ -215,17 +221,30 @@ class RunFolder:
 
     def _compared(self, flow: Workflow, now: dict[str, bytes], before: dict[str, bytes]) -> Resumed:
         """What is left of an earlier run of another form of the workflow: the file changed."""
-        done = _done(self.store, list(before))
-        kept: set[int] = set()
-        for v in flow.dag.order.tolist():
-            name = flow.dag.labels[v]
-            same = name in done and before.get(name) == now[name]
-            if same and all(u in kept for u in flow.dag.parents_of(v).tolist()):
+        done, grown, kept = _done(self.store, list(before)), self._grown(flow, list(before)), set[int]()
+        added, dag = set(added_names(grown.additions)), grown.dag
+        for v in dag.order.tolist():
+            name = dag.labels[v]
+            same = name in done and (name in added or before.get(name) == now[name])
+            if same and all(u in kept for u in dag.parents_of(v).tolist()):
                 kept.add(v)
-        game = Execution(flow, executed=flow.dag.named(sorted(kept)))
-        changed = len([name for name in done if name in now]) - len(kept)
+        game = restarted(flow, grown, dag.named(kept))
+        changed = len([name for name in done if name in now or name in added]) - len(kept)
         new, gone = len(now.keys() - before.keys()), len(before.keys() - now.keys())
         return Resumed(game, len(kept), changed, new, gone, now)
+
+    def _grown(self, flow: Workflow, before: list[str]) -> Execution:
+        """An execution of another form of the workflow, with what was added to the earlier one and nothing done."""
+        names, game = [*before, *added_names(self.store.additions())], Execution(flow)
+        own = dict(zip(flow.dag.labels, flow.dag.tasks, strict=True))
+        for tasks, arcs, details in (added for added in self.store.additions() if added[2]):
+            ends = [(own.get(names[u], names[u]), own.get(names[v], names[v])) for u, v in arcs]
+            try:
+                game.grow(tasks, ends, details)
+            except InputError as error:
+                message = f"tasks that were added to this run do not fit the changed workflow: {error}"
+                raise InputError(message).cured_by("run") from None
+        return game
 
     def close(self) -> None:
         """Let go of it."""
@@ -276,8 +295,22 @@ def _done(store: Store, names: list[str]) -> set[str]:
     """The tasks that a journal says are done."""
     from eligo.execution import COMPLETE, unpacked
 
-    names = [*names, *(name for tasks, _ in store.additions() for name in tasks)]
+    names = [*names, *added_names(store.additions())]
     return {names[v] for kind, v in unpacked(store.moves()) if kind == COMPLETE}
+
+
+def restarted(flow: Workflow, before: Execution, done: Iterable[Name]) -> Execution:
+    """An execution of a workflow that has grown as one *before* has, and in which these tasks are done."""
+    if not before.additions:
+        return Execution(flow, executed=done)
+    game, kept = Execution(flow), set(done)
+    for added in before.additions:
+        arcs = [before.graph.named(arc) for arc in added.arcs]
+        game.grow(added.tasks, [(u, v) for u, v in arcs], added.details)
+    for name in game.dag.named(game.dag.order.tolist()):
+        if name in kept:
+            game.execute(name)
+    return game
 
 
 def digests(flow: Workflow) -> dict[str, bytes]:

@@ -1,6 +1,6 @@
 """How much longer a run takes: a range, from what is known of its tasks and from how long those took that are done."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.estimating import all_kinds, estimate, stem
+from eligo.estimating import all_kinds, estimate, lasting, stem
 from eligo.kernels.windows import longest_after
 from eligo.workflow import Workflow
 
@@ -117,3 +117,26 @@ def _means(group: Ints, done: Ints, took: Floats) -> Floats:
     size = int(group.max(initial=-1)) + 1
     count, total = np.bincount(group[done], minlength=size), np.bincount(group[done], took, minlength=size)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)[group]
+
+
+def time_left(left: Sequence[float] | None) -> str:
+    """A range of time as people say it, the least rounded down and the most up.
+
+    >>> time_left(None), time_left(Left(50, 63)), time_left(Left(100, 260))
+    ('time left not known yet', '50 s to 1 min 3 s left', '1 min 40 s to 4 min 20 s left')
+    >>> time_left(Left(0.2, 0.7)), time_left(Left(3.0, 3.0)), time_left(Left(3000.2, 6599))
+    ('at most 1 s left', 'about 3 s left', '50 min to 1 h 50 min left')
+    """
+    if left is None:
+        return "time left not known yet"
+    least, most = (
+        sign * (sign * seconds // _unit(seconds)) * _unit(seconds) for sign, seconds in zip((1, -1), left, strict=True)
+    )
+    if least == most:
+        return f"about {lasting(most)} left"
+    return f"{lasting(least)} to {lasting(most)} left" if least else f"at most {lasting(most)} left"
+
+
+def _unit(seconds: float) -> int:
+    """Seconds, ten seconds, minutes and so on: nobody can promise more."""
+    return 1 if seconds < 120 else 10 if seconds < 600 else 60 if seconds < 7200 else 600

@@ -1,4 +1,4 @@
-"""Endings of commands, held back until the outputs that their tasks declare are seen."""
+"""Endings of commands, held back until the outputs that their tasks declare are seen, and judged by them."""
 
 import time
 from collections import deque
@@ -12,17 +12,25 @@ from eligo.names import Name
 LATENESS = 5.0
 #: says which of its declared outputs a task has not made, as far as is seen from here
 Absent = Callable[[Name], Sequence[str]]
+#: says why a task has failed that ended well and made its outputs, or None
+Refusal = Callable[[Ending], str | None]
 
 
 class Inspection:
-    """Turns the good ending of a task whose outputs are missing into a failure.
+    """Turns the good ending of a task whose outputs are missing, or that is refused, into a failure.
 
     A job may go on with its next task before this one is looked at. Then the job is cancelled, what it still runs does not
     count, and the failure is reported once the job has ended, so that no task runs twice at the same time.
     """
 
-    def __init__(self, absent: Absent, lateness: float, cancel: Callable[[list[Job]], object]) -> None:
-        self._absent, self._lateness, self._cancel = absent, lateness, cancel
+    def __init__(
+        self,
+        absent: Absent,
+        lateness: float,
+        cancel: Callable[[list[Job]], object],
+        refusal: Refusal = lambda ending: None,
+    ) -> None:
+        self._absent, self._lateness, self._cancel, self._refusal = absent, lateness, cancel, refusal
         self._waiting: dict[int, deque[Ending]] = {}  # by job, in order
         self._until: dict[int, float] = {}  # when the first of them has failed, by the monotonic clock
         self._spoiled: dict[int, Ending] = {}  # jobs that still run after a task without its outputs
@@ -38,9 +46,9 @@ class Inspection:
                 del self._waiting[number]
 
     def discarded(self) -> list[Ending]:
-        """Endings that did not count, because an earlier task of the same job had not made its outputs."""
+        """Endings that did not count, because an earlier task of the same job had failed after it ended well."""
         found, self._discarded = self._discarded, []
-        return [each._replace(failure=each.failure or "stopped", lost=True) for each in found]
+        return [each.failed(each.attempt.failure or "stopped", lost=True) for each in found]
 
     def _of_job(self, number: int, queue: "deque[Ending]") -> Iterator[Ending]:
         while queue:
@@ -50,24 +58,27 @@ class Inspection:
                 if ending.last:
                     yield self._spoiled.pop(number)
                 continue
-            lacking = self._absent(ending.task) if ending.failure is None else ()
+            lacking = self._absent(ending.task) if ending.attempt.failure is None else ()
             if lacking and not self._overdue(number):
                 return
             self._until.pop(number, None)
-            yield from self._judged(queue.popleft(), lacking)
+            why = (
+                not_made(lacking) if lacking else None if ending.attempt.failure is not None else self._refusal(ending)
+            )
+            yield from self._judged(queue.popleft(), why)
 
     def _overdue(self, number: int) -> bool:
         now = time.monotonic()
         return now >= self._until.setdefault(number, now + self._lateness)
 
-    def _judged(self, ending: Ending, lacking: Sequence[str]) -> Iterator[Ending]:
+    def _judged(self, ending: Ending, why: str | None) -> Iterator[Ending]:
         """The ending itself, or its failure, now or once its job has ended."""
-        if not lacking:
+        if why is None:
             yield ending
         elif ending.last:
-            yield ending._replace(failure=not_made(lacking))
+            yield ending.failed(why)
         else:
-            self._spoiled[ending.job.number] = ending._replace(failure=not_made(lacking))
+            self._spoiled[ending.job.number] = ending.failed(why)
             self._cancel([ending.job])
 
 

@@ -1,17 +1,18 @@
 """A workflow that is carried out, as whoever looks at it sees it: where every task stands, and how many stand where."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag
 from eligo.estimating import all_kinds
 from eligo.execution import ALLOCATED, FAILED, Execution
-from eligo.rows import Ints, gathered
+from eligo.growing import reached
+from eligo.rows import Ints
 from eligo.workflow import Workflow
 
 Curve = NDArray[np.int64]
@@ -46,17 +47,27 @@ class Looked(ABC):
     #: what runs just now, by task; the tasks that failed and are tried again, with the time when
     trying: Mapping[int, Trying]
     again: Mapping[int, float]
+    #: what ran when the run was killed, by task
+    cut_off: Mapping[int, Trying] = MappingProxyType({})
 
     def __init__(self) -> None:
-        self._below: tuple[tuple[int, frozenset[int]], frozenset[int]] = ((-1, frozenset()), frozenset())
+        self._below: tuple[tuple[int, list[int]], Ints] = ((-1, []), np.zeros(0, np.int32))
 
     @abstractmethod
     def curve(self, name: str) -> Curve | None:
         """Of the plan: "order", "plan", the tasks that it has ready after each step, or "bound", the most there can be."""
 
+    def obstacles(self, v: int) -> list[str]:
+        """What keeps a task from running beside the tasks that it waits for, a sentence each."""
+        return []
+
     @abstractmethod
     def failure(self, v: int) -> str:
         """Why a task failed, the last time that it did."""
+
+    def name_of(self, client: str) -> str:
+        """What a worker is called."""
+        return client
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -72,14 +83,14 @@ class Looked(ABC):
     def failed(self) -> list[int]:
         """The tasks that failed, and are not tried again by themselves."""
         again = self.again
-        return [v for v in list(self.execution.numbers(FAILED)) if v not in again]
+        return sorted(v for v in list(self.execution.numbers(FAILED)) if v not in again)
 
     @property
-    def futile(self) -> frozenset[int]:
-        """The tasks that hang on such as failed for good."""
-        stands = (len(self.execution.journal), frozenset(self.again))
+    def futile(self) -> Ints:
+        """The tasks that depend on a permanently failed task, in the order of their numbers."""
+        stands = (len(self.execution.graph), self.failed)
         if self._below[0] != stands:
-            self._below = (stands, below(self.execution, self.failed))
+            self._below = (stands, reached(self.execution.dag, stands[1]))
         return self._below[1]
 
     @property
@@ -89,7 +100,8 @@ class Looked(ABC):
 
     def state(self, v: int) -> str:
         """Where a task stands, in one of `STATES`; what was with somebody when all was stopped is ready again."""
-        if v in self.futile:
+        futile = self.futile
+        if len(futile) and v in futile[np.searchsorted(futile, v) :][:1]:
             return FUTILE
         told = _TOLD[self.execution.codes[v]]
         if told == RUNNING and not self.under_way:
@@ -99,36 +111,22 @@ class Looked(ABC):
     @property
     def counts(self) -> dict[str, int]:
         """How many tasks stand where, for all of `STATES`."""
-        game = self.execution
-        held, out, ready, failed = (len(tasks) for tasks in (game.held, game.allocated, game.eligible, game.failed))
-        running = held + out if self.under_way else 0
-        bad = len(self.failed)
-        found = {DONE: len(game.executed), RUNNING: running, READY: ready if self.under_way else ready + out}
-        found |= {FUTILE: len(self.futile), AGAIN: failed - bad, BAD: bad}
-        found[WAITING] = len(self.flow) - sum(found.values())
-        return {state: found[state] for state in STATES}
+        return count_states(self.execution, len(self.failed), len(self.futile), self.under_way)
+
+
+def count_states(game: Execution, failed: int, futile: int, under_way: bool = True) -> dict[str, int]:
+    """How many tasks stand where, for all of `STATES`: *failed* for good, and *futile* because of these."""
+    held, out, ready = len(game.held), len(game.allocated), len(game.eligible)
+    found = {
+        DONE: len(game.executed),
+        RUNNING: held + out if under_way else 0,
+        READY: ready if under_way else ready + out,
+    }
+    found |= {FUTILE: futile, AGAIN: len(game.failed) - failed, BAD: failed}
+    found[WAITING] = len(game.graph) - sum(found.values())
+    return {state: found[state] for state in STATES}
 
 
 def left_behind(looked: Looked) -> list[int]:
     """The tasks that somebody had when whoever gave them out was killed."""
     return [] if looked.under_way else sorted(looked.execution.numbers(ALLOCATED))
-
-
-def below(game: Execution, tasks: Iterable[int]) -> frozenset[int]:
-    """All tasks that hang on these, however far down."""
-    return frozenset(reached(game.dag, tasks).tolist())
-
-
-def reached(dag: Dag, tasks: Iterable[int], up: bool = False) -> Ints:
-    """All tasks below these, or above them, in the order of their numbers.
-
-    >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
-    [1, 2]
-    """
-    ptr, near = (dag.parent_ptr, dag.parent) if up else (dag.child_ptr, dag.child)
-    found, level = np.zeros(len(dag), np.bool_), np.array(list(tasks), np.int32)
-    while len(level):
-        level = np.unique(gathered(ptr, near, level)[0])
-        level = level[~found[level]]
-        found[level] = True
-    return np.flatnonzero(found).astype(np.int32)

@@ -2,23 +2,25 @@
 
 import json
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
 from random import Random
 
 from eligo.allocating import Allocator, Grant, Prudent
 from eligo.allocating.asking import all_or_none
 from eligo.engines import Ending, Engine, Job, Work
 from eligo.engines.performing import lost
-from eligo.errors import EligoError
+from eligo.errors import EligoError, InputError
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
+from eligo.running.growth import RunGrowth
 from eligo.running.inspection import LATENESS, Absent, Inspection
-from eligo.running.retrying import Retries
 from eligo.running.values import Values
-from eligo.stores import Attempt, Store
+from eligo.stores import Store
+from eligo.work.attempts import Attempt, Lease
+from eligo.work.tries import Retries, Tries
 
 #: at most so long is waited at a time, so that whoever watches sees the clock go on
 TICK = 0.25
@@ -51,12 +53,14 @@ class Runner:
     empty: Collection[Name] = frozenset()
     #: the outputs that a task should have made and has not; None where no task declares any
     absent: Absent | None = None
+    #: takes in tasks that are added while it is under way; None: no task can be
+    growth: RunGrowth | None = None
     watch: Callable[["Runner"], None] = lambda runner: None
     seed: int = 0
-    #: what functions returned, why tasks that failed for good did, and how often each was tried that was not done at once
+    #: what functions returned, why tasks that failed for good did, and the attempts at tasks that were not done at once
     values: Values = field(default_factory=Values)
     failures: dict[Name, Ending] = field(default_factory=dict)
-    tries: Counter[Name] = field(default_factory=Counter)
+    tries: Tries = field(default_factory=Tries)
     #: how many seconds tasks took, of those that are done since somebody looked; the latest, where nobody does
     took: deque[tuple[Name, float]] = field(default_factory=lambda: deque(maxlen=MOST_TOOK))
     #: the jobs that are under way, by number
@@ -68,23 +72,21 @@ class Runner:
     def __post_init__(self) -> None:
         self._attempts, self._jobs = 0, 0
         self._kept, self._grown = (0, 0) if self.store is None else (self.store.kept, self.store.grown)
-        self._losses: Counter[Name] = Counter()
-        self._own: Counter[Name] = Counter()
-        self._later: list[tuple[float, int, Name]] = []  # when what failed is tried again
         self._random = Random(self.seed)  # noqa: S311 - waits, not secrets
         self._notes: list[Attempt] = []
         self._told = 0.0  # when the present is told to the store next, by the monotonic clock
-        #: which good endings are failures, since outputs are missing; made when the first task ends
+        self._looks = 0.0  # when the inbox is looked at next, by the monotonic clock
+        #: which good endings are failures, since outputs are missing or additions refused; made when the first task ends
         self._inspection: Inspection | None = None
         if self.store is not None:
-            names, left = self.execution.dag.tasks, self.execution.codes
-            self.tries.update(names[v] for v in self.store.attempted() if v < len(names) and left[v] != EXECUTED)
+            codes = self.execution.codes
+            self.tries.begun.update(v for v in self.store.attempted() if v < len(codes) and codes[v] != EXECUTED)
 
     def run(self) -> None:
         """Run until all is done, nothing more can be, or it was stopped and what runs has ended."""
         try:
             self._pass(self.execution.eligible)
-            while self._going():
+            while self._take_inbox() or self._going() or self._take_inbox(last=True):
                 if not self.stopping:
                     self._try_again()
                     self._start()
@@ -103,13 +105,13 @@ class Runner:
 
     def present(self) -> str:
         """What runs since when, and what is tried again when, as is kept for whoever looks at the run."""
-        number, ahead = self.execution.graph.number, time.time() - time.monotonic()
+        ahead = time.time() - time.monotonic()
         running = [
-            [number(task), self.tries[task], str(job.client), round(job.since, 3)]
+            [lease.task, lease.attempt, lease.client, round(job.since, 3)]
             for job in self.running.values()
-            for task in job.tasks[job.ended : job.ended + 1]
+            for lease in job.leases[job.ended : job.ended + 1]
         ]
-        again = [[number(task), round(due + ahead, 1)] for due, _, task in self._later]
+        again = [[v, round(due + ahead, 1)] for due, v in self.tries.later]
         return json.dumps({"running": running, "again": again}, separators=(",", ":"))
 
     def _show(self) -> None:
@@ -124,6 +126,10 @@ class Runner:
         """How many jobs were begun."""
         return self._jobs
 
+    def attempts_at(self, task: Name) -> int:
+        """How often a task was begun; 0 where it was done at once."""
+        return self.tries.begun[self.execution.graph.number(task)]
+
     def stop(self) -> None:
         """Begin nothing more; what runs may end."""
         self.stopping = True
@@ -137,7 +143,7 @@ class Runner:
             return True
         if self.stopping or self.execution.finished:
             return False
-        return bool(self._later or self.execution.eligible)
+        return bool(self.tries.later or self.execution.eligible)
 
     def _start(self) -> None:
         """Give work to all who are free, as far as there is any."""
@@ -160,12 +166,14 @@ class Runner:
 
     def _begin(self, grant: Grant) -> None:
         self._jobs += 1
-        for task in grant.tasks:
-            self.tries[task] += 1
-        works = tuple(self.work(task, self.tries[task]) for task in grant.tasks)
+        numbers = [self.execution.graph.number(task) for task in grant.tasks]
+        self.tries.begun.update(numbers)
+        leases = tuple(self._lease(v, str(grant.ask.client)) for v in numbers)
+        works = tuple(self.work(task, lease.attempt) for task, lease in zip(grant.tasks, leases, strict=True))
         cores, memory = (1.0, 0) if self.needs is None else map(max, zip(*map(self.needs, grant.tasks), strict=True))
         earlier_first = -self._jobs  # for engines that have queues of their own
-        job = Job(self._jobs, grant.ask.client, grant.tasks, works, earlier_first, cores, int(memory), self.timeout)
+        needs = (cores, int(memory), self.timeout)
+        job = Job(self._jobs, grant.ask.client, grant.tasks, works, earlier_first, *needs, leases)
         job.since = time.time()
         try:
             self.engine.start(job)
@@ -176,41 +184,73 @@ class Runner:
         else:
             self.running[job.number] = job
 
+    def _lease(self, task: int, client: str) -> Lease:
+        return Lease("", self._jobs, task, self.tries.begun[task], client, "", "", self._jobs, time.time())
+
     def _accept(self, endings: Iterable[Ending]) -> None:
         for ending in self._inspected(endings):
-            ending.job.ended, ending.job.since = ending.place + 1, ending.ended
+            ending.job.ended, ending.job.since = ending.place + 1, ending.attempt.ended
             if ending.last:
                 self.running.pop(ending.job.number, None)
             self._note(ending)
-            if ending.failure is None:
+            if ending.attempt.failure is None:
                 self._done(ending)
             else:
                 self._failed(ending)
 
     def _inspected(self, endings: Iterable[Ending]) -> Iterable[Ending]:
         """The endings that are certain: a command that did not make its declared outputs has failed."""
-        if self.absent is None:
+        if self.absent is None and self.growth is None:
             return endings
         if self._inspection is None:
             lateness = 0.0 if self.engine.name == "local" else LATENESS
-            self._inspection = Inspection(self.absent, lateness, self.engine.cancel)
+            self._inspection = Inspection(self._lacking, lateness, self.engine.cancel, self._refusal)
         settled = list(self._inspection.settled(endings))
+        self._adopt()
         for ending in self._inspection.discarded():
             self._note(ending)
         return settled
+
+    def _lacking(self, task: Name) -> Sequence[str]:
+        return () if self.absent is None else self.absent(task)
+
+    # Tasks that are added
+
+    def _refusal(self, ending: Ending) -> str | None:
+        """Add the tasks that a task added which ended well; why they are refused, or None."""
+        if self.growth is None or ending.task in self.execution.executed:
+            return None
+        return self.growth.take_from(ending.job.works[ending.place])
+
+    def _take_inbox(self, last: bool = False) -> bool:
+        """Take in tasks that came from outside, from time to time or at the *last* moment; whether there were any."""
+        if self.growth is None or self.stopping or not (last or time.monotonic() >= self._looks):
+            return False
+        self._looks = time.monotonic() + TICK
+        taken = list(self.growth.take_inbox())
+        if taken:
+            self._adopt()
+            self._keep()
+        for path in taken if self.store is None or self.store.error is None else ():
+            path.unlink(missing_ok=True)
+        return bool(taken)
+
+    def _adopt(self) -> None:
+        """Go by what is known of tasks that were added, if any were."""
+        if self.growth is not None and len(self.execution.additions) > self._grown:
+            self.needs, self.absent = self.growth.needs, self.growth.absent
+            self._pass(self.execution.eligible)
 
     def _done(self, ending: Ending) -> None:
         """The first good result counts; whoever else is at it may stop."""
         game, task = self.execution, ending.task
         if task in game.executed:
             return
-        if ending.code is None:  # commands have a code and no value, and there may be a million
+        if ending.attempt.code is None:  # commands have a code and no value, and there may be a million
             self.values.add(task, ending.value)
-        if self.tries[task] == 1:
-            del self.tries[task]
-        if self._losses or self._own:
-            del self._losses[task], self._own[task]
-        took = max(0.0, ending.ended - ending.began)  # clocks on walls are set back at times
+        if self.tries.begun[v := ending.attempt.task] == 1:
+            self.tries.forget([v])
+        took = max(0.0, ending.attempt.ended - ending.attempt.began)  # clocks on walls are set back at times
         self.took.append((task, took))
         self._pass(game.complete(task, late=True))
         if isinstance(self.allocator, Prudent):
@@ -228,45 +268,40 @@ class Runner:
         """A task failed, or was lost: what else its job had comes back, and it may be tried again."""
         game, task = self.execution, ending.task
         rest = [other for other in ending.job.tasks[ending.place :] if other not in game.executed]
-        self.tries.subtract(ending.job.tasks[ending.place + 1 :])  # these were not begun
+        self.tries.begun.subtract(lease.task for lease in ending.job.leases[ending.place + 1 :])  # these were not begun
         if task in game.executed or game.holders(task) > 1:
             game.give_up(*rest)
             return
-        counted, most = (self._losses, self.retries.lost) if ending.lost else (self._own, self.retries.most)
-        counted[task] += 1
+        counts = self.tries.losses if ending.attempt.lost else self.tries.failures
+        counts[ending.attempt.task] += 1
         game.give_up(*rest[1:])
-        if ending.lost and self.stopping:
+        if ending.attempt.lost and self.stopping:
             game.give_up(task)
             return
         game.fail(task)
         self._told = min(self._told, time.monotonic() + SOON)
-        if counted[task] <= most:
-            due = time.monotonic() + self.retries.wait(counted[task], self._random)
-            heappush(self._later, (due, self._attempts, task))
-            return
-        self.failures[task] = ending
-        if len(self.failures) >= self.most_failures:
-            self.stop()
+        v, why = ending.attempt.task, ending.attempt.failure
+        if self.tries.again_or_never(v, why, time.monotonic(), self.retries, self._random) is None:
+            self.failures[task] = ending
+            if len(self.failures) >= self.most_failures:
+                self.stop()
 
     def _try_again(self) -> None:
         """What has waited long enough after a failure may be begun again."""
-        while self._later and self._later[0][0] <= time.monotonic():
-            self.execution.release(heappop(self._later)[2])
+        for v in self.tries.due(time.monotonic()) if self.tries.later else ():
+            self.execution.release(self.execution.graph.name(v))
 
     def _patience(self) -> float:
         """How long to wait at most."""
-        due = [self._later[0][0]] if self._later and not self.stopping else []
+        due = [self.tries.next_due] if self.tries.later and not self.stopping else []
         if isinstance(self.allocator, Prudent) and self.allocator.due is not None:
             due.append(self.allocator.due)
         return min(TICK, max(0.0, min(due) - time.monotonic())) if due else TICK
 
     def _note(self, ending: Ending) -> None:
         self._attempts += 1
-        if self.store is None:
-            return
-        began, ended, number = ending.began, ending.ended, self.execution.graph.number(ending.task)
-        known = (ending.failure, ending.code, ending.memory, ending.lost)
-        self._notes.append(Attempt(self.store.next_attempt(), number, str(ending.job.client), began, ended, *known))
+        if self.store is not None:
+            self._notes.append(ending.attempt)
 
     def _keep(self) -> None:
         """Hand new moves and attempts to the store; where it cannot write, nothing more is begun."""
@@ -277,7 +312,11 @@ class Runner:
             self.store.note("present", self.present())
         if self._kept == len(self.execution.journal) and not self._notes:
             return
-        self.store.add(self.execution.since(self._kept), self._notes, self.execution.additions[self._grown :])
+        added = self.execution.additions[self._grown :]
+        self.store.add(self.execution.since(self._kept), self._notes, added)
+        if added:
+            with suppress(InputError):  # that it cannot be written
+                self.store.flush()
         self._kept, self._grown, self._notes = len(self.execution.journal), len(self.execution.additions), []
         if self.store.error is not None:
             self.stop()

@@ -12,7 +12,6 @@ from eligo.execution import EXECUTED, HELD
 from eligo.execution import WAITING as NOT_READY
 from eligo.kernels.windows import longest_after
 from eligo.policies import in_classes, policy
-from eligo.prioritising import ORDERS
 from eligo.rows import Ints, gathered, places
 from eligo.running.looked import AGAIN, BAD, DONE, FUTILE, READY, RUNNING, WAITING, Looked, Trying
 
@@ -40,9 +39,7 @@ def order_of(looked: Looked) -> Ints | None:
         return None
     order = looked.curve("order")
     try:
-        rule = policy(
-            ORDERS.get(looked.policy, looked.policy), looked.flow, None if order is None else order.astype(np.int32)
-        )
+        rule = policy(looked.policy, looked.flow, None if order is None else order.astype(np.int32))
     except InputError:
         return None
     return in_classes(rule, looked.flow.column("priority")).order()
@@ -103,7 +100,9 @@ def to_blame(looked: Looked, v: int) -> list[int]:
 
 def why_told(looked: Looked, v: int, place: Place | None) -> list[str]:
     """Why a task stands where it does, in sentences."""
-    return [state_told(looked, v), *_waits_told(looked, v), *_place_told(looked, place)]
+    obstacles = looked.obstacles(v) if looked.state(v) in {READY, WAITING, AGAIN} else []
+    state = "It is ready." if obstacles and looked.state(v) == READY else state_told(looked, v)
+    return [state, *obstacles, *_waits_told(looked, v), *_place_told(looked, place)]
 
 
 def state_told(looked: Looked, v: int) -> str:
@@ -112,7 +111,7 @@ def state_told(looked: Looked, v: int) -> str:
     if state == RUNNING:
         if trying is None:
             return "A worker has it, and is only beginning it or at another one first."
-        return f"It runs for {since(looked, trying)}, by {trying.client}."
+        return f"It runs for {since(looked, trying)}, by {looked.name_of(trying.client)}."
     if state == AGAIN:
         return f"It failed, and is tried again in {lasting(max(0.0, round(looked.again[v] - looked.at)))}."
     ready = "It is ready, and waits for a worker." if looked.under_way else "It is ready, but nobody is at this run."

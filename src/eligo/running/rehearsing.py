@@ -19,10 +19,9 @@ from eligo.engines import Engine
 from eligo.engines.naming import shares_machine
 from eligo.errors import InputError, shorten
 from eligo.estimating import Estimate, estimate
-from eligo.policies import in_classes
 from eligo.running.folder import RunFolder
 from eligo.running.loop import Runner
-from eligo.running.whole import TIES_BY_PLAN, Settings, begun, carried_out, quick_plan
+from eligo.running.whole import Settings, begun, carried_out
 from eligo.workflow import Task, Workflow
 
 SLEEP = "sleep"
@@ -111,12 +110,9 @@ def _weightless(flow: Workflow) -> Workflow:
 
 def predicted(flow: Workflow, workers: int, policy: str) -> float:
     """When all would be done, by the simulator, which breaks ties as a run does."""
-    from eligo.simulation.steady import Steady
+    from eligo.simulation.steady import finish_on
 
-    known = quick_plan(flow) if policy in TIES_BY_PLAN else None
-    steady = Steady.following(flow, policy, known, improve=False)
-    classed = in_classes(steady.rule, flow.column("priority"))
-    return replace(steady, rule=classed).finish(workers).makespan
+    return finish_on(flow, workers, policy, improve=False).makespan
 
 
 def rehearse(

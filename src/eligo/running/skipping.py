@@ -7,7 +7,7 @@ import numpy as np
 
 from eligo.execution import COMPLETE, FAIL, GROW, RELEASE, Execution
 from eligo.running.task_files import are_current, changed
-from eligo.stores import Store
+from eligo.stores import Store, added_names
 from eligo.workflow import Task, Workflow
 
 SECOND = 10**9  # in the unit of file times, which may be a little behind those of the clock
@@ -35,7 +35,7 @@ def unfinished_tasks(store: Store, known: frozenset[str] = frozenset()) -> froze
 
     *known* are those of an earlier time, as far as they did not complete since.
     """
-    names = [*store.tasks(), *(name for tasks, _ in store.additions() for name in tasks)]
+    names = [*store.tasks(), *added_names(store.additions())]
     moves = np.array(store.moves(), np.int64)
     moves = moves[moves >> 32 != GROW]
     last = np.full(len(names), -1)

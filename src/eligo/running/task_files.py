@@ -1,13 +1,12 @@
 """The files that tasks declare, in the folder where they run: which are missing, and what must be done again for that."""
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from eligo.errors import InputError, shorten
-from eligo.execution import Execution
 from eligo.formats.shared.data_arcs import plain_path
 from eligo.names import Name
 from eligo.workflow import Workflow
@@ -62,8 +61,8 @@ class TaskFiles:
 
     # Inputs that nobody makes
 
-    def check_inputs(self, game: Execution) -> None:
-        """Refuse inputs of tasks that are not done which do not exist and which no task writes."""
+    def check_inputs(self, done: Container[Name], is_written: Callable[[str], bool] = lambda file: False) -> None:
+        """Refuse inputs of tasks that are not done which do not exist and which no task writes, here or elsewhere."""
         if not any(self._inputs):
             return
         written = {plain_path(file) for files in self.flow.column("outputs") for file in files or ()}
@@ -71,8 +70,8 @@ class TaskFiles:
             (file, name)
             for name, files in zip(self.flow.dag.tasks, self._inputs, strict=True)
             for file in files
-            if plain_path(file) not in written and name not in game.executed and not self._is_there(file)
-            if not self._writer(file)
+            if plain_path(file) not in written and name not in done and not self._is_there(file)
+            if not self._writer(file) and not is_written(file)
         ]
         if missing:
             raise InputError(_refusal(missing))

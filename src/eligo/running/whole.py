@@ -7,37 +7,38 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eligo.additions import LiveWorkflow
 from eligo.allocating import ALLOCATORS, Allocator, Rules, allocator, informed
 from eligo.allocating.prudent import SLOW
 from eligo.engines import Engine
 from eligo.engines.futures import on_executor
 from eligo.engines.naming import engine_on, shares_machine
-from eligo.engines.room import Needs, Room, in_gibibytes, machine_memory
+from eligo.engines.room import Needs, Room, Wants, in_gibibytes, machine_memory
 from eligo.errors import InputError, TaskFailedError, shorten
 from eligo.execution import EXECUTED, Execution
 from eligo.names import Name
-from eligo.planning import Plan, plan
-from eligo.policies import POLICIES
+from eligo.policies import PLAN_EFFORT, POLICIES
 from eligo.running.commands import Commands
 from eligo.running.folder import MARK, Resumed, RunFolder
 from eligo.running.functions import Callables, callables_of
+from eligo.running.growth import INBOX, RunGrowth
 from eligo.running.loop import Runner
-from eligo.running.retrying import Retries
 from eligo.running.skipping import up_to_date
 from eligo.running.task_files import TaskFiles
 from eligo.running.values import Values, tasks_to_keep
 from eligo.theory.eligibility import Order
+from eligo.times import times_of
+from eligo.work.tries import Retries
 from eligo.workflow import Workflow
 
 #: slow workers get what matters least; no second copies, which would write the same files
 CAREFUL = Rules(slow=SLOW)
-#: the policies that go by the order of the workflow's plan, some of them only where tasks are equal to them
-PLANNED, TIES_BY_PLAN = {"finish", "balanced", "plan"}, {"finish", "balanced"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +107,7 @@ def run(  # noqa: PLR0913
     on: "str | Executor | Engine" = "local",
     workers: int | None = None,
     policy: str = "finish",
-    retries: int | Retries = 0,
+    retries: int | Retries | None = None,
     timeout: float | None = None,
     folder: str | Path | None = None,
     keep: str | Collection[Name] = (),
@@ -124,6 +125,7 @@ def run(  # noqa: PLR0913
     A result that other tasks take is dropped once all of them are done. *keep* names the tasks whose results stay all the
     same; keep="all" keeps every result.
 
+    A command that failed is tried again twice unless *retries* says how often; a function is not by default.
     A task that takes longer than *timeout* seconds has failed. A command is then stopped. A function cannot be: its thread
     goes on, its result is ignored, and its worker takes the next task.
 
@@ -134,9 +136,9 @@ def run(  # noqa: PLR0913
     >>> eligo.run({1: [], 2: [1], 3: [1]}, lambda node: node * node).values
     {1: 1, 2: 4, 3: 9}
     """
-    tried = retries if isinstance(retries, Retries) else Retries(most=retries)
-    settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
     found = callables_of(graph, function)
+    tried = retries if isinstance(retries, Retries) else _retries(retries, commands=found is None)
+    settings = Settings(workers=workers, policy=policy, retries=tried, timeout=timeout)
     _check_fits(found, folder, keep, ignore)
     result = _functions(found, on, settings, keep) if found else _commands(graph, on, settings, folder, ignore)
     if check:
@@ -144,6 +146,13 @@ def run(  # noqa: PLR0913
             cause = why if isinstance(why, BaseException) else None
             raise TaskFailedError(task, str(why), result) from cause
     return result
+
+
+def _retries(most: int | None, commands: bool) -> Retries:
+    """By default commands are tried again, as everywhere, and functions are not: what one raises, it would raise again."""
+    if most is None:
+        return Retries() if commands else Retries(most=0)
+    return Retries(most=most)
 
 
 def _check_fits(
@@ -185,7 +194,8 @@ def _commands(
     from eligo.border import as_workflow
     from eligo.formats.fidelity import as_runnable
 
-    flow = as_runnable(as_workflow(graph), ignore, elsewhere=on != "local")
+    times = times_of(as_workflow(graph), run=None if folder is None else os.fspath(folder))
+    flow = as_runnable(times.flow, ignore, elsewhere=on != "local")
     if folder is not None:
         with closing(RunFolder(folder)) as kept:
             return _carried_out_with_warnings(*begun(flow, on, settings, kept))
@@ -205,34 +215,33 @@ def begun(
     flow: Workflow, on: "str | Executor | Engine", settings: Settings, folder: RunFolder
 ) -> tuple[Runner, Resumed]:
     """A run of a workflow's commands in a folder, ready to go on from what was done there."""
-    if shares_machine(on):
-        _check_room(flow, settings.slots, machine_memory())
-    commands, needs = commands_in(folder, flow, settings.directory), needs_of(flow)
+    commands, wants = commands_in(folder, flow, settings.directory), Wants(flow)
+    needs = wants if wants else None
     scratch = f"{folder.logs}/running" if on == "local" else folder.jobs
     engine = engine_of(on, settings, needs, scratch=scratch, mark=folder.mark)
     with ended_where_wrong(engine):
+        check = partial(_check_engine, on, settings, engine)
+        check(flow)
         unheeded = _unheeded(flow, engine, settings, needs)
         resumed = replace(folder.resume(flow, engine), remarks=unheeded)
-        _check_added(resumed.execution)
-        files = TaskFiles(flow, commands.folder)
-        if not resumed.execution.additions:
-            done = resumed.execution.numbers(EXECUTED)
-            resumed = folder.redo(
-                flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ())
-            )
+        files = TaskFiles(LiveWorkflow(flow, resumed.execution).flow, commands.folder)
+        done = resumed.execution.numbers(EXECUTED)
+        resumed = folder.redo(flow, resumed, files.to_redo(done, files.outdated(done) if settings.skip_done else ()))
+        live = LiveWorkflow(flow, resumed.execution)
         if settings.skip_done:
-            up_to_date(flow, resumed.execution, commands.folder, resumed.doubts)
+            up_to_date(live.flow, resumed.execution, commands.folder, resumed.doubts)
         files.check_spelling()
-        files.check_inputs(resumed.execution)
-        effort = "quick" if settings.policy in TIES_BY_PLAN else "normal"
-        curves = folder.planned(flow, resumed, effort) if settings.policy in PLANNED else {}
+        files.check_inputs(resumed.execution.executed)
+        effort = PLAN_EFFORT.get(settings.policy)
+        curves = {} if effort is None else folder.planned(flow, resumed, effort)
         order = np.array(curves["order"], np.int32) if curves else None
-        chosen = allocator_of(flow, resumed.execution, settings, order)
+        chosen = allocator_of(live.begun, resumed.execution, settings, order)
+        growth = RunGrowth(live, commands, files, wants, engine, check, folder.path / INBOX)
+        growth.begin(folder.adding)
         folder.begin(flow, resumed, curves, settings.directory)  # nothing is refused from here on
         folder.store.open_session(settings.policy, settings.slots, engine.name)
-        runner = made(resumed.execution, chosen, engine, settings, commands, folder, needs)
-        runner.empty = commands.empty
-        runner.absent = files.absent if files.any_outputs else None
+        runner = made(resumed.execution, chosen, engine, settings, commands, folder, growth.needs)
+        runner.empty, runner.absent, runner.growth = growth.empty, growth.absent, growth
         return runner, resumed
 
 
@@ -259,25 +268,23 @@ def _check_room(flow: Workflow, cores: float, memory: float) -> None:
             raise InputError(f"{wants}: lower its memory, or run it on a larger machine or cluster")
 
 
-def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
-    """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
+def _check_engine(on: object, settings: Settings, engine: Engine, flow: Workflow) -> None:
+    """Refuse what an engine has no room for, where that is known."""
+    if shares_machine(on):
+        _check_room(flow, settings.slots, machine_memory())
     room = getattr(engine, "room", None)
     if isinstance(room, Room):
         _check_room(flow, room.cores, min(room.memory, getattr(engine, "largest", room.memory)))
+
+
+def _unheeded(flow: Workflow, engine: Engine, settings: Settings, needs: Needs | None) -> tuple[str, ...]:
+    """What the workflow asks for and this run does not honour; what the engine has no room for is refused."""
     remarks = list(getattr(engine, "unheeded", ())) if needs is not None and any(flow.column("memory")) else []
     if settings.policy in ALLOCATORS and any(flow.column("priority")):
         remarks.append(f"the policy {settings.policy} does not follow the priorities of tasks; other policies do")
     elif settings.policy not in POLICIES and any(flow.column("priority")):
         remarks.append(f"tasks have priorities, which come before the order in {settings.policy}")
     return tuple(remarks)
-
-
-def _check_added(game: Execution) -> None:
-    """Refuse tasks that somebody added to an earlier run and that are left: their commands are in no file."""
-    for task in (task for added in game.additions for task in added.tasks):
-        if task not in game.executed:
-            added = f"task {shorten(task)!r} was added to this run while it went on"
-            raise InputError(f"{added}, and what it should run is not said in the file")
 
 
 def engine_of(  # noqa: PLR0913
@@ -312,21 +319,12 @@ def ended_where_wrong(engine: Engine) -> Iterator[None]:
 
 def needs_of(flow: Workflow) -> Needs | None:
     """What each task wants; None where no task wants more than one core and no memory is told."""
-    wants = {name: (task.cores or 1.0, task.memory or 0) for name, task in flow.details.items()}
-    if all(want == (1.0, 0) for want in wants.values()):
-        return None
-    return lambda task: wants.get(task, (1.0, 0))
-
-
-def quick_plan(flow: Workflow) -> Plan:
-    """The plan by which a run breaks ties: a run that goes on should not think for seconds first."""
-    return plan(flow, "quick")
+    wants = Wants(flow)
+    return wants if wants else None
 
 
 def allocator_of(flow: Workflow, game: Execution, settings: Settings, order: Order | None = None) -> Allocator:
     """The allocator that the settings name; refused where there is none."""
-    if order is None and settings.policy in TIES_BY_PLAN:
-        order = quick_plan(flow).sequence
     rules = informed(settings.rules, flow.grown(game.dag))
     return allocator(settings.policy, flow, game, rules=rules, order=order, seed=settings.seed)
 
@@ -364,6 +362,7 @@ def carried_out(runner: Runner) -> Result:
     took = time.monotonic() - began  # without what it takes to let go of an engine
     runner.engine.close()
     failed = {
-        task: str(ending.failure) if ending.value is None else ending.value for task, ending in runner.failures.items()
+        task: str(ending.attempt.failure) if ending.value is None else ending.value
+        for task, ending in runner.failures.items()
     }
     return Result(runner.execution, runner.values, failed, took, runner.begun)

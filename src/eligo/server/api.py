@@ -4,20 +4,26 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from eligo.errors import InputError
+import numpy as np
+
+from eligo.additions import read_addition
+from eligo.client.tails import parted
 from eligo.execution import STATES
-from eligo.formats.reading import parse
-from eligo.server.asking import Request
+from eligo.server.accounts import origin
 from eligo.server.clients import Client, remembered
 from eligo.server.entering import Entrance
 from eligo.server.http import Address, ApiCall
-from eligo.server.packing import unpacked_flow
-from eligo.server.preparing import Wishes, prepared
+from eligo.server.logs import emit
+from eligo.server.metrics import Metrics
+from eligo.server.parameters import MOST_LISTED, page_of, read_request, read_wishes
+from eligo.server.preparation import Preparation
+from eligo.server.recalling import task_names
 from eligo.server.refusing import RefusedError
-from eligo.server.served import Served
+from eligo.server.served import CANCELLED, UNAVAILABLE, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
 from eligo.server.telling import (
@@ -26,15 +32,18 @@ from eligo.server.telling import (
     grants_words,
     state_words,
     token_row_words,
+    unavailable_words,
     without_nul,
     workflow_words,
 )
 from eligo.server.tokens import demand
 from eligo.server.words import (
+    AddedWords,
     AnswersWords,
     AskWords,
     AttemptsWords,
     AttemptWords,
+    ChangedWords,
     ClientsWords,
     ClientWords,
     CountWords,
@@ -49,10 +58,8 @@ from eligo.server.words import (
     InputsWords,
     MissingWords,
     NameWords,
-    ReleaseWords,
     RenewWords,
     ResultsWords,
-    RetryWords,
     StatesWords,
     SubmittedWords,
     TokenAskWords,
@@ -61,14 +68,12 @@ from eligo.server.words import (
     WorkflowsWords,
     WorkflowWords,
 )
-from eligo.stores.serving import LeaseEnd, ServiceStore, Sums, WorkflowRow
+from eligo.stores.serving import ServiceStore, Sums, WorkflowRow
 from eligo.version import __version__
+from eligo.work.attempts import Attempt
 
 #: what would be made a second time
 ONCE = {"/v1/clients", "/v1/tokens"}
-MOST_SAID = 4_096  # bytes by which a client says who it is
-MOST_LISTED = 1_000  # tasks, or attempts, in one answer
-WISHES = {each.name for each in fields(Wishes)} - {"owner"}
 
 
 @dataclass(eq=False)
@@ -78,7 +83,8 @@ class Api:
     desk: Desk
     store: ServiceStore
     entrance: Entrance
-    metrics: Callable[[], bytes] = lambda: b""
+    preparation: Preparation = field(default_factory=Preparation)
+    metrics: Metrics = field(default_factory=Metrics)
     openapi: Callable[[], bytes] = lambda: b"{}"
 
     @property
@@ -90,17 +96,17 @@ class Api:
     async def enrol(self, call: ApiCall) -> EnrolledWords:
         """A new client."""
         self.desk.keeper.check()
-        approved = self.entrance.admits(call.caller)
-        if len(call.body) > MOST_SAID:
-            raise RefusedError(413, f"who a client is takes at most {MOST_SAID} bytes")
+        address = origin(call.scope.get("client"))
+        approved = self.entrance.admits(call.caller, address)
         client = self._service.enrol(time.monotonic(), call.words.name, call.words.cores or 1.0, approved)
-        token = self.entrance.token_for(client, approved, call.caller.token)
+        token = self.entrance.token_for(client, approved, call.caller.token, address)
+        emit("client_enrolled", client=client.id, name=client.name, approved=approved)
         await self.desk.settle()
         return EnrolledWords(client.id, approved, token)
 
     async def request(self, call: ApiCall) -> GrantsWords:
         """Work for a client."""
-        ticket = await self.desk.ask(call.client, call.key, _request(call.words), call.gone)
+        ticket = await self.desk.ask(call.client, call.key, read_request(call.words), call.gone)
         return grants_words(ticket, self._service.books.terms.lease)
 
     async def renew(self, call: ApiCall) -> GoneWords:
@@ -109,7 +115,7 @@ class Api:
 
     async def deliver(self, call: ApiCall) -> AnswersWords:
         """What a client brings."""
-        ask = None if call.words.ask is None else _request(call.words.ask)
+        ask = None if call.words.ask is None else read_request(call.words.ask)
         if b"\\u0000" in call.body:
             without_nul(call.words.results)
         answers, ticket = await self.desk.deliver(call.client, call.words.results, call.key, ask)
@@ -118,8 +124,8 @@ class Api:
 
     async def clients(self, call: ApiCall) -> ClientsWords:
         """Who the clients are."""
-        await self._catch_up()
-        return ClientsWords([client_words(one, self._service) for one in self._service.clients.values()])
+        await self.catch_up()
+        return ClientsWords([*map(self._client_words, self._service.clients.values())])
 
     async def client(self, call: ApiCall) -> ClientWords:
         """One client."""
@@ -132,8 +138,11 @@ class Api:
             row = await asyncio.to_thread(self.store.client, call.parts["client"])
             if row is not None:
                 books = self._service.books
-                return client_words(remembered(row, books.ahead, books.now), self._service)
-        return client_words(self._client(call), self._service)
+                return self._client_words(remembered(row, books.ahead, books.now))
+        return self._client_words(self.client_named(call))
+
+    def _client_words(self, client: Client) -> ClientWords:
+        return client_words(client, self._service, self.entrance.access_of(client))
 
     async def approve(self, call: ApiCall) -> DoneWords:
         """A client may have work."""
@@ -145,19 +154,20 @@ class Api:
 
     async def _let(self, call: ApiCall, approved: bool) -> DoneWords:
         self.desk.keeper.check()
-        await self._catch_up()
-        client = self._client(call)
+        await self.catch_up()
+        client = self.client_named(call)
         self.entrance.decide(client.id, approved)
         self._service.approve(client.id, approved)
         await self.desk.settle()
         return DoneWords()
 
-    async def _catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Know what other servers know of clients."""
         if self.entrance.learning is not None:
             await self.entrance.learning.catch_up()
 
-    def _client(self, call: ApiCall) -> Client:
+    def client_named(self, call: ApiCall) -> Client:
+        """The client that the address names."""
         found = self._service.clients.get(call.parts["client"])
         if found is None:
             raise RefusedError(404, "there is no such client")
@@ -166,19 +176,20 @@ class Api:
     async def token(self, call: ApiCall) -> TokenWords:
         """A new token."""
         self.desk.keeper.check()
+        await self.catch_up()
         made = self.entrance.make(call.words.name, call.words.scopes, call.words.days, call.caller.token)
         await self.desk.settle()
         return TokenWords(made)
 
     async def tokens(self, call: ApiCall) -> TokensWords:
         """Every token that is kept, and never the token itself."""
-        await self._catch_up()
+        await self.catch_up()
         return TokensWords([token_row_words(row, fault) for row, fault in self.entrance.tokens()])
 
     async def revoke_tokens(self, call: ApiCall) -> CountWords:
         """Make the tokens of a name worthless."""
         self.desk.keeper.check()
-        await self._catch_up()
+        await self.catch_up()
         count = self.entrance.revoke(call.words.name)
         await self.desk.settle()
         return CountWords(count)
@@ -188,29 +199,39 @@ class Api:
     async def submit(self, call: ApiCall) -> SubmittedWords:
         """A workflow to be served, in any format."""
         self.desk.keeper.check()
-        wishes = _wishes(call)
+        wishes = read_wishes(call)
         format = call.query.get("format") or None
         key = f"{call.caller.name}:{call.key}"
-        ready = await asyncio.to_thread(self._ready, call.body, format, wishes, key)
+        build = partial(self._service.built, time.monotonic(), key=key)
+        with self.metrics.preparing.timed():
+            ready = await self.preparation.prepare(call.caller.name, call.body, format, wishes, build)
+        if self._service.submitted(key) is None:
+            await self.desk.keep_document(ready)
         workflow = self._service.submit(time.monotonic(), ready, key)
         await self.desk.settle()
         served = self._service.served.get(workflow)
         needs = [] if served is None or served.files is None else served.files.needs
-        state = self._service.books.ended[workflow].state if served is None else served.state
-        return SubmittedWords(workflow, len(ready.flow), needs, state)
+        ended = self._service.books.ended.get(workflow)
+        state = served.state if served is not None else UNAVAILABLE if ended is None else ended.state
+        every = np.arange(len(ready.flow), dtype=np.int32)
+        notes = [] if served is None else self._service.notes(served, every, "task")
+        return SubmittedWords(workflow, len(ready.flow), needs, state, notes)
 
-    def _ready(self, body: bytes, format: str | None, wishes: Wishes, key: str) -> Served:
-        """A workflow read, planned and made ready: all that takes long."""
-        try:
-            text = body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"a workflow is text in UTF-8, and this is not: {error}") from None
-        return self._service.built(time.monotonic(), prepared(parse(text, format), wishes), key)
+    async def add(self, call: ApiCall) -> AddedWords:
+        """Tasks to add to a workflow, as a document in JSON or YAML; the same document again changes nothing."""
+        self.desk.keeper.check()
+        workflow = self.own(call).id
+        new = await asyncio.to_thread(read_addition, call.body)
+        names = self._service.add(time.monotonic(), workflow, new)
+        await self.desk.settle()
+        served = self._service.served.get(workflow)
+        missing = [] if served is None or served.files is None else served.files.missing
+        return AddedWords(list(names), missing, "" if served is None else served.state)
 
     async def inputs(self, call: ApiCall) -> MissingWords:
         """Files of a workflow that were uploaded, and the owner's signatures."""
         self.desk.keeper.check()
-        workflow, now = self._own(call).id, time.monotonic()
+        workflow, now = self.own(call).id, time.monotonic()
         if call.words.signatures:
             self._service.sign(now, workflow, call.words.signatures)
         files = [(name, file.sha256, file.size) for name, file in call.words.files.items()]
@@ -219,9 +240,12 @@ class Api:
         return MissingWords(missing)
 
     async def workflows(self, call: ApiCall) -> WorkflowsWords:
-        """All workflows."""
-        known = [*self._service.books.ended, *self._service.served]
-        words = WorkflowsWords([await self.told(workflow) for workflow in known])
+        """All workflows; with a limit that many of them, the newest first."""
+        books = self._service.books
+        rows = [*books.ended.values(), *(served.row for served in books.served.values())]
+        rows += [one.row._replace(state=UNAVAILABLE) for one in books.unavailable.values()]
+        chosen, before = page_of(call, {row.id: row.state for row in sorted(rows, key=lambda row: (row.made, row.id))})
+        words = WorkflowsWords([await self.told(workflow) for workflow in chosen], before)
         await self._until_kept()
         return words
 
@@ -240,7 +264,9 @@ class Api:
         """Where a workflow stands, in words."""
         served = self._service.served.get(workflow)
         if served is not None:
-            return workflow_words(served)
+            return workflow_words(served, self._service)
+        if workflow in self._service.books.unavailable:
+            return unavailable_words(self._service.books.unavailable[workflow])
         if workflow not in self._service.books.ended:
             raise RefusedError(404, "there is no such workflow")
         return await self.kept(workflow)
@@ -261,26 +287,24 @@ class Api:
         served = self._served(call)
         state, limit = call.query.get("state"), call.number("limit", MOST_LISTED, MOST_LISTED)
         begin = call.number("after", 0)
-        found, codes = [], served.execution.codes
-        for v in range(begin, len(codes)):
-            if state is None or STATES[codes[v]] == state:
-                found.append(v)
-            if len(found) > limit:
-                break
+        codes = np.frombuffer(served.execution.codes, np.uint8)
+        chosen = codes[begin:] == STATES.index(state) if state in STATES else np.full(len(codes[begin:]), state is None)
+        found = (begin + np.flatnonzero(chosen)[: limit + 1]).tolist()
         after = found.pop() if len(found) > limit else None
         return StatesWords(state_words(served, found), after)
 
     async def attempts(self, call: ApiCall) -> AttemptsWords:
         """What came of every attempt, by the numbers of leases."""
         workflow = call.parts["workflow"]
-        if workflow not in self._service.served and workflow not in self._service.books.ended:
+        books = self._service.books
+        if workflow not in books.served and workflow not in books.ended and workflow not in books.unavailable:
             raise RefusedError(404, "there is no such workflow")
         begin, limit = call.number("after", 0), call.number("limit", MOST_LISTED, MOST_LISTED)
         return await asyncio.to_thread(self._attempts, workflow, begin, limit)
 
     def _attempts(self, workflow: str, begin: int, limit: int) -> AttemptsWords:
         served = self._service.served.get(workflow)
-        names = unpacked_flow(self.store.document(workflow)).dag.tasks if served is None else served.flow.dag.tasks
+        names = task_names(workflow, self.store) if served is None else served.flow.dag.tasks
         rows = self.store.outcomes_from(workflow, begin, limit + 1)
         after = rows.pop().number if len(rows) > limit else None
         return AttemptsWords([_attempt(row, str(names[row.task])) for row in rows], after)
@@ -290,45 +314,41 @@ class Api:
         workflow = call.parts["workflow"]
         state = (await self.told(workflow)).state
         rows = await asyncio.to_thread(self.store.files, workflow)
-        return ResultsWords(state, {row.name: FileWords(row.sha256, row.size) for row in rows})
+        files = {row.name: FileWords(row.sha256, row.size) for row in rows}
+        return ResultsWords(state, files, [row.name for row in rows if row.given])
 
-    async def cancel(self, call: ApiCall) -> DoneWords:
-        """Hand out nothing more of a workflow."""
+    async def cancel(self, call: ApiCall) -> ChangedWords:
+        """Hand out nothing more of a workflow; one that has ended is not changed."""
         self.desk.keeper.check()
-        if call.parts["workflow"] not in self._service.books.ended:
-            self._service.cancel(time.monotonic(), self._own(call).id)
+        workflow, books = call.parts["workflow"], self._service.books
+        if workflow in books.ended:
+            return ChangedWords(False, books.ended[workflow].state)
+        if workflow in books.unavailable:
+            self.check_owner(call, books.unavailable[workflow].row.owner)
+        else:
+            self.own(call)
+        changed = self._service.cancel(time.monotonic(), workflow)
         await self.desk.settle()
-        return DoneWords()
+        return ChangedWords(changed, CANCELLED)
 
-    async def retry(self, call: ApiCall) -> CountWords:
-        """Try tasks again that were set aside."""
-        self.desk.keeper.check()
-        count = self._service.retry(time.monotonic(), self._own(call).id, call.words.tasks)
-        await self.desk.settle()
-        return CountWords(count)
-
-    async def release(self, call: ApiCall) -> CountWords:
-        """Take tasks back from the clients that have them, so that others get them."""
-        self.desk.keeper.check()
-        count = self._service.release(time.monotonic(), self._own(call).id, call.words.tasks)
-        await self.desk.settle()
-        return CountWords(count)
-
-    def _own(self, call: ApiCall) -> Served:
+    def own(self, call: ApiCall) -> Served:
         """The workflow that is meant, which is the caller's, or the caller an operator."""
         served = self._served(call)
-        if (
-            self.entrance.gate is not None
-            and served.wishes.owner != call.caller.name
-            and "admin" not in call.caller.scopes
-        ):
-            raise RefusedError(403, "this workflow is somebody else's")
+        self.check_owner(call, served.wishes.owner)
         return served
+
+    def check_owner(self, call: ApiCall, owner: str) -> None:
+        """Refuse a caller who is neither the owner of a workflow nor an operator."""
+        if self.entrance.gate is not None and owner != call.caller.name and "admin" not in call.caller.scopes:
+            raise RefusedError(403, "this workflow is somebody else's")
 
     def _served(self, call: ApiCall) -> Served:
         workflow = call.parts["workflow"]
         if workflow in self._service.books.ended:
             raise RefusedError(409, "this workflow has ended")
+        if workflow in self._service.books.unavailable:
+            reason = self._service.books.unavailable[workflow].reason
+            raise RefusedError(409, f"this workflow is unavailable: {reason}")
         if workflow not in self._service.served:
             raise RefusedError(404, "there is no such workflow")
         return self._service.served[workflow]
@@ -336,15 +356,20 @@ class Api:
     # The server
 
     async def health(self, call: ApiCall) -> HealthWords:
-        """Whether the server serves."""
-        trouble = self.desk.keeper.trouble
-        if trouble is not None:
-            raise RefusedError(503, f"what the server must not forget cannot be written now: {trouble}", after=1)
-        return HealthWords("draining" if self._service.requests.draining else "serving", __version__)
+        """Whether the process lives and answers: always, whatever else is wrong."""
+        status = "draining" if self._service.requests.draining else "serving"
+        return HealthWords(status if self.desk.keeper.trouble is None else "failing", __version__)
+
+    async def ready(self, call: ApiCall) -> HealthWords:
+        """Whether the server hands out work and can write; 503 while it cannot."""
+        self.desk.keeper.check()
+        if self._service.requests.draining:
+            raise RefusedError(503, "the server is draining: it hands out no more tasks", after=1)
+        return HealthWords("serving", __version__)
 
     async def measured(self, call: ApiCall) -> bytes:
         """What Prometheus is told."""
-        return self.metrics()
+        return self.metrics.text()
 
     async def described(self, call: ApiCall) -> bytes:
         """The description of the API."""
@@ -354,13 +379,20 @@ class Api:
         """Every address."""
         one = "/v1/workflows/{workflow}"
         page = {"after": "where to begin: what the answer before this one said", "limit": "how many at most"}
+        pages = {
+            "limit": "how many at most, the newest first", "state": "only those in this state",
+            "before": "only those submitted before this workflow: what the answer before this one said",
+        }  # fmt: skip
         ask = {
             "name": "how it is called", "format": "its format, where that is not seen", "policy": "which task goes first",
             "share": "of the server's work, compared with other owners", "quorum": "how many results must agree",
             "timeout": "seconds that a task may take", "retries": "how often a failed task is tried again",
             "copies": "how many clients may have one task at the end", "files": "false: no file travels",
+            "inside": "false: clients bring every file, also those that only tasks of one grant read",
             "rules": "false: all clients are alike",
+            "locality": "false: what files clients have does not matter",
             "ignore": "what the file asks for and the server's clients do not do, such as PRE,POST; all: whatever it is",
+            "grow": "true: tasks may add tasks, which run on any client",
             "signed": "true: it waits for the signatures of all tasks",
         }  # fmt: skip
         table: list[tuple[str, str, str | None, Any, Any, Any, int, Mapping[str, str] | None]] = [
@@ -376,16 +408,16 @@ class Api:
             ("GET", "/v1/tokens", "admin", self.tokens, None, TokensWords, 200, None),
             ("POST", "/v1/tokens/revoke", "admin", self.revoke_tokens, NameWords, CountWords, 200, None),
             ("POST", "/v1/workflows", "submit", self.submit, bytes, SubmittedWords, 201, ask),
-            ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, None),
+            ("GET", "/v1/workflows", "read|submit", self.workflows, None, WorkflowsWords, 200, pages),
             ("GET", one, "read|submit", self.workflow, None, WorkflowWords, 200, None),
             ("POST", f"{one}/inputs", "submit", self.inputs, InputsWords, MissingWords, 200, None),
+            ("POST", f"{one}/tasks", "submit", self.add, bytes, AddedWords, 200, None),
             ("GET", f"{one}/tasks", "read|submit", self.tasks, None, StatesWords, 200, page | {"state": "only those"}),
             ("GET", f"{one}/attempts", "read|submit", self.attempts, None, AttemptsWords, 200, page),
             ("GET", f"{one}/results", "read|submit", self.results, None, ResultsWords, 200, None),
-            ("POST", f"{one}/cancel", "submit", self.cancel, None, DoneWords, 200, None),
-            ("POST", f"{one}/retry", "submit", self.retry, RetryWords, CountWords, 200, None),
-            ("POST", f"{one}/release", "submit", self.release, ReleaseWords, CountWords, 200, None),
+            ("POST", f"{one}/cancel", "submit", self.cancel, None, ChangedWords, 200, None),
             ("GET", "/health", None, self.health, None, HealthWords, 200, None),
+            ("GET", "/ready", None, self.ready, None, HealthWords, 200, None),
             ("GET", "/metrics", "read", self.measured, None, bytes, 200, None),
             ("GET", "/v1/openapi.json", None, self.described, None, dict, 200, None),
         ]
@@ -398,35 +430,14 @@ class Api:
         ]  # fmt: skip
 
 
-def _request(told: AskWords) -> Request:
-    memory = float("inf") if told.memory is None else told.memory
-    return Request(told.count, told.size, told.seconds, told.wait, told.cores, memory)
-
-
-def _wishes(call: ApiCall) -> Wishes:
-    """What the owner asks for, from behind the question mark."""
-    kinds = {"share": float, "timeout": float, "quorum": int, "retries": int, "copies": int}
-    unknown = set(call.query) - WISHES - {"format"}
-    if unknown:
-        raise RefusedError(400, f"nothing is known here of {min(unknown)!r}")
-    found: dict[str, Any] = {name: value for name, value in call.query.items() if name in WISHES}
-    for name, kind in kinds.items():
-        if name in found:
-            try:
-                found[name] = kind(found[name])
-            except ValueError:
-                raise RefusedError(400, f"{name} is a number, and {found[name][:20]!r} is none") from None
-    for name in {"files", "rules", "signed"} & found.keys():
-        found[name] = found[name] != "false"
-    return Wishes(owner=call.caller.name, **found)
-
-
 def _tallied(store: ServiceStore, row: WorkflowRow) -> Sums:
     """What came of a workflow so far, by its outcomes."""
     upshot = store.upshot(row.id)
-    return Sums(len(unpacked_flow(store.document(row.id))), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
+    return Sums(len(task_names(row.id, store)), upshot.accepted, row.lost, upshot.repeated, upshot.saved)
 
 
-def _attempt(row: LeaseEnd, task: str) -> AttemptWords:
-    known = (row.began, row.ended, row.answer, row.failure, row.code, row.memory, row.tail)
-    return AttemptWords(task, row.attempt, row.client, *known)
+def _attempt(row: Attempt, task: str) -> AttemptWords:
+    known = (row.began, row.ended, row.answer, row.failure, row.code, row.memory)
+    out, err = parted(row.tail or "")
+    tails = (err, out) if err else (row.tail, None)
+    return AttemptWords(task, row.attempt, row.client, *known, *tails)

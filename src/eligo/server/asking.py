@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eligo.server.clients import Client
+from eligo.server.needs import Offer
 from eligo.server.served import Served
-from eligo.stores.serving import Lease
+from eligo.work.attempts import Lease
 
 
 class Request(NamedTuple):
@@ -19,6 +20,14 @@ class Request(NamedTuple):
     wait: float = 0.0
     cores: float = 1.0
     memory: float = float("inf")
+    labels: frozenset[str] = frozenset()
+    #: the beginnings of the hashes of files that it has
+    files: frozenset[str] = frozenset()
+
+
+def offer_of(client: Client, request: Request) -> Offer:
+    """What a client has for tasks; an operator's tags count as labels."""
+    return Offer(request.cores, request.memory, request.labels.union(client.tags))
 
 
 class Granted(NamedTuple):
@@ -37,6 +46,10 @@ class Ticket:
     key: str
     request: Request
     until: float
+    #: all that decides which tasks fit: requests of one offer are answered alike
+    offer: Offer
+    #: requests are answered in this order
+    number: int = 0
     grants: list[Granted] = field(default_factory=list)
     #: how many seconds the client shall stay away
     away: float = 0.0

@@ -1,4 +1,4 @@
-"""Bodies of requests as they come in, within the time that their senders have; and what is told of a request at its end."""
+"""Bodies of requests as they come in, within the time that their senders have."""
 
 import asyncio
 import time
@@ -9,28 +9,22 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
+from eligo.server.accounts import Account
 from eligo.server.refusing import RefusedError
 
 LINGER, LINGER_BYTES = 1.0, 16 * 2**20  # what is read on after a refusal, so that the other side sees the refusal
 
 
-class Account:
-    """What is to be told of a request: its id, its place, how many bytes came, are held and went, and the status."""
-
-    __slots__ = ("began", "held", "kind", "request", "sent", "status", "taken")
-
-    def __init__(self, request: str) -> None:
-        self.request, self.kind, self.began = request, "", time.perf_counter()
-        self.status = self.sent = self.taken = self.held = 0
-
-
 class Waiting:
-    """The parts of a body, for which the client may let us wait so long, and longer the more it has brought."""
+    """The parts of a body: the client may let us wait *patience* seconds, and longer the more it has brought.
 
-    __slots__ = ("left", "rate", "receive")
+    What it has brought earns it a pause of at most *stall* seconds: else a large part would pay for hours of silence.
+    """
 
-    def __init__(self, receive: Receive, patience: float, rate: float) -> None:
-        self.receive, self.left, self.rate = receive, patience, rate
+    __slots__ = ("left", "rate", "receive", "stall")
+
+    def __init__(self, receive: Receive, patience: float, rate: float, stall: float) -> None:
+        self.receive, self.left, self.rate, self.stall = receive, patience, rate, max(patience, stall)
 
     async def next(self) -> Message:
         """The next message; only the time that is waited for it counts, not what we do between."""
@@ -54,7 +48,8 @@ class Waiting:
                 message: Message = await _resumed(call, pending)
         except TimeoutError:
             raise RefusedError(408, "the body came too slowly", connection="close") from None
-        self.left += len(message.get("body", b"")) / self.rate - (time.monotonic() - began)
+        earned = len(message.get("body", b"")) / self.rate - (time.monotonic() - began)
+        self.left = min(self.left + earned, self.stall)
         return message
 
 
@@ -82,7 +77,11 @@ class Upload:
         """The next part, or what comes after the last."""
         if self._done:
             return await self._waiting.receive()
-        message = await self._waiting.next()
+        try:
+            message = await self._waiting.next()
+        except ClientDisconnect:
+            self._account.gone = True
+            raise
         self._done = not message.get("more_body")
         self._account.taken += len(message["body"])
         return message

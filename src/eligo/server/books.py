@@ -1,24 +1,40 @@
 """The state of a server: what is served, who has what until when, and what of it is still to be kept."""
 
 import hmac
-from collections.abc import KeysView, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
+from typing import NamedTuple
 
-from eligo.execution import HELD
+from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD
+from eligo.rows import Ints
+from eligo.server.agenda import Agenda
 from eligo.server.clients import Client
 from eligo.server.deadlines import Deadlines
+from eligo.server.needs import Offer, Unmet
+from eligo.server.packing import packed_plan
 from eligo.server.remembering import Digests, Recent, Remembered
 from eligo.server.served import BROKEN, ENDED, FINAL, RUNNING, Served
 from eligo.server.terms import ServerTerms
 from eligo.server.words import ResultWords
-from eligo.stores.serving import Changes, Lease, LeaseEnd, Moves, WorkflowRow
+from eligo.stores.packing import packed_addition
+from eligo.stores.serving import AdditionRow, Changes, Moves, WorkflowRow
+from eligo.work.attempts import Attempt, Lease
 
 MOST_DIGITS = 19  # of the number of a lease: more fit no database
 SELDOM = 1.0  # seconds between two times that what is thought of clients is kept
 MOST_RECENT = 10_000  # outcomes that are remembered at least, up to twice as many, beside those that are not kept yet
 #: what a client brought of a lease
 Brought = tuple[Lease, ResultWords]
+
+
+class Unavailable(NamedTuple):
+    """A workflow that could not be restored from the store, and why."""
+
+    row: WorkflowRow
+    reason: str
 
 
 @dataclass(eq=False)
@@ -33,30 +49,57 @@ class Books:
     clients: dict[str, Client] = field(default_factory=dict)
     #: workflows that have ended, as they were then
     ended: dict[str, WorkflowRow] = field(default_factory=dict)
+    #: workflows that could not be restored; the next start tries again
+    unavailable: dict[str, Unavailable] = field(default_factory=dict)
     random: Random = field(default_factory=Random)
-    #: whether something may be ready for those who wait
-    awake: bool = False
-    #: leases that were lost, since the server began
+    #: the owner of a client's token, None where that is not known; where there are no tokens, each client is its own
+    token_owner: Callable[[str], str | None] = lambda client: client
+    #: since the server began: leases that were lost, failed tasks to be tried again, and tasks that failed for good
     expired: int = 0
+    retries: int = 0
+    failed: int = 0
     #: leases that ended, since then
     ends: int = 0
 
     def __post_init__(self) -> None:
         self.changes = Changes()
+        self.agenda = Agenda()
         self._touched: set[str] = set()
         self._dirty: set[str] = set()
         self._urgent, self._told = False, 0.0
         self._over: set[str] = set()  # workflows that have ended just now
+        self._progressed: set[str] = set()  # those that have changed or left since it was asked which
         self.due = Deadlines(self._out)
         self.recent = Recent()
         self._remembered = Remembered()
+        # when the offers of connected clients were looked at, and what they were
+        self._offers: tuple[float, frozenset[Offer | None]] = (-inf, frozenset())
+        #: clients whose room for tasks may have changed since those of their requests were looked at that wait for it
+        self.roomier = set[str]()
+        #: what clients have that only other servers know
+        self.strangers: Counter[str] = Counter()
 
     # What is kept
+
+    @property
+    def moved(self) -> list[Served]:
+        """The workflows of which something is to be kept."""
+        return [self.served[workflow] for workflow in self._touched | self._over]
+
+    def take_progressed(self) -> set[str]:
+        """The workflows that have changed, or are served no longer, since this was asked before."""
+        progressed, self._progressed = self._progressed, set()
+        return progressed
 
     def take_changes(self) -> Changes | None:
         """What is to be kept of all that happened since this was asked before."""
         for workflow in self._touched:
             served = self.served[workflow]
+            for number, added in enumerate(served.execution.additions[served.grown :], served.grown):
+                self.changes.additions.append(AdditionRow(workflow, number, *packed_addition(*added)))
+            if served.grown < len(served.execution.additions) and served.order is not None:
+                self.changes.plans.append((workflow, packed_plan(served.order, None)))
+            served.grown = len(served.execution.additions)
             moves = served.execution.since(served.kept)
             if moves:
                 self.changes.moves.append(Moves(workflow, served.kept, moves))
@@ -77,6 +120,8 @@ class Books:
         return found
 
     def _leave(self, served: Served) -> None:
+        self.agenda.forget(served.id)
+        self._progressed.add(served.id)
         self.ended[served.id] = served.row._replace(document=b"", plan=None)
         if served.digests is not None:
             self._remembered.add(served.id, served.digests)
@@ -102,6 +147,7 @@ class Books:
     def note(self, client: str, urgent: bool = False) -> None:
         """What is thought of a client has changed; that is kept now and then, or, where *urgent*, with the next changes."""
         if client in self.clients:
+            self.roomier.add(client)
             self._dirty.add(client)
             self._urgent |= urgent
 
@@ -116,15 +162,58 @@ class Books:
         """Another server holds a workflow: nothing that is known of it here counts, and nothing is written of it."""
         served = self.served.pop(workflow, None)
         self.ended.pop(workflow, None)
+        self.unavailable.pop(workflow, None)
         self._remembered.forget(workflow)
         for lease in () if served is None else served.leases.values():
-            if lease.client in self.clients:
-                self.clients[lease.client].holds -= 1
+            self.hold(lease.client, -1)
+        self.agenda.forget(workflow)
+        self._progressed.add(workflow)
         self.recent.forget(workflow)
         self.due.forget(workflow)
         self._touched.discard(workflow)
         self._over.discard(workflow)
         self.changes = self.changes.without({workflow})
+
+    # Clients
+
+    def gone_at(self, client: Client) -> float:
+        """When a client counts as gone unless it is heard of again: as late as it would lose its tasks."""
+        return client.seen + self.terms.lease + self.terms.grace
+
+    def is_alive(self, client: Client) -> bool:
+        """Whether a client was heard of within the time of a lease."""
+        return self.now < self.gone_at(client)
+
+    def connected(self) -> Iterator[Client]:
+        """The clients that may get tasks and were heard of within the time of a lease."""
+        return (client for client in self.clients.values() if client.approved and self.is_alive(client))
+
+    def here_until(self, id: Hashable) -> float:
+        """Until when a client is alive if it is not heard of again; -inf if it gets no tasks."""
+        client = self.clients.get(str(id))
+        if client is None:  # one that only another server knows is lost with its lease
+            return inf if id in self.strangers else -inf
+        works = client.approved and not client.held and client.paused <= self.now
+        return self.gone_at(client) if works else -inf
+
+    def unmet(self, served: Served, tasks: Ints) -> list[Unmet]:
+        """What these tasks need and no connected client has; nothing as long as some client has not said what it has."""
+        if not served.needs.demanding or served.state in ENDED:
+            return []
+        offers = self._offers_here()
+        known = {offer for offer in offers if offer is not None}
+        return served.needs.unmet(known, tasks) if len(known) == len(offers) else []
+
+    def learn_offer(self, client: Client, offer: Offer) -> None:
+        """A client says what it has."""
+        if client.offer != offer:
+            client.offer, self._offers = offer, (-inf, frozenset())
+
+    def _offers_here(self) -> frozenset[Offer | None]:
+        """What connected clients have, as of at most a second ago: many workflows are told at once."""
+        if self.now - self._offers[0] >= SELDOM:
+            self._offers = self.now, frozenset(client.offer for client in self.connected())
+        return self._offers[1]
 
     # Leases
 
@@ -138,6 +227,16 @@ class Books:
         """When a lease ends that is given or renewed now."""
         return self.now + self.terms.lease + self.terms.grace
 
+    def hold(self, client: str, tasks: int) -> None:
+        """A client has so many tasks more, whether it is known here or not."""
+        if client in self.clients:
+            self.clients[client].holds += tasks
+            self.roomier.add(client)
+        else:
+            self.strangers[client] += tasks
+            if not self.strangers[client]:
+                del self.strangers[client]
+
     def _out(self, workflow: str) -> KeysView[int]:
         """The numbers of the leases of a workflow."""
         return (self.served[workflow].leases if workflow in self.served else {}).keys()
@@ -149,68 +248,57 @@ class Books:
         lease = None if served is None else served.leases.get(number)
         return lease if lease is not None and lease.client == client and same(lease.secret, secret) else None
 
-    def lose(self, served: Served, lease: Lease) -> None:
-        """A client was not heard of for too long: what it has comes back."""
+    def lose(self, served: Served, lease: Lease, answer: str, why: str) -> None:
+        """A client was not heard of for too long, or died: what it has comes back."""
         client = self.clients.get(lease.client)
         begun = served.codes[lease.task] != HELD  # what waited for others was not tried
-        self.end(served, [lease], "expired" if begun else "dropped", "its client was not heard of")
+        self.end(served, [lease], answer if begun else "dropped", why)
         served.lost += 1
+        self.expired += 1
         self.changes.losses.append((served.id, served.lost))
         if client is not None:
             client.vanished(self.terms)
             self.note(client.id)
             if not client.holds:
                 served.allocator.gone(client.id)
-        served.losses[lease.task] += begun
-        if begun and served.losses[lease.task] > self.terms.retries.lost:
-            self.set_aside(served, lease, "its clients were lost too often")
-        else:
-            served.come_back(lease.task)
+        served.tries.losses[lease.task] += begun
+        self.come_back(served, lease.task)
         self.came_back(served)
 
     def end(self, served: Served, leases: Sequence[Lease], answer: str, failure: str | None = None) -> None:
         """Leases are no more, and nobody brought anything."""
         self._drop(served, leases)
         wall = self.wall
-        self._keep([LeaseEnd(*lease[:6], lease.since, wall, answer, failure) for lease in leases])
+        self._keep([Attempt(*lease[:6], lease.since, wall, answer, failure) for lease in leases])
 
     def bring(
         self, served: Served, came: Sequence[Brought], answer: str, failure: str | None = None
-    ) -> tuple[list[LeaseEnd], float]:
+    ) -> tuple[list[Attempt], float]:
         """Leases are no more; what their clients brought is kept under their numbers. Also how long the tasks took."""
         self._drop(served, [lease for lease, _ in came])
         ends, took = self._ends(came, answer, failure)
         self._keep(ends)
         return ends, took
 
-    def recall(self, came: Brought, answer: str) -> None:
-        """What a client was told of a result that came after its workflow had ended, in case it comes again."""
-        self._remember(self._ends([came], answer, None)[0])
-
     def _drop(self, served: Served, leases: Sequence[Lease]) -> None:
         had, over = served.drop(leases)
         self.due.drop(served.id, [lease.number for lease in had])
-        clients = self.clients
         for lease in had:
-            if lease.client in clients:
-                clients[lease.client].holds -= 1
+            self.hold(lease.client, -1)
         self.changes.ended += [(served.id, first) for first in over]
 
-    def _ends(self, came: Sequence[Brought], answer: str, failure: str | None) -> tuple[list[LeaseEnd], float]:
+    def _ends(self, came: Sequence[Brought], answer: str, failure: str | None) -> tuple[list[Attempt], float]:
         """What came of leases; and the seconds that clients say their tasks took, as far as they can be true."""
-        wall, made, found, whole = self.wall, tuple.__new__, list[LeaseEnd](), 0.0  # by its name it takes twice as long
+        wall, made, found, whole = self.wall, tuple.__new__, list[Attempt](), 0.0  # by its name it takes twice as long
         for lease, told in came:
             took = told.seconds if told.seconds <= wall - lease.since else max(0.0, wall - lease.since)
             rest = (told.code, told.memory, told.digest, told.tail, told.saved)
-            found.append(made(LeaseEnd, (*lease[:6], wall - took, wall, answer, failure, *rest)))
+            found.append(made(Attempt, (*lease[:6], wall - took, wall, answer, failure, *rest)))
             whole += took
         return found, whole
 
-    def _keep(self, ends: list[LeaseEnd]) -> None:
+    def _keep(self, ends: list[Attempt]) -> None:
         self.changes.outcomes += ends
-        self._remember(ends)
-
-    def _remember(self, ends: list[LeaseEnd]) -> None:
         self.recent.add(ends)
         self.ends += len(ends)
 
@@ -222,7 +310,8 @@ class Books:
     def after(self, served: Served) -> None:
         """Something may be ready now, or all may be over."""
         self._touched.add(served.id)
-        self.awake = True
+        self._progressed.add(served.id)
+        self.agenda.stir(served)
         if served.state != RUNNING or served.execution.idle:
             self.settle(served)
 
@@ -232,6 +321,7 @@ class Books:
         """A workflow is in another state now."""
         served.state = state
         served.row = served.row._replace(state=state)
+        self.agenda.stir(served)
         self.changes.states.append((served.id, state))
 
     def settle(self, served: Served) -> None:
@@ -252,22 +342,67 @@ class Books:
             served.row = served.row._replace(lost=served.lost, ended=self.wall, tally=served.tally.text())
             self.changes.endings.append((served.id, self.wall, served.tally.text()))
 
-    def set_aside(self, served: Served, lease: Lease, why: str) -> None:
-        """A task waits, or is set aside for good; its descendants are futile then."""
-        others = served.holding.get(lease.task)
-        served.set_aside(lease.task)
-        if not others:
-            self.again_or_never(served, lease.task, why)
+    def come_back(self, served: Served, task: int, failure: str | None = None) -> None:
+        """A client gives up a task, because of a *failure* or not: it is ready again, waits, or is never tried again."""
+        spent = self.spent(served, task)
+        if failure is None and spent is None:
+            served.come_back(task)
+            return
+        served.set_aside(task)
+        if task not in served.holding:
+            self.again_or_never(served, task, failure)
+        elif spent is not None:
+            served.allocator.copy_no_more(task)
 
-    def again_or_never(self, served: Served, task: int, why: str) -> None:
-        """A task that failed is tried again later, unless it has been tried often enough."""
-        retries = served.retries(self.terms.retries)
-        failures, losses = served.failures[task], served.losses[task]
-        disputed = len(served.votes.get(task, ())) >= served.wishes.quorum + self.terms.most_disputes
-        if failures <= retries.most and losses <= retries.lost and not disputed:
-            served.wait(task, self.now + retries.wait(max(1, failures), self.random))
-        else:
-            served.causes[task] = why
+    def spent(self, served: Served, task: int) -> str | None:
+        """Why a task is handed out to nobody any more unless its owner retries it; None where it is."""
+        spent = served.tries.spent(task, served.retries(self.terms.retries))
+        if spent is not None:
+            return spent
+        if task in served.votes and len(served.voters(task)) >= served.wishes.quorum + self.terms.most_disputes:
+            return "no two clients agree on its result"
+        return None
+
+    def again_or_never(self, served: Served, task: int, failure: str | None = None) -> None:
+        """A task that was set aside is tried again later, unless it was tried often enough; *failure* is its last one."""
+        again = self.waits_for_retry(served, task, failure)
+        self.retries += again
+        self.failed += not again
+
+    def waits_for_retry(self, served: Served, task: int, failure: str | None) -> bool:
+        """Whether a task that was set aside waits to be tried again from now on; else its cause is noted."""
+        retries, spent = served.retries(self.terms.retries), self.spent(served, task)
+        until = served.tries.again_or_never(task, failure, self.now, retries, self.random, spent)
+        if until is not None:
+            self.agenda.alarms.set(served.id, until)
+        return until is not None
+
+    def reconsider(self, served: Served, task: int, failure: str | None = None) -> None:
+        """Something is known of earlier attempts at a task that was not known when it came back."""
+        code = served.codes[task]
+        if code in {ELIGIBLE, ALLOCATED} and self.spent(served, task) is None:
+            return
+        if code == ALLOCATED:
+            served.allocator.copy_no_more(task)
+        elif code == ELIGIBLE:
+            served.execution.take_numbers([task])
+            served.set_aside(task)
+            self.again_or_never(served, task, failure)
+        elif code == FAILED:
+            cause = served.tries.causes.get(task)
+            served.tries.wait_no_more({task})
+            again = self.waits_for_retry(served, task, failure or cause)
+            self.failed += not again and cause is None
+
+    def owner_of(self, client: str) -> str | None:
+        """Whose vote a client's result is; None where it does not count, such as that of a client that was revoked."""
+        known = self.clients.get(client)
+        return self.token_owner(client) if known is not None and known.approved else None
+
+    def owners_here(self) -> set[str]:
+        """The owners of the connected clients."""
+        owners = {self.owner_of(client.id) for client in self.connected()}
+        return {owner for owner in owners if owner is not None}
 
 
 def parts_of(lease: str) -> tuple[str, int, str]:

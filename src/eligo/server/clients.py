@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from eligo.server.needs import Offer
 from eligo.server.terms import ServerTerms
 from eligo.stores.serving import ClientRow
 
@@ -28,7 +29,7 @@ class Client:
     made: float = 0.0
     approved: bool = True
     quota: float = 4.0
-    #: failures, and pauses, in a row; good results in a row
+    #: failures, and pauses, in a row; results that others agreed with, in a row
     streak: int = 0
     pauses: int = 0
     valid: int = 0
@@ -44,12 +45,17 @@ class Client:
     seconds: float = 0.0
     #: how many tasks it has
     holds: int = 0
+    #: what it has for tasks, as of its last request; None: it has not asked since the server began
+    offer: Offer | None = None
     #: whether it was told that nothing more comes
     dismissed: bool = False
+    #: what an operator says of it: whether it gets no tasks until it is resumed, and its tags
+    held: bool = False
+    tags: tuple[str, ...] = ()
 
     def room(self, now: float, holds: int | None = None) -> int:
         """How many tasks it may get now beside those it has."""
-        if not self.approved or now < self.paused:
+        if not self.approved or self.held or now < self.paused:
             return 0
         return max(0, int(max(1.0, self.quota)) - (self.holds if holds is None else holds))
 
@@ -57,10 +63,10 @@ class Client:
         """Whether its results count without others that agree."""
         return self.valid >= terms.trusted
 
-    def succeeded(self, terms: ServerTerms, results: int = 1) -> None:
-        """It brought back good results."""
+    def succeeded(self, terms: ServerTerms, results: int = 1, confirmed: int = 0) -> None:
+        """It brought back good results; with so many of them others agreed, which is all that makes it trusted."""
         self.done += results
-        self.valid += results
+        self.valid += confirmed
         self.streak = self.pauses = 0
         while results and self.quota < terms.most_quota:
             self.quota = min(terms.most_quota, max(1.0, 2 * self.quota))
@@ -101,6 +107,7 @@ class Client:
         return ClientRow(
             self.id, self.name, self.cores, self.made, self.seen + ahead, self.approved, self.quota, self.streak,
             self.pauses, self.paused + ahead, self.valid, self.done, self.failures, self.lost, self.seconds,
+            self.held, " ".join(self.tags),
         )  # fmt: skip
 
 
@@ -119,6 +126,7 @@ def remembered(row: ClientRow, ahead: float, now: float) -> Client:
         "paused": now + max(0.0, left),
         "failures": row.failed,
         "approved": bool(row.approved),
+        "tags": tuple(row.tags.split()),
     }
     del known["failed"]
     return Client(**known)

@@ -9,11 +9,13 @@ from eligo.execution import ALLOCATED, EXECUTED, HELD, WAITING
 from eligo.server.books import MOST_RECENT, Books, Brought, parts_of, same
 from eligo.server.clients import Client
 from eligo.server.remembering import UNKNOWN, ForgottenError, Lacking, Past, Place, note, short
-from eligo.server.served import FINAL, Served
+from eligo.server.served import FINAL, Served, Vote
 from eligo.server.words import ResultWords
-from eligo.stores.serving import FileRow, Lease, LeaseEnd
+from eligo.stores.serving import FileRow
+from eligo.work.attempts import Attempt, Lease
 
 LOST = {"expired", "dropped"}  # the ends of leases whose results may still come
+DIED = "its client died while it ran"
 #: of the id of a lease
 Parts = tuple[str, int, str]
 
@@ -63,6 +65,8 @@ class Deliveries:
         served = self.books.served[lease.workflow]
         if told.outcome != "done" or served.codes[lease.task] != ALLOCATED or served.wishes.quorum > 1:
             return False
+        if told.added is not None:
+            return False
         if served.files is not None and self._lacking(served, lease.task, told, together) is not None:
             return False
         served.execution.complete_number(lease.task)
@@ -72,15 +76,22 @@ class Deliveries:
         served = self.books.served.get(lease.workflow)
         if served is None or served.state in FINAL:
             return self._too_late(lease, told)
-        if told.outcome == "returned":
-            return self._returned(served, lease, told)
         code = served.codes[lease.task]
-        if code == EXECUTED:
+        unused = told.outcome == "returned" and not told.died
+        if code == EXECUTED and not unused:
             return self._duplicate(served, lease, told)
+        if lease.number not in served.leases:
+            self._take_back_loss(served, lease)
+        if unused:
+            return self._returned(served, lease, told)
         if code in {HELD, WAITING}:
-            return "refused"
+            return self._refused(served, lease, told)
+        if told.outcome == "returned":
+            return self._lost(served, lease, told)
         if told.outcome == "done":
             lacking = None if served.files is None else self._lacking(served, lease.task, told, together)
+            if lacking is None and told.added is not None:
+                lacking = served.refusal(told.added)
             if lacking is None:
                 return self._done(client, served, lease, told)
             told = replace(told, failure=lacking)
@@ -105,7 +116,7 @@ class Deliveries:
 
     # What only the store knows
 
-    def _end_of(self, place: Place) -> LeaseEnd | None:
+    def _end_of(self, place: Place) -> Attempt | None:
         recent = self.books.recent.get(place)
         if recent is None and place not in self._past.ends:
             raise ForgottenError
@@ -140,15 +151,14 @@ class Deliveries:
         return past
 
     def _too_late(self, lease: Lease, told: ResultWords) -> str:
-        """Its workflow has ended: is this what was accepted? Nothing more is kept of it."""
+        """Its workflow has ended: is this what was accepted? Nothing is kept of it, since the answer stays the same."""
         digests = self.books.digests_of(lease.workflow) or ()
         accepted = digests[lease.task] if lease.task < len(digests) else 0
         alike = told.outcome != "done" or not accepted or accepted == short(told.digest)
         alike = alike or _same_files(self._files(lease.workflow, told), told)
         self.duplicates += alike
         self.conflicts += not alike
-        self.books.recall((lease, told), answer := "duplicate" if alike else "conflict")
-        return answer
+        return "duplicate" if alike else "conflict"
 
     def _files(self, workflow: str, told: ResultWords) -> Mapping[str, FileRow | None]:
         """The files of a workflow that has ended, as far as a result has any of these names."""
@@ -188,13 +198,45 @@ class Deliveries:
                 return False
         return self._lacking(served, lease.task, told, others) is None
 
-    def _returned(self, served: Served, lease: Lease, told: ResultWords) -> str:
+    def _take_back_loss(self, served: Served, lease: Lease) -> None:
+        """A client that was not heard of is: an attempt counts once, as what came of it."""
+        past = self._end_of((lease.workflow, lease.number))
+        if past is not None and past.answer == "expired" and served.counts_for(lease):
+            served.tries.losses[lease.task] -= 1
+
+    def _lost(self, served: Served, lease: Lease, told: ResultWords) -> str:
+        """The client died while it ran the task, which counts like a lease that expired."""
         if lease.number in served.leases:
-            self.books.bring(served, [(lease, told)], "returned", told.failure)
-            served.tries[lease.task] -= 1
-            served.come_back(lease.task)
+            self.books.lose(served, lease, "lost", DIED)
+        else:
+            self.books.bring(served, [(lease, told)], "lost", DIED)
+            served.tries.losses[lease.task] += served.counts_for(lease)
+            self.books.reconsider(served, lease.task)
             self.books.came_back(served)
+        return "lost"
+
+    def _returned(self, served: Served, lease: Lease, told: ResultWords) -> str:
+        served.tries.begun[lease.task] -= 1
+        if told.distrusted:
+            served.shun(lease.client)
+        self._give_back(served, lease, told, "returned")
         return "returned"
+
+    def _refused(self, served: Served, lease: Lease, told: ResultWords) -> str:
+        """What the task needs is not done, so nobody can have run it: who has it has it no more."""
+        told = replace(told, failure="it came before the results that it depends on")
+        self._give_back(served, lease, told, "refused")
+        return "refused"
+
+    def _give_back(self, served: Served, lease: Lease, told: ResultWords, answer: str) -> None:
+        """A lease ends by something that is not a result, be it out or lost before."""
+        live = lease.number in served.leases
+        self.books.bring(served, [(lease, told)], answer, told.failure)
+        if live:
+            self.books.come_back(served, lease.task)
+        else:
+            self.books.reconsider(served, lease.task)
+        self.books.came_back(served)
 
     def _duplicate(self, served: Served, lease: Lease, told: ResultWords) -> str:
         """The task is done already: is this what was accepted?"""
@@ -229,11 +271,11 @@ class Deliveries:
 
     def _done(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
         if served.wishes.quorum > 1 and not self._believed(client, served, lease.task, told):
-            votes = served.votes.setdefault(lease.task, {})
-            votes[client.id] = told.digest
-            agreeing = [one for one, digest in votes.items() if digest == told.digest]
-            if len(agreeing) < served.wishes.quorum:
-                return self._voted(served, lease, told)
+            if served.counts_for(lease):
+                served.votes.setdefault(lease.task, {})[lease.number] = Vote(client.id, told.digest)
+            if len(served.voters(lease.task, told.digest)) < served.wishes.quorum:
+                self._give_back(served, lease, told, "voted")
+                return "voted"
         served.execution.complete_number(lease.task, late=True)
         self._accept(client, [(lease, told)])
         return "accepted"
@@ -242,27 +284,14 @@ class Deliveries:
         """Whether a result counts without others: its client is trusted, nobody said otherwise, and no spot check is due."""
         if not client.trusted(self.books.terms):
             return False
-        votes = served.votes.get(task)
-        if votes:
-            return all(digest == told.digest for digest in votes.values())
-        return self.books.random.random() >= self.books.terms.spot_checks or self._alone(client)
+        owner, voters = self.books.owner_of(client.id), served.voters(task)
+        if voters:
+            return owner not in voters and served.voters(task, told.digest) == voters
+        return self.books.random.random() >= self.books.terms.spot_checks or self.books.owners_here() <= {owner}
 
     def _alone(self, client: Client) -> bool:
         """Whether nobody else is here."""
-        recent = self.books.now - self.books.terms.lease
-        return not any(one.seen >= recent and one is not client for one in self.books.clients.values())
-
-    def _voted(self, served: Served, lease: Lease, told: ResultWords) -> str:
-        """A result that waits for others to agree: somebody else gets the task too."""
-        live = lease.number in served.leases
-        self.books.bring(served, [(lease, told)], "voted")
-        disputed = len(served.votes[lease.task]) >= served.wishes.quorum + self.books.terms.most_disputes
-        if live and disputed:
-            self.books.set_aside(served, lease, "no two clients agree on its result")
-        elif live:
-            served.come_back(lease.task)
-        self.books.came_back(served)
-        return "voted"
+        return all(one is client for one in self.books.connected())
 
     def _accept(self, client: Client, good: list[Brought]) -> None:
         """The first good results of tasks of a workflow count, and are gathered no longer; whoever else is at it may stop."""
@@ -281,10 +310,12 @@ class Deliveries:
         self._credit(client, served, ends, took)
         self.books.after(served)
 
-    def _credit(self, client: Client, served: Served, ends: Sequence[LeaseEnd], took: float) -> None:
+    def _credit(self, client: Client, served: Served, ends: Sequence[Attempt], took: float) -> None:
         digests, tasks = served.digests, [end.task for end in ends]
+        confirmed = 0
         for end in ends:
             if end.task in served.votes:
+                confirmed += 1
                 self._judge(client, served.votes.pop(end.task), end.digest)
             if digests is not None:
                 digests[end.task] = short(end.digest)
@@ -292,28 +323,30 @@ class Deliveries:
         served.saved += sum(end.saved for end in ends)
         served.allocator.learn_numbers(client.id, tasks, took)
         client.seconds += took
-        client.succeeded(self.books.terms, len(ends))
+        client.succeeded(self.books.terms, len(ends), confirmed)
         self.books.note(client.id)
 
-    def _judge(self, client: Client, votes: dict[str, str], digest: str | None) -> None:
+    def _judge(self, client: Client, votes: Mapping[int, Vote], digest: str | None) -> None:
         """Those who said the same were right, and those who did not were not."""
-        for other, said in votes.items():
+        for other, said in votes.values():
             if other in self.books.clients and other != client.id:
                 known = self.books.clients[other]
                 if said == digest:
-                    known.succeeded(self.books.terms)
+                    known.succeeded(self.books.terms, confirmed=1)
                 else:
                     known.dissented(self.books.now, self.books.terms)
                 self.books.note(other)
 
     def _failed(self, client: Client, served: Served, lease: Lease, told: ResultWords) -> str:
-        live = lease.number in served.leases
-        self.books.bring(served, [(lease, told)], "failed", told.failure or "it failed")
+        live, why = lease.number in served.leases, told.failure or "it failed"
+        self.books.bring(served, [(lease, told)], "failed", why)
+        served.tries.failures[lease.task] += served.counts_for(lease)
         if live:
             self._blame(client, served, lease.task)
-            served.failures[lease.task] += 1
-            self.books.set_aside(served, lease, told.failure or "it failed")
-            self.books.came_back(served)
+            self.books.come_back(served, lease.task, why)
+        else:
+            self.books.reconsider(served, lease.task, why)
+        self.books.came_back(served)
         return "failed"
 
     def _blame(self, client: Client, served: Served, task: int) -> None:

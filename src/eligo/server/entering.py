@@ -37,8 +37,10 @@ class Entrance:
             return Caller(id or "anybody", ALL, self._client(id) if id else None)
         bearer = self.gate.bearer(headers.get(b"authorization"), time.time())
         scopes = ALL if "admin" in bearer.scopes else bearer.scopes
-        client = self._client(bearer.client) if bearer.client else None
-        return Caller(bearer.client or bearer.name, scopes, client, bearer.hash)
+        if not bearer.client:
+            return Caller(bearer.name, scopes, None, bearer.hash)
+        client, owner = self._client(bearer.client), self.gate.owner_of(bearer.client)
+        return Caller(bearer.client, scopes, client, bearer.hash, owner)
 
     def _client(self, id: str) -> Client:
         client = self.service.clients.get(id)
@@ -46,10 +48,17 @@ class Entrance:
             raise unknown("this client is not known here: POST /v1/clients makes a new one")
         return client
 
+    def access_of(self, client: Client) -> str:
+        """Whether a client is "approved", "waiting" for that or "revoked"; "void" where nobody answered its request."""
+        if client.approved:
+            return "approved"
+        waits = self.gate is not None and self.gate.waits(client.id, time.time())
+        return "void" if waits is None else "waiting" if waits else "revoked"
+
     # Enrolling
 
-    def admits(self, caller: Caller) -> bool:
-        """Whether a new client may have work at once; 401 where it may not come in at all."""
+    def admits(self, caller: Caller, address: str = "") -> bool:
+        """Whether a new client at an *address* may have work at once; 401 where it may not come in at all."""
         if self.gate is None:
             return True
         if caller.client is not None:
@@ -60,10 +69,10 @@ class Entrance:
             return True
         if not self.approving:
             raise unknown("a new client needs a token with the scope work")
-        self.gate.check_room(time.time())
+        self.gate.check_room(time.time(), address)
         return False
 
-    def token_for(self, client: Client, approved: bool, parent: str | None = None) -> str | None:
+    def token_for(self, client: Client, approved: bool, parent: str | None = None, address: str = "") -> str | None:
         """The token of a new client, made with its *parent* and told only here; None where none is needed."""
         if self.gate is None:
             return None
@@ -71,14 +80,23 @@ class Entrance:
         if approved:
             token, row = self.gate.make(client.name, ["work"], now, client=client.id, parent=parent)
         else:
-            token, row = self.gate.ask(client.name, client.id, now)
+            for old in self.gate.crowded_out(now):
+                self._forget(self.gate, old)
+            token, row = self.gate.ask(client.name, client.id, now, address)
         self.keep([row])
         return token
 
+    def _forget(self, gate: Gate, stranger: Token) -> None:
+        """Forget a request for approval, and the client that made it: else a flood of them would fill the store."""
+        self.service.books.changes.tokens_gone += [(hash,) for hash in gate.drop({stranger.client or ""})]
+        if stranger.client in self.service.clients:
+            self.service.forget_client(stranger.client)
+
     def make(self, name: str, scopes: list[str], days: float | None = None, parent: str | None = None) -> str:
         """A new token, made with its *parent* and told only here."""
-        lasting = None if days is None else days * DAY
-        token, row = self._guarded().make(name, scopes, time.time(), lasting=lasting, parent=parent)
+        lasting, gate = None if days is None else days * DAY, self._guarded()
+        gate.check_name(name, scopes)
+        token, row = gate.make(name, scopes, time.time(), lasting=lasting, parent=parent)
         self.keep([row])
         return token
 
@@ -87,8 +105,11 @@ class Entrance:
         gate, now = self._guarded(), time.time()
         before = gate.count_good(now)
         rows = gate.revoke(now, name=name)
-        self._mark()
+        self.mark()
         self.keep(rows)
+        for client in gate.revoked_clients():
+            if client in self.service.clients and self.service.clients[client].approved:
+                self.service.approve(client, False)
         return before - gate.count_good(now)
 
     def tokens(self) -> list[tuple[Token, str | None]]:
@@ -103,7 +124,7 @@ class Entrance:
 
     def decide(self, client: str, approved: bool) -> None:
         """A client that waits is let in, or refused; one that was let in loses its tokens."""
-        self._mark()
+        self.mark()
         if self.gate is None:
             return
         now = time.time()
@@ -115,8 +136,8 @@ class Entrance:
         else:
             self.keep(self.gate.revoke(now, client=client))
 
-    def _mark(self) -> None:
-        """Who may come in has changed: other servers see this within a second."""
+    def mark(self) -> None:
+        """What is known of clients or tokens has changed: other servers see this within a second."""
         if self.learning is not None:
             self.service.books.changes.facts.append((MARK, secrets.token_hex(8)))
 

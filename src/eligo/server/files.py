@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from eligo.client.owning import inside
 from eligo.errors import InputError
@@ -35,6 +36,7 @@ PIECE = 2**20  # bytes for which it is worth going to a thread
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MOST_HASHERS = 1000  # of files broken off whose hash need not be computed again from the beginning
 DAY = 86_400.0
+PRIVATE = 0o700  # of folders, so that only the server's user reads what is in them
 GONE, OLD = ".gone", ".old"  # what is being removed: a file, and part of one
 MOST_SWEPT = 500  # files that are looked at in one step
 PLAIN = {"content-type": "application/octet-stream", "x-content-type-options": "nosniff", "accept-ranges": "bytes"}
@@ -46,9 +48,12 @@ class Blobs:
     def __init__(self, folder: str | Path, most_bytes: int, most_total: int) -> None:
         self.folder, self.most_bytes, self.most_total = Path(folder), most_bytes, most_total
         self.parts = self.folder / "parts"
-        self.parts.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
-        self._busy: set[str] = set()
+        try:
+            for path in (self.folder, self.parts):
+                path.mkdir(PRIVATE, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: files cannot be kept here: {error.strerror}") from None
+        self._lock, self._busy = threading.Lock(), set[str]()
         self._hashers: dict[str, tuple[int, Any]] = {}
         for path in self.parts.glob(f"*{GONE}"):  # it was to be removed when the server ended: it is looked at again
             path.rename(self.path(path.name.removesuffix(GONE)))
@@ -61,6 +66,10 @@ class Blobs:
         if not NAME.fullmatch(sha256):
             raise RefusedError(404, "a file is named by its SHA-256: 64 digits and letters from a to f")
         return self.folder / sha256[:2] / sha256
+
+    def has(self, sha256: str) -> bool:
+        """Whether a file is there."""
+        return self.size(sha256) is not None
 
     def size(self, sha256: str) -> int | None:
         """The bytes of a file; None where it is not there. It counts as used just now."""
@@ -82,7 +91,7 @@ class Blobs:
 
     def begin(self, sha256: str, first: int, total: int) -> "Incoming":
         """Take in a file of `total` bytes, from the byte `first` on."""
-        self.path(sha256).parent.mkdir(exist_ok=True)
+        self.path(sha256).parent.mkdir(PRIVATE, exist_ok=True)
         if total > self.most_bytes:
             raise RefusedError(413, f"a file may have {self.most_bytes} bytes at most")
         with self._lock:
@@ -92,17 +101,26 @@ class Blobs:
                 raise RefusedError(503, "somebody else is sending this file just now", after=1)
             if first not in {0, there}:
                 raise RefusedError(409, f"the file goes on at byte {there}", eligo_offset=str(there))
-            more = total - (there if shared else 0)
-            if self.used + more > self.most_total:
+            if self.used + total - there > self.most_total:
                 raise RefusedError(503, "the server has no room for more files", after=60)
-            self.used += more
+            again = (
+                there - first
+            )  # what is sent a second time; the rest is claimed as it comes, not when it is announced
+            self.used -= again
             if shared:
                 self._busy.add(sha256)
         try:
             return Incoming(self, sha256, first, total, shared)
         except OSError as error:
-            self.forget(sha256, more, shared)
+            self.forget(sha256, -again, shared)
             raise full_or_broken(error) from error
+
+    def claim(self, size: int) -> None:
+        """Take room for so many bytes; `OSError` where there is none, as of a disk that is full."""
+        with self._lock:
+            if self.used + size > self.most_total:
+                raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+            self.used += size
 
     def add(self, path: str | Path) -> tuple[str, int]:
         """Take in a file of this machine; its hash and size."""
@@ -218,6 +236,7 @@ class Incoming:
         self._hasher = blobs.hasher(sha256, first) if shared else hashlib.sha256()
         self._lock = threading.Lock()  # whoever is cancelled leaves a thread behind that writes
         self._ended = False
+        self._claimed = first
         self._file = self._path.open("r+b" if first else "wb", buffering=0)
         self._file.seek(first)
 
@@ -230,6 +249,8 @@ class Incoming:
             if self._ended:
                 return
             try:
+                self.blobs.claim(len(data))
+                self._claimed += len(data)
                 written = 0
                 while written < len(data):
                     written += self._file.write(data[written:]) or 0
@@ -274,7 +295,7 @@ class Incoming:
                 return
             self._ended = True
             self._file.close()
-            self.blobs.forget(self.sha256, self.total - self.at, True, (self.at, self._hasher))
+            self.blobs.forget(self.sha256, 0, True, (self.at, self._hasher))
 
     def drop(self) -> None:
         """Nothing of it is to be kept."""
@@ -287,7 +308,7 @@ class Incoming:
             with suppress(OSError):
                 self._file.close()
             self._path.unlink(missing_ok=True)
-            self.blobs.forget(self.sha256, self.total, self.shared)
+            self.blobs.forget(self.sha256, self._claimed, self.shared)
 
 
 def full_or_broken(error: OSError) -> RefusedError:
@@ -346,17 +367,26 @@ async def _sent(blobs: Blobs, request: Request) -> Response:
     partial = "range" in request.headers and (first, last) != (0, size - 1)
     if partial:
         headers["content-range"] = f"bytes {first}-{last}/{size}"
-    return StreamingResponse(_flowing(file, first, last - first + 1), 206 if partial else 200, headers)
+    return _Download(file, (first, last), 206 if partial else 200, headers)
+
+
+class _Download(StreamingResponse):
+    """A range of a file, which is closed even if the connection ends before the first byte."""
+
+    def __init__(self, file: BinaryIO, span: tuple[int, int], status: int, headers: dict[str, str]) -> None:
+        super().__init__(_flowing(file, span[0], span[1] - span[0] + 1), status, headers)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 async def _flowing(file: BinaryIO, first: int, size: int) -> AsyncIterator[bytes]:
-    try:
-        file.seek(first)
-        parts = pieces(file, size)
-        while (piece := await asyncio.to_thread(next, parts, None)) is not None:
-            yield piece
-    finally:
-        file.close()
+    file.seek(first)
+    parts = pieces(file, size)
+    while (piece := await asyncio.to_thread(next, parts, None)) is not None:
+        yield piece
 
 
 def _range(asked: str | None, size: int) -> tuple[int, int]:

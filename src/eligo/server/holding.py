@@ -1,11 +1,12 @@
 """Several servers on one store: each holds workflows for a while, and takes those that nobody holds."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from eligo.server.books import Unavailable
+from eligo.server.logs import LOGGER, log_unavailable
 from eligo.server.refusing import RefusedError
 from eligo.server.served import FINAL
 from eligo.server.speaking import Desk
@@ -38,6 +39,12 @@ class Holding:
         return set(self.desk.service.served)
 
     @property
+    def _known(self) -> set[str]:
+        """The workflows for which there is nothing to do: served here, ended, or impossible to restore."""
+        books = self.desk.service.books
+        return {*books.served, *books.ended, *books.unavailable}
+
+    @property
     def sure(self) -> bool:
         """Whether nobody else can hold what this server held when it looked last."""
         return time.monotonic() < self._sure
@@ -57,7 +64,7 @@ class Holding:
         for workflow in unheld:
             await self._take(workflow)
         before, self.holders = self.others(), await asyncio.to_thread(self.store.holders)
-        self.elsewhere = bool(set(unheld) | self.holders.keys() - self._served - self.desk.service.books.ended.keys())
+        self.elsewhere = bool(set(unheld) | self.holders.keys() - self._known)
         if self.others() - before:
             self.desk.service.requests.hurry(time.monotonic())
 
@@ -72,9 +79,11 @@ class Holding:
         self._sure, self._renew = began + SURE, began + RENEW
         lost = (kept & self._served) - held
         if lost:
-            logging.getLogger("eligo.server").warning("other servers hold what this one held: %s", ", ".join(lost))
+            LOGGER.warning("other servers hold what this one held: %s", ", ".join(lost))
             keeper.drop(lost)
-        for workflow in held - self._served - books.ended.keys():
+        for workflow in books.unavailable.keys() - held:
+            del books.unavailable[workflow]
+        for workflow in held - self._known:
             await self._adopt(workflow)
 
     async def _take(self, workflow: str) -> None:
@@ -91,24 +100,27 @@ class Holding:
         row = await asyncio.to_thread(self.store.workflow, workflow)
         if row is None or row.state in FINAL or workflow in service.served or workflow in self.desk.keeper.tainted:
             return
-        served = await asyncio.to_thread(service.recalled, row, self.store)
-        for client in await asyncio.to_thread(_clients, self.store, {one.client for one in served.leases.values()}):
+        found = await asyncio.to_thread(service.recalled, row, self.store)
+        leases = () if isinstance(found, Unavailable) else found.leases.values()
+        for client in await asyncio.to_thread(_clients, self.store, {one.client for one in leases}):
             service.learn(client)
-        service.adopt(time.monotonic(), served)
-        logging.getLogger("eligo.server").info("%s is served here now", workflow)
+        fault = service.adopt(time.monotonic(), found)
+        if fault is not None:
+            log_unavailable(fault.row.id, fault.reason)
+        if workflow in service.served:
+            LOGGER.info("%s is served here now", workflow)
         await self.desk.settle()
 
 
 async def _again(look: Callable[[], Awaitable[None]], seconds: float) -> None:
     """Look again and again, whatever comes of it."""
-    logger = logging.getLogger("eligo.server")
     while True:
         try:
             await look()
         except (OSError, RefusedError) as error:
-            logger.info("what other servers do cannot be seen now: %s", error)
+            LOGGER.info("what other servers do cannot be seen now: %s", error)
         except Exception:
-            logger.exception("what other servers do cannot be seen")
+            LOGGER.exception("what other servers do cannot be seen")
         await asyncio.sleep(seconds)
 
 

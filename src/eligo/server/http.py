@@ -3,8 +3,9 @@
 import asyncio
 import json
 import re
+import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from eligo.errors import EligoError
 from eligo.server.clients import Client
 from eligo.server.limits import HANDLERS
 from eligo.server.openapi import Endpoint, openapi
-from eligo.server.refusing import RefusedError
+from eligo.server.refusing import RefusedError, explain_fault
 from eligo.server.tokens import demand
 from eligo.server.words import DoneWords, encode
 
@@ -39,6 +40,13 @@ class Caller(NamedTuple):
     client: Client | None = None
     #: the hash of its token; None where it has none
     token: str | None = None
+    #: the hash of the token with which the client enrolled; None where that is not known
+    owner: str | None = None
+
+    @property
+    def holder(self) -> str:
+        """For whom its requests are counted; empty where its address says more than it does."""
+        return self.token or ("" if self.client is None else self.client.id)
 
 
 class ApiCall(NamedTuple):
@@ -133,7 +141,7 @@ class Answering:
 
     async def _once(self, call: ApiCall) -> Any:
         """The answer that the same call got before, where it comes again; for what would make something else each time."""
-        place = (call.caller.name, call.key, sha256(call.body).digest())
+        place = (call.caller.token or call.caller.name, call.key, sha256(call.body).digest())
         known = self._answers.get(place)
         if known is None:
             known = self._answers[place] = asyncio.ensure_future(self.address.answer(call))
@@ -151,8 +159,10 @@ class Answering:
         caller = self._allowed(state.get("caller"), headers)
         state["client"] = caller.name
         key = headers.get(b"idempotency-key", b"")
+        if self._posts and not key:
+            key = secrets.token_urlsafe(24).encode()  # the same call again is another one then
         if self._posts and KEY.fullmatch(key) is None:
-            raise RefusedError(400, "a POST needs an Idempotency-Key of 1 to 64 letters, digits, - or _")
+            raise RefusedError(400, "an Idempotency-Key has 1 to 64 letters, digits, - or _")
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"))) if scope["query_string"] else {}
         parts = scope.get("path_params") or {}
         body = state["body"]
@@ -177,7 +187,7 @@ class Answering:
             words = self._decode(body or b"{}")
             _refuse_repeated(body, words)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise RefusedError(400, f"this is not what is taken here: {error}"[:300]) from None
+            raise RefusedError(400, explain_fault(str(error))) from None
         return words
 
 
@@ -250,11 +260,16 @@ class Application:
     """The API as an ASGI app: addresses without parts at once, the others by Starlette's router."""
 
     def __init__(
-        self, addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route]
-    ) -> None:
+        self, addresses: list[Address], who: Callable[[dict[bytes, bytes]], Caller], routes: list[Route],
+        pages: Sequence[Route] = (),
+    ) -> None:  # fmt: skip
         found = {(address.method, address.path): Answering(address, who) for address in addresses}
+        table = [Route(path, answer, methods=[method]) for (method, path), answer in found.items()]
+        anybody = [route for route, address in zip(table, addresses, strict=True) if address.scope is None]
         #: all its routes
-        self.routes = [*(Route(path, answer, methods=[method]) for (method, path), answer in found.items()), *routes]
+        self.routes = [*table, *routes, *pages]
+        #: those that need no token, by method and path
+        self.open = {(method, route.path) for route in (*anybody, *pages) for method in route.methods or ()}
         #: those that are answered at once
         self.direct = {(method, path): answer for (method, path), answer in found.items() if "{" not in path}
         self._router = Starlette(routes=self.routes, exception_handlers=HANDLERS)

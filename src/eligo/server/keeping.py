@@ -6,19 +6,21 @@ another server holds now is dropped, and whoever waits for it comes again.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
 from eligo.errors import InputError, NotHeldError
+from eligo.server.logs import LOGGER, event
 from eligo.server.refusing import RefusedError
 from eligo.stores.serving import Changes, ServiceStore
 
 UNWRITTEN = "what the server must not forget cannot be written now"
 MOVED = "another server has come to hold this workflow: come again"
+LARGE = 2**18  # bytes of a document: to hand it to the store takes too long for the event loop
 AGAIN = 1.0  # seconds until a store that could not be written is tried again
 Waiter = asyncio.Future[None]
 T = TypeVar("T")
@@ -40,8 +42,9 @@ class Keeper:
         lost: Callable[[Collection[str]], None] = lambda workflows: None,
     ) -> None:
         self.store, self._take, self._seen, self._broken, self._lost = store, take, seen, broken, lost
-        #: why nothing can be kept just now
+        #: why nothing can be kept just now, and how often a transaction failed
         self.trouble: str | None = None
+        self.failures = 0
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eligo store")
         self._waiters: list[Waiter] = []
@@ -97,13 +100,16 @@ class Keeper:
         self._writing = True
         self.new = {row.id for row in changes.workflows}
         began = perf_counter()
+        large = bool(changes.parts) or any(len(row.document) > LARGE for row in changes.workflows)
         try:
-            self.store.prepare([changes])
+            if not large:
+                self.store.prepare([changes])
         except Exception as error:  # whatever it is: those who wait must hear of it
             self._writing = False
             self._failed(error, changes, waiters)
             return
-        writing = self._loop.run_in_executor(self._thread, self.store.finish)
+        write = partial(self.store.commit, [changes]) if large else self.store.finish
+        writing = self._loop.run_in_executor(self._thread, write)
         writing.add_done_callback(lambda done: self._end(done, changes, waiters, began))
 
     def _end(self, done: asyncio.Future[None], changes: Changes, waiters: list[Waiter], began: float) -> None:
@@ -111,7 +117,7 @@ class Keeper:
         error = done.exception()
         if error is None:
             if self.trouble is not None:
-                logging.getLogger("eligo.server").warning("the store can be written again")
+                LOGGER.warning("the store can be written again", extra=event("store_recovered"))
             self._stuck = self.trouble = None
             self.tainted.clear()
             self.new = set()
@@ -153,8 +159,9 @@ class Keeper:
 
     def _fail(self, error: BaseException, changes: Changes, waiters: list[Waiter]) -> None:
         if self.trouble is None:
-            logging.getLogger("eligo.server").error("the store cannot be written: %s", error)
+            LOGGER.error("the store cannot be written: %s", error, extra=event("store_failed", error=str(error)))
         self.trouble, self._stuck = str(error), changes
+        self.failures += 1
         waiters, self._waiters = waiters + self._waiters, []
         _refuse(waiters, UNWRITTEN)
         if isinstance(error, OSError):

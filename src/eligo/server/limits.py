@@ -12,10 +12,9 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
@@ -24,12 +23,17 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from eligo.errors import InputError
-from eligo.server.bodies import Account, Replay, Upload, Waiting, linger
-from eligo.server.refusing import RefusedError, told
+from eligo.server.accounts import Account, Capacity, origin
+from eligo.server.bodies import Replay, Upload, Waiting, linger
+from eligo.server.logs import emit, event
+from eligo.server.refusing import RefusedError
 from eligo.server.spooling import Body, Spool
 
 MEGABYTE = 2**20
 FILES = "/v1/files/"
+ELSEWHERE = {b"cross-site", b"same-site"}  # pages of another port of this machine are of the same site
+BRINGING = {"POST", "PUT", "PATCH"}  # methods whose requests have a body
+PROBES = {"/health", "/ready"}  # answered however busy the server is
 ONCE = (b"host", b"content-length", b"content-encoding", b"transfer-encoding", b"content-range", b"origin",
         b"authorization", b"idempotency-key", b"eligo-client")  # fmt: skip
 VERSION = re.compile(r"/v(?!1/)([0-9]{1,9})/")  # in addresses of other APIs than ours
@@ -68,15 +72,22 @@ class Bounds:
     body: int = 8 * MEGABYTE
     workflow: int = 256 * MEGABYTE
     file: int = 64 * 1024 * MEGABYTE
+    #: the largest body of a request that needs no token, or whose method needs no body
+    open: int = 4096
+    #: the largest body of a request that may wait long: those that fill all `polls` must leave most of `held` free
+    poll: int = 16_384
     #: all bodies together that are held at a time
     held: int = 1024 * MEGABYTE
     #: where those wait that are too large for memory; None: where the system has such files
     folder: str | None = None
-    #: how long a client may let a body wait in all; and for larger ones, how many bytes a second it must bring
+    #: how long a client may let a body wait; for larger ones how many bytes a second it must bring, and the longest pause
     patience: float = 10.0
     rate: float = 16_384.0
-    #: requests at a time: of the quick ones, of those that wait for a task, of files
-    quick: int = 4_096
+    stall: float = 30.0
+    #: how long the transfer of a file has its place in any case; then it may have to leave it, if it is the slowest
+    turn: float = 10.0
+    #: requests at a time, of which one caller gets half: quick ones, those that wait for a task, those for files
+    quick: int = 8_192
     polls: int = 20_000
     files: int = 64
     #: headers, their bytes, and the length of the address with its query
@@ -98,8 +109,14 @@ class Guard:
         self.direct: Mapping[tuple[str, str], Direct] = getattr(app, "direct", {})
         self.app, self.bounds, self.enter, self.seen = app, bounds or Bounds(), enter, seen
         self.logger = logger or logging.getLogger("eligo.server.requests")
-        self.running = {"quick": 0, "polls": 0, "files": 0}
-        self.held = 0
+        #: those that need no token
+        self.open: Collection[tuple[str, str]] = getattr(app, "open", ())
+        # clients that enrolled with one token share what it may hold, and have places of their own
+        self.bodies = Capacity(self.bounds.held, lambda account: account.holds[self.bodies], by="owner")
+        self.places = {
+            "quick": Capacity(self.bounds.quick), "polls": Capacity(self.bounds.polls),
+            "files": Capacity(self.bounds.files, self._slowness),
+        }  # fmt: skip
         self._spool = Spool(folder=self.bounds.folder)
         self._first, self._next = secrets.token_hex(4), count(1)
         self._hosts = {host.lower().encode() for host in self.bounds.hosts}
@@ -122,7 +139,7 @@ class Guard:
         except ClientDisconnect:
             pass
         except (Exception, asyncio.CancelledError) as error:
-            await answer.refuse(self._refusal(error, answer.request), scope, receive)
+            await answer.refuse(self._refusal(error, answer), scope, receive)
         finally:
             self._over(scope, answer)
 
@@ -135,8 +152,8 @@ class Guard:
             endpoint = scope["endpoint"]
             account.status, kind = endpoint.status, [endpoint.kind]
         except (Exception, asyncio.CancelledError) as error:
-            refused = self._refusal(error, account.request)
-            said, account.status, kind = told(refused.sentence, account.request), refused.status, _headers(refused)
+            refused = self._refusal(error, account)
+            said, account.status, kind = refused.problem(account.request), refused.status, refused.pairs()
         finally:
             account.sent = len(said)
             self._over(scope, account)
@@ -146,19 +163,10 @@ class Guard:
     async def _replied(
         self, scope: Scope, state: dict[str, Any], body: bytes, gone: Receive, account: Account
     ) -> bytes:
-        headers = self._checked(scope, state)
-        if _bringing(headers):
-            self._measured(scope, headers)
-            if len(body) > self._most(scope):
-                raise _too_large(self._most(scope))
-        if self.enter is not None and (later := self.enter(scope, headers)) is not None:
-            await later
-        account.taken = account.held = len(body)
-        self.held += len(body)
-        if self.held > self.bounds.held:
-            raise _too_many()
+        await self._admit(scope, state, account)
+        self._hold(account, len(body), self._most(scope))
         state["body"] = body
-        account.kind = self._place(scope["path"], filed=False)
+        self._place(account, scope["path"])
         scope["endpoint"] = endpoint = self.direct[scope["method"], scope["path"]]
         return await endpoint.given(scope, gone)
 
@@ -167,42 +175,50 @@ class Guard:
         request = state["request"] = f"{self._first}-{next(self._next):x}"
         return request
 
-    def _refusal(self, error: BaseException, request: str) -> RefusedError:
+    def _refusal(self, error: BaseException, account: Account) -> RefusedError:
         """How it is told that something went wrong."""
         if isinstance(error, RefusedError):
             return error
-        if isinstance(error, asyncio.CancelledError):  # who stops the server waits no longer for what is under way
+        if isinstance(error, asyncio.CancelledError):
+            if account.dropped and account.task is not None:
+                account.task.uncancel()
+                return RefusedError(503, "the server needed the room for other callers; try again", after=5)
+            # who stops the server waits no longer for what is under way
             return RefusedError(503, "the server stops; come again", after=1, connection="close")
-        self.logger.error('{"request":"%s","error":"unexpected"}', request, exc_info=error)
+        request = account.request
+        self.logger.error("request %s failed", request, exc_info=error, extra=event("error", request=request))
         return RefusedError(500, UNEXPECTED)
 
     def _over(self, scope: Scope, account: Account) -> None:
         """A request is answered, or nobody waits for that any more."""
-        if account.kind:
-            self.running[account.kind] -= 1
-        self.held -= account.held
+        account.close()
         self._told(scope, account, time.perf_counter() - account.began)
 
     async def _answered(self, scope: Scope, state: dict[str, Any], receive: Receive, answer: "_Answer") -> None:
-        headers = self._checked(scope, state)
+        bringing = _bringing(await self._admit(scope, state, answer))
         path: str = scope["path"]
-        filed, bringing = path.startswith(FILES), _bringing(headers)
-        if bringing:
-            self._measured(scope, headers)
-        if self.enter is not None:
-            later = self.enter(scope, headers)
-            if later is not None:
-                await later
-        if filed:
+        if path.startswith(FILES):
             receive = Upload(self._waiting(receive), answer) if bringing else receive
         elif bringing:
-            state["body"] = body = await self._whole(scope, receive)
-            answer.taken = answer.held = len(body)
+            state["body"] = body = await self._whole(scope, receive, answer)
             receive = Replay(body, receive)
         else:
             state["body"] = b""
-        answer.kind = self._place(path, filed)
+        self._place(answer, path)
         await self.app(scope, receive, answer)
+
+    async def _admit(self, scope: Scope, state: dict[str, Any], account: Account) -> dict[bytes, bytes]:
+        """The headers of a request, once it is within bounds and its caller may make it."""
+        headers = self._checked(scope, state)
+        if _bringing(headers):
+            self._measured(scope, headers)
+        if self.enter is not None and (later := self.enter(scope, headers)) is not None:
+            await later
+        # a token tells callers apart; behind a proxy an address does not
+        caller = state.get("caller")
+        account.caller = (caller and caller.holder) or origin(scope.get("client"))
+        account.owner = (caller and caller.owner) or account.caller
+        return headers
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -245,7 +261,7 @@ class Guard:
         # where a proxy speaks TLS, the browser knows the scheme, and we do not
         ours = name == host.lower() and (site == b"same-origin" or scheme == scope["scheme"].encode())
         linked = scope["path"] == "/" and headers.get(b"sec-fetch-mode") == b"navigate"
-        if (origin and not ours) or (site == b"cross-site" and not linked):
+        if (origin and not ours) or (site in ELSEWHERE and not linked):
             raise RefusedError(403, "requests from pages of other sites are not answered")
 
     def _measured(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
@@ -260,66 +276,82 @@ class Guard:
 
     def _most(self, scope: Scope) -> int:
         path: str = scope["path"]
+        if (scope["method"], path) in self.open:
+            return self.bounds.open
         if path.startswith(FILES):
             return self.bounds.file if scope["method"] == "PUT" else 0
+        if scope["method"] not in BRINGING:
+            return self.bounds.open
+        if path in self.bounds.polling:
+            return self.bounds.poll
         return self.bounds.workflow if path == "/v1/workflows" else self.bounds.body
 
-    def _place(self, path: str, filed: bool) -> str:
+    def _place(self, account: Account, path: str) -> None:
         """Take a place among the requests of its kind that are being answered."""
-        kind = "files" if filed else "polls" if path in self.bounds.polling else "quick"
-        if self.running[kind] >= getattr(self.bounds, kind) and path != "/health":
+        if path in PROBES:
+            return
+        kind = "files" if path.startswith(FILES) else "polls" if path in self.bounds.polling else "quick"
+        if not self.places[kind].take(account):
             raise RefusedError(503, "too many requests at a time", after=1)
-        self.running[kind] += 1
-        return kind
+        if kind == "files":  # which can be resumed
+            self.places[kind].expose(account)
+
+    def _slowness(self, account: Account) -> float:
+        """Seconds that a transfer takes for a byte; 0 in its first turn."""
+        seconds = time.perf_counter() - account.began
+        return seconds / (1 + account.taken + account.sent) if seconds > self.bounds.turn else 0.0
 
     # Bodies
 
-    async def _whole(self, scope: Scope, receive: Receive) -> bytes:
+    def _hold(self, account: Account, size: int, most: int) -> None:
+        """Count what came of a body, within what it may be and what its caller may have here at a time."""
+        account.taken += size
+        if account.taken > most:
+            raise _too_large(most)
+        if not self.bodies.take(account, size):
+            raise RefusedError(503, "too many large requests at a time", after=5)
+
+    async def _whole(self, scope: Scope, receive: Receive, account: Account) -> bytes:
         """The whole body, within its time; a place is taken only afterwards, so that slow ones take none."""
         body: Body | None = None
-        size, most, waiting = 0, self._most(scope), self._waiting(receive)
+        most, waiting = self._most(scope), self._waiting(receive)
         try:
             while True:
                 message = await waiting.next()
                 part: bytes = message["body"]
-                size += len(part)
-                self.held += len(part)
-                if size > most:
-                    raise _too_large(most)
-                if self.held > self.bounds.held:
-                    raise _too_many()
-                if body is None and not message.get("more_body"):
-                    return part
-                body = body or Body(self._spool)
+                more = message.get("more_body")
+                self._hold(account, len(part), most)
+                if body is None:
+                    if not more:
+                        return part
+                    body = Body(self._spool)
+                    self.bodies.expose(account)
+                if not more:
+                    self.bodies.protect(account)
                 await body.add(part)
-                if not message.get("more_body"):
+                if not more:
                     return await body.whole()
         except BaseException:
-            self.held -= size
+            self.bodies.release(account)
             raise
         finally:
             if body is not None:
                 body.close()
 
     def _waiting(self, receive: Receive) -> Waiting:
-        return Waiting(receive, self.bounds.patience, self.bounds.rate)
+        return Waiting(receive, self.bounds.patience, self.bounds.rate, self.bounds.stall)
 
     # What is told of it
 
     def _told(self, scope: Scope, answer: Account, seconds: float) -> None:
-        status = answer.status or GONE
+        status = GONE if answer.gone else answer.status or GONE
         if self.seen is not None:
             self.seen(scope, status, seconds, answer.taken, answer.sent)
         if self.logger.isEnabledFor(logging.INFO):
-            client = scope["state"].get("client")
-            line = (
-                f'{{"request":"{answer.request}","method":{quoted(scope["method"])},"path":{quoted(scope["path"])},'
-                f'"status":{status},"ms":{seconds * 1000:.2f},"client":{quoted(client) if client else "null"}}}'
-            )
-            logger = (
-                self.logger
-            )  # by `info` the stack would be searched for who called, which takes longer than all else
-            logger.handle(logging.LogRecord(logger.name, logging.INFO, __file__, 0, line, None, None))
+            emit(
+                "request", self.logger, request=answer.request, method=scope["method"], path=scope["path"],
+                status=status, ms=round(seconds * 1000, 2), client=scope["state"].get("client"),
+            )  # fmt: skip
 
 
 class _Answer(Account):
@@ -343,8 +375,8 @@ class _Answer(Account):
         """Send a refusal, unless an answer is under way, which the server then breaks off."""
         if self.status:
             return
-        body = told(refused.sentence, self.request)
-        headers = [*_headers(refused), (b"content-length", b"%d" % len(body))]
+        body = refused.problem(self.request)
+        headers = [*refused.pairs(), (b"content-length", b"%d" % len(body))]
         closing = "connection" in refused.headers
         unread = _bringing(dict(scope["headers"])) and "body" not in scope["state"]
         if unread and not closing:
@@ -354,11 +386,6 @@ class _Answer(Account):
         if unread and not closing:
             await linger(receive)
         await self({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _headers(refused: RefusedError) -> list[tuple[bytes, bytes]]:
-    said = {name: value for name, value in refused.headers.items() if value.isascii() and value.isprintable()}
-    return [(b"content-type", b"application/json"), *((name.encode(), value.encode()) for name, value in said.items())]
 
 
 def _bringing(headers: dict[bytes, bytes]) -> bool:
@@ -381,17 +408,13 @@ def _too_large(most: int) -> RefusedError:
     return RefusedError(413, f"the body is larger than {most} bytes")
 
 
-def _too_many() -> RefusedError:
-    return RefusedError(503, "too many large requests at a time", after=5)
-
-
 # What Starlette is to do with what goes wrong inside it
 
 
 def _of_refusal(request: Request, error: Exception) -> Response:
     refused = error if isinstance(error, RefusedError) else RefusedError(500, "something went wrong here")
-    body = told(refused.sentence, request.scope["state"].get("request", ""))
-    return Response(body, refused.status, refused.headers, "application/json")
+    headers = {name.decode(): value.decode() for name, value in refused.pairs()}
+    return Response(refused.problem(request.scope["state"].get("request", "")), refused.status, headers)
 
 
 def _of_starlette(request: Request, error: Exception) -> Response:
@@ -400,9 +423,7 @@ def _of_starlette(request: Request, error: Exception) -> Response:
     sentence = words.get(status) or str(getattr(error, "detail", "refused"))
     if status == 404 and (other := VERSION.match(request.scope["path"])):
         sentence = f"this server speaks version 1 of the API, and not {other[1]}: {SAME}"
-    headers = getattr(error, "headers", None) or {}
-    body = told(sentence, request.scope["state"].get("request", ""))
-    return Response(body, status, dict(headers), "application/json")
+    return _of_refusal(request, RefusedError(status, sentence, **(getattr(error, "headers", None) or {})))
 
 
 def _of_anything(request: Request, error: Exception) -> Response:

@@ -3,7 +3,9 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import accumulate
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -12,19 +14,62 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from eligo.server.speaking import Desk
+
 #: seconds at which the histograms are divided, and sizes of groups
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
+#: how things stand, and what the service has counted since the server started: names and what they mean
+GAUGES = {
+    "workflows": "Workflows that are served",
+    "leases": "Tasks that clients hold",
+    "clients": "Clients that are known",
+    "clients_paused": "Clients that get no tasks for a while because theirs failed",
+    "clients_unapproved": "Clients that may not have tasks: they wait for approval, or were revoked",
+    "waiting_requests": "Requests for tasks that wait because nothing is ready for them",
+    "ready": "1 while the server hands out tasks and can write, else 0",
+}
+COUNTERS = {
+    "leases_lost": "Leases that ended without a result",
+    "duplicates": "Results of tasks that were finished already",
+    "conflicts": "Results that differ from the one that was accepted",
+    "retries": "Failed tasks that were scheduled to be tried again",
+    "tasks_failed": "Tasks that failed permanently",
+    "empty_answers": "Requests for tasks that were answered without a task",
+    "starved_seconds": "Seconds that requests have waited while unfinished tasks remained",
+    "commit_failures": "Transactions that could not be written",
+}
+
+
 class Census(NamedTuple):
-    """How things stand: tasks by their state, and how many workflows, leases and clients there are."""
+    """How things stand: tasks by their state, and the values of some of `GAUGES` and `COUNTERS`."""
 
     tasks: Mapping[str, int]
-    workflows: int = 0
-    leases: int = 0
-    clients: int = 0
+    gauges: Mapping[str, float] = {}
+    counters: Mapping[str, float] = {}
+
+
+def census(desk: Desk) -> Census:
+    """How things stand at a desk."""
+    service, keeper, tasks = desk.service, desk.keeper, Counter[str]()
+    books, served, clients = service.books, service.served.values(), service.clients.values()
+    for one in served:
+        tasks.update(one.counts())
+    gauges = {
+        "workflows": len(served), "leases": sum(len(one.leases) for one in served), "clients": len(clients),
+        "clients_paused": sum(one.approved and one.paused > books.now for one in clients),
+        "clients_unapproved": sum(not one.approved for one in clients), "waiting_requests": desk.waiting,
+        "ready": keeper.trouble is None and service.requests.draining is None,
+    }  # fmt: skip
+    counters = {
+        "leases_lost": books.expired, "duplicates": service.results.duplicates, "conflicts": service.results.conflicts,
+        "retries": books.retries, "tasks_failed": books.failed, "empty_answers": desk.empty,
+        "starved_seconds": desk.starved, "commit_failures": keeper.failures,
+    }  # fmt: skip
+    return Census(tasks, gauges, counters)
 
 
 class Spread:
@@ -40,6 +85,15 @@ class Spread:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the seconds that something takes, whatever comes of it."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.add(perf_counter() - began)
+
     def buckets(self) -> list[tuple[str, float]]:
         """How many values are at most each bound, as Prometheus wants it."""
         names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
@@ -51,12 +105,11 @@ class Metrics:
 
     def __init__(self, routes: Iterable[Route] = (), census: Callable[[], Census] | None = None) -> None:
         self.census = census
-        self.lost_leases = self.duplicates = 0
         self._paths = {route.endpoint: route.path for route in routes}
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._seconds: dict[str, Spread] = {}
         self._taken = self._sent = 0
-        self._commits, self._groups = Spread(SECONDS), Spread(SIZES)
+        self._commits, self._groups, self.preparing = Spread(SECONDS), Spread(SIZES), Spread(SECONDS)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
@@ -95,9 +148,7 @@ class Metrics:
     def collect(self) -> Iterator[Metric]:
         """What the registry asks for."""
         yield from self._of_requests()
-        yield from self._of_commits()
-        yield _counter("eligo_leases_lost", "Leases that ended without a result", self.lost_leases)
-        yield _counter("eligo_duplicates", "Results that came more than once", self.duplicates)
+        yield from self._of_spreads()
         if self.census is not None:
             yield from _of_census(self.census())
 
@@ -113,10 +164,11 @@ class Metrics:
         yield _counter("eligo_bytes_received", "Bytes of bodies that came in", self._taken)
         yield _counter("eligo_bytes_sent", "Bytes of bodies that went out", self._sent)
 
-    def _of_commits(self) -> Iterator[Metric]:
+    def _of_spreads(self) -> Iterator[Metric]:
         for name, says, spread in (
             ("eligo_commit_seconds", "Seconds that a transaction took", self._commits),
             ("eligo_commit_size", "Changes that were written in one transaction", self._groups),
+            ("eligo_prepare_seconds", "Seconds that it took to read and plan a submitted workflow", self.preparing),
         ):
             family = HistogramMetricFamily(name, says)
             family.add_metric([], spread.buckets(), spread.total)
@@ -132,6 +184,7 @@ def _of_census(census: Census) -> Iterator[Metric]:
     for state, number in census.tasks.items():
         tasks.add_metric([state], number)
     yield tasks
-    yield GaugeMetricFamily("eligo_workflows", "Workflows that are served", value=census.workflows)
-    yield GaugeMetricFamily("eligo_leases", "Tasks that are out", value=census.leases)
-    yield GaugeMetricFamily("eligo_clients", "Clients that are known", value=census.clients)
+    for name, value in census.gauges.items():
+        yield GaugeMetricFamily(f"eligo_{name}", GAUGES[name], value=value)
+    for name, value in census.counters.items():
+        yield _counter(f"eligo_{name}", COUNTERS[name], value)

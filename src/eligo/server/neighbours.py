@@ -18,6 +18,7 @@ import msgspec
 from eligo.server.api import Api
 from eligo.server.holding import Holding
 from eligo.server.http import Address, ApiCall
+from eligo.server.parameters import page_of
 from eligo.server.passing import Neighbour
 from eligo.server.refusing import RefusedError
 from eligo.server.served import FINAL
@@ -103,7 +104,9 @@ class Neighbours:
     async def _where(self, workflow: str, call: ApiCall) -> str | None:
         """The address of the server that holds a workflow; None: it is answered for here."""
         service, store = self.api.desk.service, self.api.store
-        if workflow in service.served or workflow in service.books.ended or ID.fullmatch(workflow) is None:
+        books = service.books
+        here = workflow in books.served or workflow in books.ended or workflow in books.unavailable
+        if here or ID.fullmatch(workflow) is None:
             return None
         forwarded = FORWARDED in call.scope["state"]["headers"]
         there = None if forwarded else self.holding.holders.get(workflow)
@@ -253,7 +256,10 @@ class Neighbours:
 
     async def submit(self, call: ApiCall) -> Any:
         """A workflow to be served, in any format."""
-        workflow = await asyncio.to_thread(self.api.store.submitted, f"{call.caller.name}:{call.key}")
+        key = f"{call.caller.name}:{call.key}"
+        workflow = await asyncio.to_thread(self.api.store.submitted, key)
+        if workflow is None:
+            self.api.desk.service.forget_purged(key)
         there = None if workflow is None else await self._where(workflow, call)
         return await (self.api.submit(call) if there is None else self._passed(there, call))
 
@@ -267,8 +273,8 @@ class Neighbours:
             with suppress(RefusedError):
                 words = msgspec.json.decode(await self._passed(there, call), type=WorkflowsWords)
                 told.update((one.workflow, one) for one in words.workflows if one.workflow not in told)
-        states = await asyncio.to_thread(self.api.store.states)
-        return WorkflowsWords([told.get(workflow) or await self.api.kept(workflow) for workflow in states])
+        chosen, before = page_of(call, await asyncio.to_thread(self.api.store.states))
+        return WorkflowsWords([told.get(id) or await self.api.kept(id) for id in chosen], before)
 
 
 def _refused(status: int, headers: dict[str, str], body: bytes) -> RefusedError:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from eligo.server.refusing import PROBLEM
 from eligo.version import __version__
 
 KEY = {
-    "name": "Idempotency-Key", "in": "header", "required": True,
-    "description": "The same key again gets the same answer, and nothing is done twice.",
+    "name": "Idempotency-Key", "in": "header", "required": False,
+    "description": "The same key again gets the same answer, and nothing is done twice. Without one every call counts.",
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
 }  # fmt: skip
 IDENTIFIED = {"Eligo-Request": {"description": "The id of the request, as in the log.", "schema": {"type": "string"}}}
@@ -21,9 +22,17 @@ REFERENCE = "#/components/schemas/{name}"
 EVERYWHERE = (400, 403, 408, 414, 421, 429, 431, 500, 503)
 
 
-class Refusal(msgspec.Struct):
-    """Why something was not done, in one sentence, and the id of the request."""
+class Problem(msgspec.Struct):
+    """A refusal, by RFC 9457: `detail` says why in one sentence, `instance` is the id of the request.
 
+    `error` and `request` say the same again, for older clients.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
     error: str
     request: str
 
@@ -48,7 +57,7 @@ class Endpoint(NamedTuple):
 
 def openapi(endpoints: Sequence[Endpoint], title: str = "eligo server") -> dict[str, Any]:
     """The OpenAPI 3.1 document of these."""
-    types = [Refusal, *(kind for endpoint in endpoints for kind in _types(endpoint))]
+    types = [Problem, *(kind for endpoint in endpoints for kind in _types(endpoint))]
     schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
     known = {str(kind): schema for kind, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -122,7 +131,7 @@ def _responses(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
     guarded = {401} if endpoint.scopes else set()
     named = {404} if "{" in endpoint.path else set()
     for status in sorted({*EVERYWHERE, *endpoint.refuses, *body, *guarded, *named} - set(endpoint.gives)):
-        responses[str(status)] = _response(status, None if endpoint.method == "HEAD" else Refusal, known)
+        responses[str(status)] = _response(status, None if endpoint.method == "HEAD" else Problem, known)
     return responses
 
 
@@ -137,4 +146,4 @@ def _response(status: int, kind: Any, known: dict[str, Any]) -> dict[str, Any]:
 def _content(kind: Any, known: dict[str, Any]) -> dict[str, Any]:
     if kind is bytes:
         return {"application/octet-stream": {}}
-    return {"application/json": {"schema": known[str(kind)]}}
+    return {PROBLEM if kind is Problem else "application/json": {"schema": known[str(kind)]}}

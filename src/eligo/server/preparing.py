@@ -9,15 +9,19 @@ import numpy as np
 from eligo.allocating import ALLOCATORS, allocator
 from eligo.errors import InputError, check_choice, is_amount
 from eligo.formats.fidelity import as_runnable
+from eligo.names import check_workflow_name
 from eligo.planning import plan
-from eligo.policies import POLICIES
+from eligo.policies import PLAN_EFFORT, POLICIES
 from eligo.rows import Ints
-from eligo.running.whole import PLANNED
 from eligo.server.packing import packed, packed_plan, unpacked_flow
 from eligo.stores.serving import WorkflowRow
+from eligo.theory.skeleton import skeleton
 from eligo.workflow import Workflow
 
-MOST_LETTERS = 200
+MOST_COUNT = 1_000_000
+#: tasks up to which a policy decides within 20 ms of processor time; what these two give depends on how many clients ask
+#: together, or for how many tasks each, so that it cannot be worked out beforehand
+MOST_TASKS = {"batch-optimal": 1_000, "cluster": 30}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +46,27 @@ class Wishes:
     rules: bool = True
     #: whether the files that tasks read and write travel
     files: bool = True
+    #: whether files that only the tasks of one grant read stay with its client
+    inside: bool = True
+    #: whether, of tasks of nearly equal rank, a client gets the one of which it has most files
+    locality: bool = True
+    #: whether tasks may add tasks, whose commands then run on other clients
+    grow: bool = False
     #: what the workflow's file asks for and may be ignored, with commas
     ignore: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name.isprintable() or len(self.name) > MOST_LETTERS:
-            raise InputError(
-                f"a workflow's name has at most {MOST_LETTERS} letters, and nothing that cannot be printed"
-            )
+        check_workflow_name(self.name)
+        # never a file: its lines would be told in errors
+        check_choice("policy", self.policy, (*POLICIES, *ALLOCATORS))
         if not (is_amount(self.share) and self.share > 0):
-            raise InputError(f"a share is a number above 0, and {self.share!r} is none")
-        for what, least in (("quorum", 1), ("copies", 1)):
-            if getattr(self, what) < least:
-                raise InputError(f"{what} is at least {least}, and {getattr(self, what)} is not")
-        if self.retries is not None and self.retries < 0:
-            raise InputError(f"a task is tried again some times or never, not {self.retries} times")
+            raise InputError(f"share must be positive, got {self.share!r}")
+        for what, least in (("quorum", 1), ("copies", 1), ("retries", 0)):
+            number = getattr(self, what)
+            if number is not None and not least <= number <= MOST_COUNT:
+                raise InputError(f"{what} must be between {least} and {MOST_COUNT:,}, got {number}")
+        if self.grow and (self.quorum > 1 or self.signed):
+            raise InputError("grow needs a quorum of 1 and no signatures: nobody compares or signs what tasks add")
         if self.timeout is not None and not (is_amount(self.timeout) and self.timeout > 0):
             raise InputError(f"a task may take some seconds, and {self.timeout!r} are none")
 
@@ -67,6 +77,7 @@ class Prepared(NamedTuple):
     flow: Workflow
     wishes: Wishes
     document: bytes
+    #: the order that its policy goes by: that of its plan, or Dask's
     order: Ints | None
     #: the most tasks that can be ready after each step, where that was worked out
     ceiling: Ints | None = None
@@ -74,21 +85,33 @@ class Prepared(NamedTuple):
 
 def prepared(flow: Workflow, wishes: Wishes, effort: str = "quick") -> Prepared:
     """Plan a workflow and write it down, which may take seconds; what cannot be served is refused."""
-    flow = as_runnable(flow, wishes.ignore, elsewhere=True).labelled()
+    check_workflow_name(wishes.name or flow.name or "")
+    flow = as_runnable(flow, wishes.ignore, elsewhere=True, served=True).labelled()
     without = next(
         (name for name, command in zip(flow.dag.tasks, flow.column("command"), strict=True) if not command), None
     )
     if without is not None:
         raise InputError(f"what {without!r} should run is not said in the file")
-    # never a file: its lines would be told in errors
-    check_choice("policy", wishes.policy, (*POLICIES, *ALLOCATORS))
+    most = MOST_TASKS.get(wishes.policy, len(flow))
+    if len(flow) > most:
+        raise InputError(
+            f"the policy {wishes.policy!r} serves at most {most:,} tasks, since every client waits while it decides, and this"
+            f" workflow has {len(flow):,}: choose another policy, such as {Wishes().policy!r}"
+        )
     if wishes.policy in ALLOCATORS and any(flow.column("priority")):
         raise InputError(f"the policy {wishes.policy!r} does not follow the priorities of tasks: choose another policy")
-    allocator(wishes.policy, flow, rules=None, order=flow.dag.order if wishes.policy in PLANNED else None)
-    made = plan(flow, effort) if wishes.policy in PLANNED else None
+    order, ceiling = _ordered(flow, wishes.policy, effort)
     document = packed(flow)
-    known = (None, None) if made is None else (made.sequence, made.ceiling.astype(np.int32))
-    return Prepared(unpacked_flow(document), wishes, document, *known)  # as it is after a restart, too
+    return Prepared(unpacked_flow(document), wishes, document, order, ceiling)  # as it is after a restart, too
+
+
+def _ordered(flow: Workflow, policy: str, effort: str) -> tuple[Ints | None, Ints | None]:
+    """The order that a policy goes by, and the plan's bound, as far as it goes by any; what it cannot order is refused."""
+    if policy == "dask":
+        return POLICIES[policy](flow, skeleton(flow.dag), None).order(), None
+    allocator(policy, flow, rules=None, order=flow.dag.order if policy in PLAN_EFFORT else None)
+    made = plan(flow, effort) if policy in PLAN_EFFORT else None
+    return (None, None) if made is None else (made.sequence, made.ceiling.astype(np.int32))
 
 
 def new_row(ready: Prepared, id: str, key: str, made: float, state: str) -> WorkflowRow:

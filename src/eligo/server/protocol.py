@@ -10,21 +10,20 @@ that, in one piece too: ASGI would take as long for its messages as all the rest
 """
 
 import asyncio
-import json
 import resource
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
-from ipaddress import ip_address, ip_network
 from typing import Any
 
 from eligo.errors import InputError
+from eligo.server.accounts import origin
+from eligo.server.refusing import TITLES, RefusedError
 
 LARGE = 65_536  # bytes that are sent at once
 MOST, SPARE = 20_000, 256  # connections, and files that a server opens beside them
-PHRASES = {one.value: one.phrase.encode() for one in HTTPStatus}
+PHRASES = {status: title.encode() for status, title in TITLES.items()}
 LINGER = 1.0  # seconds that are left to whoever was answered before all of his body came
 METHODS = ("connection_made", "connection_lost", "data_received", "on_message_begin", "on_headers_complete", "on_body",
            "on_message_complete", "on_response_complete", "send_400_response", "pause_writing", "resume_writing")  # fmt: skip
@@ -226,7 +225,7 @@ class _Patient:
 
     def connection_made(self, transport: Any) -> None:
         """Let it in, or close it at once where there are too many."""
-        address = _block(transport.get_extra_info("peername"))
+        address = origin(transport.get_extra_info("peername"))
         if not self.door.enter(address):
             transport.abort()
             return
@@ -342,9 +341,10 @@ class _Patient:
         if self.transport.is_closing():
             return
         if not self._asked or not self._asked[0].response_started:  # else it would be in the midst of an answer
-            body = json.dumps({"error": sentence, "request": f"connection-{time.time_ns():x}"}).encode()
-            head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-            self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+            refused = RefusedError(status, sentence, connection="close")
+            body = refused.problem(f"connection-{time.time_ns():x}")
+            headers = [*refused.pairs(), (b"content-length", b"%d" % len(body))]
+            self.transport.write(Exchange(keep_alive=False).written(status, headers, body))
         self.transport.close()
         self._hang_up()
 
@@ -402,15 +402,3 @@ class _Patient:
             self._stalled.cancel()
             self._stalled = None
         super().resume_writing()  # type: ignore[misc]
-
-
-def _block(peer: Any) -> str:
-    """Whom a connection is counted for: its address, of IPv6 the first half, which is what one subscriber has.
-
-    >>> _block(("192.0.2.7", 50000)), _block(("2001:db8::5", 50000, 0, 0)), _block("")
-    ('192.0.2.7', '2001:db8::/64', '')
-    """
-    if not isinstance(peer, tuple):
-        return ""  # a socket of this machine
-    host = str(peer[0]).partition("%")[0]
-    return host if ip_address(host).version == 4 else str(ip_network((host, 64), strict=False))

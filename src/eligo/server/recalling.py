@@ -2,40 +2,70 @@
 
 from collections.abc import Callable, Iterable
 
-from eligo.execution import ALLOCATED, HELD, Execution
+from eligo.errors import EligoError, InputError, shorten
+from eligo.execution import ALLOCATED, FAILED, HELD, Execution
+from eligo.names import Name
 from eligo.server.packing import unpacked_flow, unpacked_plan
-from eligo.server.served import Served
-from eligo.stores.serving import Lease, ServiceStore, WorkflowRow
+from eligo.server.served import Served, Vote
+from eligo.stores.packing import added_names
+from eligo.stores.serving import ServiceStore, WorkflowRow
+from eligo.work.attempts import Lease
+
+MOST_SAID = 300  # characters of a reason
 
 
 def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) -> Served:
     """A workflow as it was kept; what failed is tried again as soon as somebody asks."""
     flow = unpacked_flow(row.document or store.document(row.id))
-    order, ceiling = (None, None) if row.plan is None else unpacked_plan(row.plan, len(flow))
-    moves = store.moves(row.id)
-    found = Served(row, flow, Execution.replay(flow, moves), order, clock)
-    found.kept, found.ceiling = len(moves), ceiling
+    moves, additions = store.moves(row.id), store.additions(row.id)
+    size = len(flow) + len(added_names(additions))
+    order, ceiling = (None, None) if row.plan is None else unpacked_plan(row.plan, size)
+    found = Served(row, flow, Execution.replay(flow, moves, additions), order, clock)
+    flow, found.kept, found.ceiling = found.flow, len(moves), ceiling
     found.number = store.last_number(row.id)
     if found.files is not None:
         found.files.there.update((file.name, file) for file in store.files(row.id))
     found.signatures = store.signatures(row.id)
     upshot = store.upshot(row.id)
+    _check_tasks("outcome", (*upshot.tallies, *(vote[0] for vote in upshot.votes)), len(flow))
     for task, tally in upshot.tallies.items():
-        found.tries[task], found.failures[task], found.losses[task] = tally
+        found.tries.begun[task], found.tries.failures[task], found.tries.losses[task] = tally
+    codes = found.execution.codes
+    found.tries.causes.update((task, reason) for task, reason in upshot.reasons.items() if codes[task] == FAILED)
     found.repeated, found.saved = upshot.repeated, upshot.saved
-    for task, client, digest in upshot.votes:
-        found.votes.setdefault(task, {})[client] = digest
+    for task, number, client, digest in upshot.votes:
+        found.votes.setdefault(task, {})[number] = Vote(client, digest)
+    found.retried = upshot.retried
     _recall_leases(found, store.leases(row.id))
     return found
+
+
+def task_names(workflow: str, store: ServiceStore) -> tuple[Name, ...]:
+    """The tasks of a workflow as it was kept, those included that were added to it."""
+    return (*unpacked_flow(store.document(workflow)).dag.tasks, *added_names(store.additions(workflow)))
 
 
 def _recall_leases(served: Served, leases: Iterable[Lease]) -> None:
     """Who had what still has it; what is out with nobody comes back."""
     known = list(leases)
+    _check_tasks("lease", (lease.task for lease in known), len(served.flow))
     served.add(known)
     for lease in known:
-        served.tries[lease.task] = max(served.tries[lease.task], lease.attempt)
+        served.tries.begun[lease.task] = max(served.tries.begun[lease.task], lease.attempt)
         served.allocator.has(lease.client, served.flow.dag.tasks[lease.task])
     codes = served.execution.codes
     for v in [v for v in range(len(codes)) if codes[v] in {ALLOCATED, HELD} and v not in served.holding]:
         served.come_back(v)
+
+
+def _check_tasks(what: str, tasks: Iterable[int], size: int) -> None:
+    """Refuse rows of tasks that the workflow does not have; negative numbers would be taken for others."""
+    strange = next((v for v in tasks if not 0 <= v < size), None)
+    if strange is not None:
+        raise InputError(f"the store has a {what} of task number {strange}, and the workflow has {size:,} tasks")
+
+
+def fault_of(error: Exception) -> str:
+    """Why a workflow cannot be restored, in one line."""
+    said = str(error) if isinstance(error, EligoError) else f"what is kept of it is damaged ({error!r})"
+    return shorten(said.replace("\n", " "), MOST_SAID)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
-from eligo.stores.serving import FileRow, LeaseEnd, ServiceStore
+from eligo.stores.serving import FileRow, ServiceStore
+from eligo.work.attempts import Attempt
 
 #: the first 64 bits of the digest of each task's accepted result; 0: none was accepted
 Digests = array  # of "Q"
@@ -38,7 +39,7 @@ class Past:
     """What was read; *at* is how many leases had ended when it was."""
 
     at: int = 0
-    ends: dict[Place, LeaseEnd | None] = field(default_factory=dict)
+    ends: dict[Place, Attempt | None] = field(default_factory=dict)
     digests: "dict[str, Digests[int]]" = field(default_factory=dict)
     files: dict[tuple[str, str], FileRow | None] = field(default_factory=dict)
 
@@ -51,7 +52,7 @@ UNKNOWN = Past()
 class Archive:
     """Where what is no longer in memory is read; a store has all of it."""
 
-    end: Callable[[str, int], LeaseEnd | None] = lambda workflow, number: None
+    end: Callable[[str, int], Attempt | None] = lambda workflow, number: None
     digests: Callable[[str], Iterable[tuple[int, str | None]]] = lambda workflow: ()
     file: Callable[[str, str], FileRow | None] = lambda workflow, name: None
 
@@ -71,16 +72,16 @@ class Recent:
     """What came of the leases that ended last, in two ages: the older one is forgotten as a whole.
 
     >>> known = Recent()
-    >>> known.add([LeaseEnd("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
+    >>> known.add([Attempt("w", number, 0, 1, "ann", "", 0.0, 1.0, "accepted") for number in range(3)])
     >>> known.age(3), len(known), ("w", 2) in known, known.get(("w", 5))
     (None, 3, True, None)
     """
 
     def __init__(self) -> None:
-        self._new: dict[Place, LeaseEnd] = {}
-        self._old: dict[Place, LeaseEnd] = {}
+        self._new: dict[Place, Attempt] = {}
+        self._old: dict[Place, Attempt] = {}
 
-    def add(self, ends: Iterable[LeaseEnd]) -> None:
+    def add(self, ends: Iterable[Attempt]) -> None:
         """Leases have ended."""
         self._new.update([(end[:2], end) for end in ends])
 
@@ -89,11 +90,11 @@ class Recent:
         if len(self._new) >= most:
             self._old, self._new = self._new, {}
 
-    def get(self, place: Place) -> LeaseEnd | None:
+    def get(self, place: Place) -> Attempt | None:
         """What came of a lease, if it is remembered."""
         return self._new.get(place) or self._old.get(place)
 
-    def of(self, workflow: str) -> Iterator[LeaseEnd]:
+    def of(self, workflow: str) -> Iterator[Attempt]:
         """What came of the leases of a workflow."""
         known = chain((end for place, end in self._old.items() if place not in self._new), self._new.values())
         return (end for end in known if end.workflow == workflow)

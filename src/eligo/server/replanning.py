@@ -8,14 +8,16 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.execution import EXECUTED
+from eligo.growing import reached
 from eligo.planning import plan
+from eligo.policies import PLAN_EFFORT
 from eligo.rows import Ints, places
-from eligo.running.whole import PLANNED
+from eligo.server.logs import LOGGER
 from eligo.server.served import Served
 from eligo.server.service import Service
 
 EVERY = 1.0  # seconds between two looks
-LARGEST = 100_000  # tasks: to follow another plan takes as long as to begin, and clients wait meanwhile
+LARGEST = 10_000  # tasks: to follow another plan takes as long as to begin, and clients wait meanwhile
 FEW, STRAYED = 20, 0.25  # tasks done, and the share of them that was not to come yet
 
 
@@ -31,11 +33,7 @@ def standing(served: Served) -> Standing:
     """How far a workflow has come."""
     dag, codes = served.flow.dag, np.frombuffer(served.execution.codes, np.uint8)
     futile = np.zeros(len(dag), np.bool_)
-    futile[list(served.causes)] = True
-    if served.causes:
-        for v in dag.order.tolist():
-            if not futile[v]:
-                futile[v] = futile[dag.parents_of(v)].any()
+    futile[[*served.tries.causes, *reached(dag, served.tries.causes)]] = True
     return Standing(dag, codes == EXECUTED, futile)
 
 
@@ -63,8 +61,8 @@ class Course:
 
     def left(self, served: Served) -> bool:
         """Whether what is left is worth a plan of its own."""
-        if frozenset(served.causes) != self.aside:
-            self.aside = frozenset(served.causes)
+        if frozenset(served.tries.causes) != self.aside:
+            self.aside = frozenset(served.tries.causes)
             return True
         done = len(served.execution.executed)
         if self._order is None or done < FEW or done - self._looked < max(FEW, len(served.flow) // 20):
@@ -80,16 +78,26 @@ async def replan_for_ever(service: Service) -> None:
     courses: dict[str, Course] = {}
     while True:
         await asyncio.sleep(EVERY)
-        courses = {id: courses.get(id) or Course(served) for id, served in service.served.items()}
-        for id, course in courses.items():
-            served = service.served.get(id)
-            if served is not None and _may_be(served) and course.left(served):
-                order = await asyncio.to_thread(order_of_rest, standing(served))
-                if service.served.get(id) is served:
-                    service.replan(id, order)
-                    courses[id] = Course(served)
-                    courses[id].aside = course.aside
+        for id in service.books.take_progressed():
+            try:
+                await _look_at(service, id, courses)
+            except Exception:  # whatever is wrong with one workflow, the others are planned anew
+                LOGGER.exception("%s cannot be planned anew", id)
+
+
+async def _look_at(service: Service, id: str, courses: dict[str, Course]) -> None:
+    served = service.served.get(id)
+    if served is None:
+        courses.pop(id, None)
+        return
+    course = courses[id] = courses.get(id) or Course(served)
+    if _may_be(served) and course.left(served):
+        order = await asyncio.to_thread(order_of_rest, standing(served))
+        if service.served.get(id) is served and served.open:
+            service.replan(id, order)
+            courses[id] = Course(served)
+            courses[id].aside = course.aside
 
 
 def _may_be(served: Served) -> bool:
-    return served.open and served.wishes.policy in PLANNED and len(served.flow) <= LARGEST
+    return served.open and served.wishes.policy in PLAN_EFFORT and len(served.flow) <= LARGEST

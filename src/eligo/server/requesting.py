@@ -2,20 +2,28 @@
 
 import secrets
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from heapq import heappop, heappush, merge
+from itertools import count, islice, starmap
+from math import inf
 from typing import Literal, NamedTuple
 
 from eligo.allocating import Ask
-from eligo.server.asking import Granted, Request, Ticket
+from eligo.allocating.asking import Fits
+from eligo.server.agenda import Alarms
+from eligo.server.asking import Granted, Request, Ticket, offer_of
 from eligo.server.books import Books
 from eligo.server.clients import Client
 from eligo.server.served import Served
-from eligo.server.sharing import Turns
-from eligo.stores.serving import Lease
+from eligo.server.sharing import TurnQueue
+from eligo.work.attempts import Lease
 
 MOST_KEYS = 20_000  # requests whose keys are remembered though what they got has come back
-INFINITE = float("inf")
-OVER = 5.0  # seconds that a client stays away that has all it may have
+SLACK = 100  # requests that may be noted though they wait no longer, beside as many as wait
+MOST_OFFERS = 16  # different offers with which one client may wait: each is tried whenever something changes
+OVER = 5.0  # seconds that a client stays away whose request may not wait
 
 
 class Secrets:
@@ -45,16 +53,20 @@ class Requests:
 
     def __init__(self, books: Books) -> None:
         self.books = books
-        #: "pause" where nothing new is handed out for now, "stop" where nothing ever is
-        self.draining: Literal["pause", "stop"] | None = None
+        #: "drain" where an operator wants nothing new handed out, "pause" where the server ends, "stop" where all is done
+        self.draining: Literal["drain", "pause", "stop"] | None = None
         self._keys: OrderedDict[tuple[str, str], list[Got]] = OrderedDict()  # what each request got
         self.waiting: dict[Ticket, None] = {}
         self._fresh: dict[Ticket, None] = {}
-        self._asked: dict[tuple[str, str], Ticket] = {}  # those who wait, by client and key
+        self._asked: dict[str, dict[str, Ticket]] = {}  # those who wait, by client and key
         self._replaced: list[Ticket] = []  # those whose clients have asked again under the same key
         self._secrets = Secrets()
-        self._soonest = INFINITE  # when the first of those who wait gives up
-        self._shares = Turns()
+        self._numbers = count()
+        self._kinds: dict[Hashable, dict[Ticket, None]] = {}  # those who wait, by what fits them
+        #: those who wait and are tried with every workflow as soon as their clients have room: they had none, or offer more
+        self._again: dict[Ticket, None] = {}
+        self._pauses = Alarms()  # when clients may get tasks again that were left out for a while
+        self._ends: list[tuple[float, int, Ticket]] = []  # when those who wait give up; some do no longer
 
     def recall(self, served: Served) -> None:
         """What clients have of a workflow that is gone on with, they got as answers to requests."""
@@ -78,30 +90,37 @@ class Requests:
         """Let nobody wait any longer: there may be something elsewhere."""
         for ticket in self.waiting:
             ticket.until = min(ticket.until, now)
-        self._soonest = now
+        self._ends = self._sorted_ends()
 
     def ask(self, now: float, client: Client, key: str, request: Request) -> Ticket:
         """A client asks for work; `serve` answers. The same key again gets what it got before."""
         self.books.now = client.seen = now
-        ticket = Ticket(client, key, request, now + min(request.wait, self.books.terms.longest_wait))
+        until = now + min(request.wait, self.books.terms.longest_wait)
+        ticket = Ticket(client, key, request, until, offer_of(client, request))
         client.cores = request.cores
+        self.books.learn_offer(client, ticket.offer)
         if (client.id, key) in self._keys:
             ticket.grants = [again for got in self._keys[client.id, key] if (again := self._still_out(got)) is not None]
         elif self.draining:
             self._dismiss(ticket)
-        elif not client.room(now):
-            ticket.away = max(client.paused - now, OVER) if client.approved else OVER
+        elif self._offers_too_much(ticket) or not client.approved:
+            ticket.away = OVER
         else:
             self._queue(ticket)
         return ticket
 
+    def _offers_too_much(self, ticket: Ticket) -> bool:
+        asked = self._asked.get(ticket.client.id, {})
+        return len(asked) >= MOST_OFFERS and len({ticket.offer, *(one.offer for one in asked.values())}) > MOST_OFFERS
+
     def _queue(self, ticket: Ticket) -> None:
         """A request waits; one that waits under the same key gets nothing: its client would get twice as much."""
-        older = self._asked.setdefault((ticket.client.id, ticket.key), ticket)
-        if older is not ticket:
+        older = self._asked.get(ticket.client.id, {}).get(ticket.key)
+        if older is not None:
             self.withdraw(older)
             self._replaced.append(older)
-            self._asked[ticket.client.id, ticket.key] = ticket
+        self._asked.setdefault(ticket.client.id, {})[ticket.key] = ticket
+        ticket.number = next(self._numbers)
         self._fresh[ticket] = None
 
     def pending(self, ticket: Ticket) -> bool:
@@ -111,61 +130,180 @@ class Requests:
     def withdraw(self, ticket: Ticket) -> None:
         """Whoever asked is gone, or has its answer."""
         self._fresh.pop(ticket, None)
-        self.waiting.pop(ticket, None)
-        newest = self._asked.pop((ticket.client.id, ticket.key), ticket)
-        if newest is not ticket:
-            self._asked[ticket.client.id, ticket.key] = newest
+        self._again.pop(ticket, None)
+        if ticket in self.waiting:
+            del self.waiting[ticket]
+            self._leave_kind(ticket)
+        asked = self._asked.get(ticket.client.id, {})
+        if asked.get(ticket.key) is ticket:
+            del asked[ticket.key]
+            if not asked:
+                del self._asked[ticket.client.id]
+
+    def _leave_kind(self, ticket: Ticket) -> None:
+        alike = self._kinds[ticket.offer]
+        del alike[ticket]
+        if not alike:
+            del self._kinds[ticket.offer]
+
+    def renew_offers(self, client: Client) -> None:
+        """Give the waiting requests of a client whose tags have changed a new offer; the next `serve` tries them again."""
+        for ticket in self._asked.get(client.id, {}).values():
+            waits = ticket in self.waiting
+            if waits:
+                self._leave_kind(ticket)
+            ticket.offer = offer_of(client, ticket.request)
+            self.books.learn_offer(client, ticket.offer)
+            if waits:
+                alike = [*self._kinds.get(ticket.offer, ()), ticket]
+                self._kinds[ticket.offer] = dict.fromkeys(sorted(alike, key=lambda one: one.number))
+                self._try_again(ticket)
 
     def serve(self, now: float) -> list[Ticket]:
         """Answer those who wait, the first come first, as far as anything is ready; those whose time is over get nothing."""
-        books = self.books
-        books.now = now
-        for served in books.served.values():
-            if served.later and served.later[0][0] <= now:
-                served.try_again(now)
-                books.after(served)
-        queue = [*self.waiting, *self._fresh] if books.awake or self._copies_due() else list(self._fresh)
-        self.waiting.update(self._fresh)
-        self._soonest = min(self._soonest, *(ticket.until for ticket in self._fresh), INFINITE)
-        self._fresh, books.awake = {}, False
-        if queue and not self.draining:
-            self._answer(queue)
-        over = [ticket for ticket in queue if ticket.grants] + self._late(now) + self._replaced
+        self.books.now = now
+        self._stir_due(now)
+        self.books.agenda.catch_up()
+        fresh, self._fresh = self._fresh, {}
+        try:
+            answered = [] if self.draining or not (fresh or self._kinds) else self._answer(fresh)
+        finally:
+            self._keep_waiting(fresh)
+        over = answered + self._replaced
+        if self.waiting and (self.draining or not self.books.agenda.behind):  # what is behind may have something
+            over += self._late(now)
         self._replaced = []
         for ticket in over:
             self.withdraw(ticket)
         return over
 
+    def _stir_due(self, now: float) -> None:
+        """Look at the workflows whose time has come: tasks are tried again, and copies of tasks may be given."""
+        books = self.books
+        for workflow in books.agenda.alarms.due(now):
+            served = books.served[workflow]
+            books.agenda.stir(served)
+            if served.tries.next_due <= now:
+                served.try_again(now)
+                books.after(served)
+            if served.tries.later:
+                books.agenda.alarms.set(served.id, served.tries.next_due)
+
+    def _keep_waiting(self, tickets: Iterable[Ticket]) -> None:
+        """Those of them who got nothing wait."""
+        for ticket in tickets:
+            if not ticket.grants:
+                self.waiting[ticket] = None
+                self._kinds.setdefault(ticket.offer, {})[ticket] = None
+                heappush(self._ends, (ticket.until, ticket.number, ticket))
+
     def _late(self, now: float) -> list[Ticket]:
         """Those who wait no longer; when nothing more is handed out, that is everybody."""
-        if now < self._soonest and not self.draining:
-            return []
-        late = [ticket for ticket in self.waiting if not ticket.grants and (self.draining or ticket.until <= now)]
+        late = [ticket for ticket in self.waiting if not ticket.grants] if self.draining else []
         for ticket in late:
-            if self.draining:
-                self._dismiss(ticket)
-        self._soonest = min((ticket.until for ticket in self.waiting if ticket.until > now), default=INFINITE)
+            self._dismiss(ticket)
+        while not self.draining and self._ends and self._ends[0][0] <= now:
+            ticket = heappop(self._ends)[2]
+            if ticket in self.waiting and not ticket.grants:
+                late.append(ticket)
+        if len(self._ends) > 2 * len(self.waiting) + SLACK:
+            self._ends = self._sorted_ends()
         return late
+
+    def _sorted_ends(self) -> list[tuple[float, int, Ticket]]:
+        return sorted((ticket.until, ticket.number, ticket) for ticket in self.waiting)
 
     def _dismiss(self, ticket: Ticket) -> None:
         ticket.stop = ticket.client.dismissed = self.draining == "stop"
         ticket.away = OVER
 
-    def _copies_due(self) -> bool:
-        return any(
-            (due := one.allocator.due) is not None and due <= self.books.now for one in self.books.served.values()
-        )
+    # Who gets what
 
-    def _answer(self, queue: list[Ticket]) -> None:
-        able = [served for served in self.books.served.values() if served.open and (served.ready or served.holding)]
-        if len(able) == 1:
-            self._grant(able[0], queue)
-            return
-        for ticket in queue:
-            for served in self._shares.in_turn(able):
-                self._grant(served, [ticket])
+    def _answer(self, fresh: Iterable[Ticket]) -> list[Ticket]:
+        """Give what there is to those who come and those who wait; who got something.
+
+        What has not changed since has nothing for those who wait, so that they are tried with the other workflows alone.
+        """
+        agenda, now = self.books.agenda, self.books.now
+        stirred = agenda.take_stirred(now, self._kinds)
+        sources = {ticket: agenda.queue(ticket.offer) for ticket in (*self._roomy(now), *fresh)}
+        only = agenda.only({*sources.values(), *stirred.values()})
+        line = self._line(sources, stirred)
+        if only is not None:
+            return self._answer_together(only, line)
+        return [ticket for ticket, queue in line if self._answer_one(ticket, queue)]
+
+    def _roomy(self, now: float) -> Sequence[Ticket]:
+        """Those who are to be tried again and whose clients have room now, in the order in which they came."""
+        changed, self.books.roomier = self.books.roomier.union(self._pauses.due(now)), set()
+        roomy = list[Ticket]()
+        for ticket in self._again and [one for id in changed for one in self._asked.get(id, {}).values()]:
+            if ticket in self._again and ticket.client.room(now):
+                del self._again[ticket]
+                roomy.append(ticket)
+            elif ticket.client.paused > now:
+                self._pauses.set(ticket.client.id, ticket.client.paused)
+        return sorted(roomy, key=lambda ticket: ticket.number)
+
+    def _try_again(self, ticket: Ticket) -> None:
+        """Try a request with every workflow as soon as its client has room."""
+        self._again[ticket] = None
+        self.books.roomier.add(ticket.client.id)
+
+    def _line(
+        self, sources: dict[Ticket, TurnQueue], stirred: dict[Hashable, TurnQueue]
+    ) -> Iterator[tuple[Ticket, TurnQueue]]:
+        """Those who may get something in the order in which they came, with the workflows that they may get it from."""
+        if not stirred:
+            return iter(sources.items())
+
+        def those_of(kind: Hashable, queue: TurnQueue) -> Iterator[tuple[Ticket, TurnQueue]]:
+            for ticket in self._kinds[kind]:
+                if not queue:
+                    return
+                if ticket not in sources and ticket not in self._again:
+                    yield ticket, queue
+
+        return merge(sources.items(), *starmap(those_of, stirred.items()), key=lambda place: place[0].number)
+
+    def _answer_together(self, served: Served, line: Iterator[tuple[Ticket, TurnQueue]]) -> list[Ticket]:
+        """Give what the only workflow has that may have something; who got something."""
+        agenda, now, answered = self.books.agenda, self.books.now, list[Ticket]()
+        while some := list(islice(line, max(1, served.ready))):
+            if not agenda.offers(served, now):
+                break
+            asking = [place for place in some if self._may_get(*place, served)]
+            self._grant(served, [ticket for ticket, _ in asking])
+            for ticket, queue in asking:
                 if ticket.grants:
-                    break
+                    answered.append(ticket)
+                else:
+                    self._refuse(ticket, served, queue)
+        return answered
+
+    def _answer_one(self, ticket: Ticket, queue: TurnQueue) -> bool:
+        """Give what the first workflow has that has something; whether any has."""
+        agenda, client = self.books.agenda, ticket.client
+        if not client.room(self.books.now):
+            self._try_again(ticket)
+            return False
+        with closing(agenda.in_turn(queue, self.books.now)) as workflows:
+            for served in workflows:
+                if self._may_get(ticket, queue, served):
+                    self._grant(served, [ticket])
+                    if ticket.grants:
+                        return True
+                    self._refuse(ticket, served, queue)
+        return False
+
+    def _may_get(self, ticket: Ticket, queue: TurnQueue, served: Served) -> bool:
+        return self.books.agenda.may_give(served, queue, ticket.client.id, ticket.offer)
+
+    def _refuse(self, ticket: Ticket, served: Served, queue: TurnQueue) -> None:
+        agenda = self.books.agenda
+        if ticket not in self._again:
+            queues = [queue, agenda.queue(ticket.offer)]
+            agenda.refuse(served, ticket.client.id, ticket.offer, queues, self.books.now)
 
     def _grant(self, served: Served, tickets: Sequence[Ticket]) -> None:
         """Whatever a workflow has for these, all together."""
@@ -174,19 +312,30 @@ class Requests:
         promised: dict[str, int] = {}  # tasks, to clients with several requests
         for ticket in tickets:
             client = ticket.client.id
-            for ask in self._asks(served, ticket, promised.get(client, 0)):
+            asks = self._asks(served, ticket, promised.get(client, 0))
+            if not asks:
+                self._try_again(ticket)
+            for ask in asks:
                 waiting.setdefault(id(ask), deque()).append(ticket)
                 queue.append(ask)
                 promised[client] = promised.get(client, 0) + ask.size
+        served.allocator.bystanders, served.allocator.here_until = partial(self._idle, served), self.books.here_until
         grants, wall = served.hand_out(queue), self.books.wall
         for grant in grants:
             ticket = waiting[id(grant.ask)].popleft()
             leases = served.lease(grant.tasks, ticket.client.id, self._secrets.next(), ticket.key, wall)
             ticket.grants.append(Granted(served, leases, grant.why))
             self._lend(ticket, leases)
-            self._shares.charge(served, len(leases))
+            self.books.agenda.charge(served, len(leases))
         if grants:
             self.books.touch(served)
+
+    def _idle(self, served: Served) -> Iterator[tuple[str, float, Fits | None]]:
+        """The clients that wait and may get tasks, until when each is here at least, and what of a workflow fits it."""
+        for client, asked in self._asked.items():
+            until = self.books.here_until(client)
+            for ticket in asked.values() if until > -inf else ():
+                yield client, max(until, ticket.until), served.fits_of(client, ticket.offer)
 
     def _asks(self, served: Served, ticket: Ticket, promised: int) -> list[Ask]:
         """What a client asks of a workflow, no more than it may have."""
@@ -196,7 +345,7 @@ class Requests:
         if served.wishes.quorum > 1:
             size = 1  # what waits for others to agree cannot be built upon
         grants = min(request.grants, room // max(1, min(size, room)) if room else 0)
-        return [served.ask(client.id, min(size, room), request.cores, request.memory)] * grants if grants else []
+        return [served.ask(client.id, min(size, room), ticket.offer, request.files)] * grants if grants else []
 
     def _lend(self, ticket: Ticket, leases: list[Lease]) -> None:
         numbers = range(leases[0].number, leases[-1].number + 1)

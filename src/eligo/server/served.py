@@ -1,32 +1,84 @@
 """One workflow that is being served: its execution, who has what of it, and its files."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from heapq import heappop, heappush
 from itertools import islice
+from typing import NamedTuple
 
-from eligo.allocating import Allocator, Ask, Grant, Prudent, Rules, allocator, informed
+from eligo.additions import LiveWorkflow, NewTasks, read_addition
+from eligo.allocating import ALLOCATORS, Allocator, Ask, ByBatch, ByPolicy, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
 from eligo.allocating.prudent import PRUDENT
+from eligo.errors import EligoError, InputError, shorten
 from eligo.execution import ALLOCATED, ELIGIBLE, FAILED, HELD, RELEASE, Execution, unpacked
+from eligo.growing import reached
 from eligo.names import Name
-from eligo.rows import Ints
-from eligo.running.retrying import Retries
-from eligo.server.preparing import Wishes
+from eligo.policies import POLICIES, from_order, order_grown
+from eligo.rows import Ints, places
+from eligo.running.looked import count_states
+from eligo.server.needs import Match, Needs, Offer, Supply
+from eligo.server.preparing import MOST_TASKS, Wishes
 from eligo.server.remembering import Digests, blank
 from eligo.server.travelling import Travels
-from eligo.stores.serving import Lease, Sums, WorkflowRow
+from eligo.stores.serving import Sums, WorkflowRow
+from eligo.theory.skeleton import skeleton
+from eligo.work.attempts import Lease
+from eligo.work.tries import Retries, Tries
 from eligo.workflow import Workflow
 
 RUNNING, PAUSED, DONE, BROKEN, CANCELLED = "running", "paused", "done", "failed", "cancelled"
+UNAVAILABLE = "unavailable"  # what is kept of it cannot be restored; never written to a store
+HELD_BACK = "held"  # by its owner or an operator, until it is resumed; paused is what waits for files or signatures
 ENDED = {DONE, BROKEN, CANCELLED}
 FINAL = {DONE, CANCELLED}  # nothing more comes of these; what is broken may be tried again
 MOST_VOTED = 1_000  # tasks that wait for more results, the oldest, that are looked at first
 MOST_KNOWN = 10_000  # kinds of askers
+BATCH_SECONDS = 0.005  # for one batch, while all others wait
+MOST_POSTPONED = 1_000  # tasks: for more, an allocator takes too long to be made while clients wait
+MOST_GROWN = 100_000  # tasks: for more, every client waits too long while some are added
 MOST_AT_ONCE = 1_000  # tasks in a grant that is sized by seconds
+
+
+class Vote(NamedTuple):
+    """A result that waits for others to agree."""
+
+    client: str
+    digest: str
+
+
+class Postponed:
+    """An allocator that is made when it is asked first: a server with many workflows starts sooner."""
+
+    def __init__(self, execution: Execution, make: Callable[[], Allocator]) -> None:
+        self.execution, self._make = execution, make
+
+    def hand_out(self, asks: Sequence[Ask]) -> list[Grant]:
+        """See `Allocator`."""
+        return self._allocator.hand_out(asks)
+
+    @cached_property
+    def _allocator(self) -> Allocator:
+        return self._make()
+
+
+class Fitting:
+    """Which tasks of a workflow clients of an owner can get whose offers meet some of its needs."""
+
+    def __init__(self, served: "Served", owner: str, met: bytes) -> None:
+        self.match = Match(met, served.supply) if served.needs.demanding else None
+        self._served, self._owner = served, owner
+        self._index, self._group, self._met = served.flow.dag.index, served.needs.group, met
+
+    def __call__(self, task: Name) -> bool:
+        """Whether they can get a task: not one of which the owner has brought a result."""
+        v, served = self._index[task], self._served
+        return bool(self._met[self._group[v]]) and (v not in served.votes or self._owner not in served.voters(v))
+
+
+def _fits_nothing(task: Name) -> bool:
+    return False
 
 
 class Served:
@@ -35,37 +87,107 @@ class Served:
     def __init__(
         self, row: WorkflowRow, flow: Workflow, execution: Execution, order: Ints | None, clock: Callable[[], float]
     ) -> None:
-        self.row, self.flow, self.execution = row, flow, execution
+        self.live = LiveWorkflow(flow, execution)
+        self.row, self.flow, self.execution = row, self.live.flow, execution
         self.codes = execution.codes
         self.id, self.state = row.id, row.state
         self.wishes = Wishes(**json.loads(row.settings))
-        rules = informed(replace(PRUDENT, copies=self.wishes.copies), flow) if self.wishes.rules else Rules()
-        #: the order of its plan, where its policy has to do with that; and the most tasks that can be ready after each step
+        #: the order that its policy goes by, such as that of its plan; and the most tasks that can be ready after each step
         self.order = order
         self.ceiling: Ints | None = None
-        self.allocator = Prudent(self._inner(order), rules, clock=clock)
-        files = Travels(flow) if self.wishes.files else None
-        self.files = files if files is not None and (files.makers or files.readers) else None
+        small = len(self.flow) <= MOST_POSTPONED and self.wishes.policy in {*POLICIES, *ALLOCATORS}
+        inner = Postponed(execution, lambda: self._inner(self.order)) if small else self._inner(order)
+        rules = informed(replace(PRUDENT, copies=self.wishes.copies), self.flow) if self.wishes.rules else Rules()
+        self.allocator = Prudent(inner, rules, clock=clock)
+        self.allocator.may_fit = self._may_fit
+        self.files = self._travels()
         self.signatures: dict[str, str] = {}
         self.leases: dict[int, Lease] = {}
         self.holding: dict[int, tuple[int, ...]] = {}  # the leases of each task that is out
         self._out: dict[int, int] = {}  # how many leases of each grant are out, by its first number
         self.number = 0
-        self.tries: Counter[int] = Counter()
-        self.failures: Counter[int] = Counter()
-        self.losses: Counter[int] = Counter()
+        self.tries = Tries()
         self.failed_with: dict[int, set[str]] = {}
-        self.causes: dict[int, str] = {}  # why tasks were set aside for good
-        self.votes: dict[int, dict[str, str]] = {}
-        self.later: list[tuple[float, int]] = []  # when tasks that failed are tried again
+        self.votes: dict[int, dict[int, Vote]] = {}  # by task and number of the lease
+        #: whose vote a client's result is; None: it does not count
+        self.owner_of: Callable[[str], str | None] = lambda client: client
+        self.retried: dict[int, int] = {}  # the number up to which leases of a task that its owner retried do not count
         self.kept = self._looked = len(execution.journal)  # moves that are kept, and that were looked at for orphans
+        self.grown = len(execution.additions)  # additions that are kept
         #: of the results that were accepted; None: they must be read before a result can be compared
-        self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(flow))
+        self.digests: Digests[int] | None = None if len(execution.journal) else blank(len(self.flow))
         self.lost, self.repeated, self.saved = row.lost, 0, 0
-        self._fits: dict[tuple[str, float, float], Fits | None] = {}
-        self._asks: dict[tuple[str, int, float, float], Ask] = {}
+        #: clients that refuse its tasks, as far as they have said so since the server began
+        self.distrusted_by: set[str] = set()
+        self._fits: dict[tuple[str, Offer], Fits | None] = {}
+        self._fitting_by_met: dict[tuple[str, bytes], Fits] = {}
+        self._asks: dict[tuple[str, int, Offer], Ask] = {}
+
+    def _travels(self) -> Travels | None:
+        files = (
+            Travels(self.flow, inside_stays=self.wishes.inside and not self.wishes.grow) if self.wishes.files else None
+        )
+        return files if files is not None and (files.makers or files.needs) else None
+
+    # How it grows
+
+    def grow(self, new: NewTasks) -> tuple[str, ...]:
+        """Add tasks; which. What was worked out for every task is worked out anew; allocators follow by themselves."""
+        self._check_growth(new)
+        names = self.live.add(new)
+        if not names:
+            return ()
+        self.flow, self.codes = self.live.flow, self.execution.codes
+        for cached in ("commands", "needs", "supply"):
+            self.__dict__.pop(cached, None)
+        self._fits, self._fitting_by_met, self._asks = {}, {}, {}
+        there = {} if self.files is None else self.files.there
+        self.files = self._travels()
+        if self.files is not None:
+            self.files.there = there
+        if self.digests is not None:
+            self.digests.frombytes(bytes(8 * len(names)))
+        if self.order is not None:
+            self.order = order_grown(self.flow.dag, places(len(self.order), self.order))
+        self.ceiling = None
+        return names
+
+    def refusal(self, added: str) -> str | None:
+        """Add the tasks that a task adds; why they are refused, or None."""
+        if not self.wishes.grow:
+            return "tasks of this workflow may not add tasks: submit it with --grow"
+        try:
+            new = read_addition(added)
+            self._check_inputs(new)
+            self.grow(new)
+        except EligoError as error:
+            return f"added tasks were refused: {error}"
+        return None
+
+    def _check_inputs(self, new: NewTasks) -> None:
+        """Refuse tasks that read what is not there and no task makes: nobody would bring it."""
+        if not self.wishes.files:
+            return
+        made = {*Travels(new.flow).makers, *(() if self.files is None else (*self.files.makers, *self.files.there))}
+        for name in new.flow.dag.tasks:
+            for file in new.flow.task(name).inputs:
+                if file not in made:
+                    raise InputError(f"new task {shorten(name)!r} reads {shorten(file)!r}, which no task writes")
+
+    def _check_growth(self, new: NewTasks) -> None:
+        """Refuse tasks for what cannot grow: who signed it signed all of it, and some policies serve few tasks only."""
+        size, most = len(self.flow) + len(new.flow), MOST_TASKS.get(self.wishes.policy, MOST_GROWN)
+        if self.wishes.signed:
+            raise InputError("no task can be added to a workflow that its owner signed")
+        if size > most:
+            policy = f" by the policy {self.wishes.policy!r}" if most < MOST_GROWN else ""
+            raise InputError(f"a workflow that grows has at most {most:,} tasks{policy}, and these make {size:,}")
 
     def _inner(self, order: Ints | None) -> Allocator:
+        if self.wishes.policy == "batch-optimal":
+            return ByBatch(self.execution, seconds=BATCH_SECONDS)
+        if self.wishes.policy == "dask" and order is not None:
+            return ByPolicy(from_order(skeleton(self.flow.dag), order, "dask"), self.execution, flow=self.flow)
         return allocator(self.wishes.policy, self.flow, self.execution, rules=None, order=order)
 
     def follow(self, order: Ints) -> None:
@@ -75,7 +197,8 @@ class Served:
 
     def make_ready(self) -> None:
         """Work out what would otherwise be worked out when the first client asks, while all wait."""
-        _ = self.flow.dag.index, self.commands, self.demanding
+        _ = self.flow.dag.index, self.commands, self.needs.demanding and self.supply
+        self.allocator.hand_out([])
 
     # What it is
 
@@ -87,8 +210,12 @@ class Served:
     @property
     def waits(self) -> bool:
         """Whether files or signatures are missing without which nothing is handed out."""
-        unsigned = self.wishes.signed and len(self.signatures) < len(self.flow)
-        return unsigned or (self.files is not None and bool(self.files.missing))
+        return bool(self.unsigned) or (self.files is not None and self.files.waits)
+
+    @property
+    def unsigned(self) -> int:
+        """How many signatures are missing."""
+        return len(self.flow) - len(self.signatures) if self.wishes.signed else 0
 
     @property
     def ready(self) -> int:
@@ -106,40 +233,66 @@ class Served:
         return self.flow.column("command")
 
     @cached_property
-    def demanding(self) -> bool:
-        """Whether tasks ask for cores or memory that not every client may have."""
-        return any((cores or 1) > 1 for cores in self.flow.column("cores")) or any(self.flow.column("memory"))
+    def needs(self) -> Needs:
+        """What tasks need that not every client may have."""
+        return Needs(self.flow)
 
-    def ask(self, client: str, size: int, cores: float, memory: float) -> Ask:
-        """What a client asks for: so many tasks that it can run. The same each time, since it is asked often."""
-        key = (client, size, cores, memory)
+    def counts_for(self, lease: Lease) -> bool:
+        """Whether what comes of a lease counts: not where its task was retried by its owner since."""
+        return lease.number > self.retried.get(lease.task, 0)
+
+    def voters(self, task: int, digest: str | None = None) -> set[str]:
+        """The owners of the clients that brought a result of a task; those that brought this one."""
+        votes = self.votes.get(task, {}).values()
+        owners = {self.owner_of(vote.client) for vote in votes if digest is None or vote.digest == digest}
+        return {owner for owner in owners if owner is not None}
+
+    def ask(self, client: str, size: int, offer: Offer, files: frozenset[str] = frozenset()) -> Ask:
+        """What a client that has some files asks for: so many tasks that it can run. The same each time without files."""
+        if files and self.files is not None and self.wishes.locality:
+            return Ask(client, size=size, fits=self.fits_of(client, offer), saves=self.files.kept_by(files))
+        key = (client, size, offer)
         known = self._asks.get(key)
         if known is None:
             if len(self._asks) > MOST_KNOWN:
                 self._asks.clear()
-            known = self._asks[key] = Ask(client, size=size, fits=self._fits_of(client, cores, memory))
+            known = self._asks[key] = Ask(client, size=size, fits=self.fits_of(client, offer))
         return known
 
-    def _fits_of(self, client: str, cores: float, memory: float) -> Fits | None:
-        """Which tasks a client can get; None: all. The same function each time, so that askers alike are seen as such."""
-        key = (client if self.wishes.quorum > 1 else "", cores, memory)
+    def shun(self, client: str) -> None:
+        """A client does not trust who signed this workflow, or nobody has: it gets no more of it."""
+        self.distrusted_by.add(client)
+        self._asks = {key: ask for key, ask in self._asks.items() if key[0] != client}
+
+    def fits_of(self, client: str, offer: Offer) -> Fits | None:
+        """Which tasks a client can get; None: all. The same function for all who can get the same."""
+        if client in self.distrusted_by:
+            return _fits_nothing
+        key = ((self.owner_of(client) or client) if self.wishes.quorum > 1 else "", offer)
         if key not in self._fits:
             if len(self._fits) > MOST_KNOWN:
                 self._fits.clear()
+                self._fitting_by_met.clear()
             self._fits[key] = self._fitting(*key)
         return self._fits[key]
 
-    def _fitting(self, client: str, cores: float, memory: float) -> Fits | None:
-        if not self.demanding and not client:
+    def _fitting(self, owner: str, offer: Offer) -> Fits | None:
+        if not self.needs.demanding and not owner:
             return None
-        flow, votes, index = self.flow, self.votes, self.flow.dag.index
+        met = self.needs.met_by(offer)
+        return self._fitting_by_met.setdefault((owner, met), Fitting(self, owner, met))
 
-        def fits(name: Name) -> bool:
-            task = flow.task(name)
-            able = (task.cores or 1) <= cores and (task.memory or 0) <= memory
-            return able and client not in votes.get(index[name], ())
+    @cached_property
+    def supply(self) -> Supply:
+        """The needs of the tasks that are ready."""
+        return Supply(self.needs, self.execution)
 
-        return fits
+    def _may_fit(self, ask: Ask) -> bool:
+        """Whether a ready task may fit, without a look at each."""
+        if ask.fits is _fits_nothing:
+            return False
+        match = ask.fits.match if isinstance(ask.fits, Fitting) else None
+        return match is None or match.ready
 
     def tasks_in(self, client: str, seconds: float) -> int:
         """How many tasks a client does in so many seconds, by what it and others have done so far."""
@@ -156,7 +309,7 @@ class Served:
             return self.allocator.hand_out(asks)
         grants, left = list[Grant](), list[Ask]()
         for ask in asks:
-            v = next((v for v in voted if ask.client not in self.votes[v] and ask.admits(self.flow.dag.tasks[v])), None)
+            v = next((v for v in voted if ask.admits(self.flow.dag.tasks[v])), None)
             if v is None:
                 left.append(ask)
             else:
@@ -177,7 +330,7 @@ class Served:
         first, id, tries, made = (
             self.number + 1,
             self.id,
-            self.tries,
+            self.tries.begun,
             tuple.__new__,
         )  # by its name it takes twice as long
         self.number += len(tasks)
@@ -236,32 +389,24 @@ class Served:
         """A task failed: nobody gets it for now, unless somebody else has it too."""
         self.execution.fail(self.flow.dag.tasks[task])
 
-    def wait(self, task: int, until: float) -> None:
-        """A task that was set aside is tried again then."""
-        heappush(self.later, (until, task))
-
-    def forget(self, tasks: Iterable[int]) -> None:
+    def forget(self, tasks: Sequence[int]) -> None:
         """Tasks are done: how it went before does not matter any more."""
-        known = [counts for counts in (self.tries, self.failures, self.losses, self.failed_with, self.causes) if counts]
-        for task in tasks:
-            for counts in known:
-                counts.pop(task, None)
+        self.tries.forget(tasks)
+        for task in tasks if self.failed_with else ():
+            self.failed_with.pop(task, None)
 
     def try_again(self, now: float) -> None:
         """What has waited long enough after a failure is ready again."""
-        while self.later and self.later[0][0] <= now:
-            task = heappop(self.later)[1]
+        for task in self.tries.due(now):
             if self.codes[task] == FAILED:
                 self.execution.release(self.flow.dag.tasks[task])
 
     def retry(self, tasks: Iterable[int]) -> list[int]:
         """Try tasks again that were set aside for good; which."""
         chosen = sorted({v for v in tasks if self.codes[v] == FAILED})
-        again = set(chosen)
-        self.later = sorted(entry for entry in self.later if entry[1] not in again)
+        self.tries.restart(chosen)
         for v in chosen:
-            self.failures[v] = self.losses[v] = 0
-            self.causes.pop(v, None)
+            self.retried[v] = self.number
             self.votes.pop(v, None)
             self.execution.release(self.flow.dag.tasks[v])
         return chosen
@@ -271,7 +416,7 @@ class Served:
         """How it ended: None as long as it goes on."""
         if self.execution.finished:
             return DONE
-        stuck = self.execution.stuck and not self.later and not self.holding
+        stuck = self.execution.stuck and not self.tries.later and not self.holding
         return BROKEN if stuck and self.state in {RUNNING, BROKEN} else None
 
     @property
@@ -282,7 +427,6 @@ class Served:
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""
         game = self.execution
-        futile = len(game.futile) if len(game.failed) else 0
-        known = {"done": len(game.executed), "running": len(game.allocated) + len(game.held), "ready": self.ready}
-        known |= {"failed": len(game.failed), "futile": futile}
-        return known | {"waiting": len(game.dag) - sum(known.values())}
+        again = {v for _, v in self.tries.later}
+        failed = [v for v in game.numbers(FAILED) if v not in again]
+        return count_states(game, len(failed), len(reached(game.dag, failed)) if failed else 0)

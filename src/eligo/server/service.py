@@ -8,22 +8,25 @@ when the service begins, so that nobody loses a task because somebody set a cloc
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from eligo.errors import InputError
+from eligo.additions import NewTasks
+from eligo.errors import InputError, shorten
 from eligo.execution import FAILED, Execution
+from eligo.plotting.labels import counted
 from eligo.rows import Ints
 from eligo.server.asking import Request, Ticket
-from eligo.server.books import Books, parts_of
+from eligo.server.books import Books, Unavailable, parts_of
 from eligo.server.clients import Client, remembered
 from eligo.server.delivering import Deliveries
 from eligo.server.packing import packed_plan
 from eligo.server.preparing import Prepared, new_row
-from eligo.server.recalling import recalled
+from eligo.server.recalling import fault_of, recalled
 from eligo.server.remembering import UNKNOWN, Archive, ForgottenError
 from eligo.server.requesting import Requests
-from eligo.server.served import CANCELLED, FINAL, PAUSED, RUNNING, Served
+from eligo.server.served import BROKEN, CANCELLED, ENDED, FINAL, HELD_BACK, PAUSED, RUNNING, Served
 from eligo.server.terms import ServerTerms
+from eligo.server.tokens import Gate
 from eligo.server.words import ResultWords
-from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, WorkflowRow
+from eligo.stores.serving import Changes, ClientRow, FileRow, ServiceStore, Sums, WorkflowRow
 
 NOTHING = Archive()
 
@@ -31,18 +34,22 @@ NOTHING = Archive()
 class Service:
     """What a server does, one method a move.
 
-    *archive* has what is kept and no longer in memory; *has_file* says whether a file with this hash is there.
+    *gate* knows whose each client is, where they need tokens; *archive* has what is kept and no longer in memory;
+    *has_file* says whether a file with this hash is there.
     """
 
     def __init__(
         self,
         terms: ServerTerms | None = None,
+        gate: Gate | None = None,
         *,
         ahead: float = 0.0,
         archive: Archive = NOTHING,
         has_file: Callable[[str], bool] = lambda sha256: True,
     ) -> None:
         self.books = Books(terms or ServerTerms(), ahead)
+        if gate is not None:
+            self.books.token_owner = gate.owner_of
         self.requests = Requests(self.books)
         self.results = Deliveries(self.books, has_file)
         self.archive, self.has_file = archive, has_file
@@ -62,36 +69,63 @@ class Service:
         """What is to be kept of all that happened since this was asked before."""
         return self.books.take_changes()
 
-    def restore(self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None) -> None:
-        """Go on with what was kept; whoever had a task has it for a whole lease more."""
+    def restore(
+        self, now: float, store: ServiceStore, workflows: Iterable[WorkflowRow] | None = None
+    ) -> list[Unavailable]:
+        """Go on with what was kept; whoever had a task has it for a whole lease more. What cannot be restored, and why."""
+        faults = list[Unavailable]()
         self.clients.update((row.id, remembered(row, self.books.ahead, now)) for row in store.clients())
         for row in store.workflows() if workflows is None else workflows:
             if row.state in FINAL:
                 self.ended(row)
-            else:
-                self.adopt(now, self.recalled(row, store))
+            elif (fault := self.adopt(now, self.recalled(row, store))) is not None:
+                faults.append(fault)
+        return faults
 
-    def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served:
-        """A workflow as it was kept, for `adopt`; this may take its time in another thread."""
-        return recalled(row, store, lambda: self.books.now)
+    def recalled(self, row: WorkflowRow, store: ServiceStore) -> Served | Unavailable:
+        """A workflow as it was kept, for `adopt`, or why it cannot be restored; this may run in another thread."""
+        try:
+            return recalled(row, store, lambda: self.books.now)
+        except Exception as error:
+            if isinstance(error, OSError) and store.shared:  # the connection, not this workflow
+                raise
+            return Unavailable(row._replace(document=b"", plan=None), fault_of(error))
 
     def ended(self, row: WorkflowRow) -> None:
         """A workflow has ended, here or elsewhere."""
         self._submitted[row.key] = row.id
         self.books.ended[row.id] = row
 
-    def adopt(self, now: float, served: Served) -> None:
-        """Go on with a workflow; whoever had a task has it for a whole lease more."""
+    def adopt(self, now: float, found: Served | Unavailable) -> Unavailable | None:
+        """Go on with a workflow; whoever had a task has it for a whole lease more.
+
+        One that cannot be restored is listed with the reason and returned, and nothing of it is changed.
+        """
         self.books.now = now
-        self._submitted[served.row.key] = served.id
+        self._submitted[found.row.key] = found.row.id
+        if isinstance(found, Served):
+            try:
+                self._adopt(found)
+                return None
+            except Exception as error:
+                self.books.forget(found.id)
+                self.requests.forget(found.id)
+                found = Unavailable(found.row._replace(document=b"", plan=None), fault_of(error))
+        self.books.unavailable[found.row.id] = found
+        return found
+
+    def _adopt(self, served: Served) -> None:
         self.served[served.id] = served
         self.requests.recall(served)
         for lease in served.leases.values():
             self.books.due.add(served.id, [lease.number], self.books.until)
-            if lease.client in self.clients:
-                self.clients[lease.client].holds += 1
-        for task in list(served.execution.numbers(FAILED)):
-            self.books.again_or_never(served, task, "it failed too often")
+            self.books.hold(lease.client, 1)
+        served.owner_of = self.books.owner_of
+        failed = {*served.execution.numbers(FAILED)}
+        for task in failed:
+            self.books.waits_for_retry(served, task, served.tries.causes.pop(task, None))
+        for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
+            self.books.reconsider(served, task)
         self.books.came_back(served)
 
     def forget(self, workflows: Iterable[str]) -> None:
@@ -101,6 +135,11 @@ class Service:
             self.books.forget(workflow)
             self.requests.forget(workflow)
         self._submitted = {key: id for key, id in self._submitted.items() if id not in lost}
+
+    def forget_purged(self, key: str) -> None:
+        """Another server has purged the workflow of this key, if it had one."""
+        if self._submitted.get(key) in self.books.ended:
+            self.forget([self._submitted[key]])
 
     # Workflows
 
@@ -112,6 +151,10 @@ class Service:
         served.make_ready()
         return served
 
+    def submitted(self, key: str) -> str | None:
+        """The workflow that was submitted with a key."""
+        return self._submitted.get(key)
+
     def submit(self, now: float, ready: Prepared | Served, key: str) -> str:
         """Serve a workflow from now on; its id. The same key again is the same workflow."""
         self.books.now = now
@@ -121,13 +164,24 @@ class Service:
             raise InputError(f"this server serves {len(self.served):,} workflows already")
         served = ready if isinstance(ready, Served) else self.built(now, ready, key)
         row = served.row
+        served.owner_of = self.books.owner_of
         self.served[row.id], self._submitted[key] = served, row.id
         self.books.changes.workflows.append(row)
         if served.waits:
             self.books.enter(served, PAUSED)
-        self.books.awake = True
+        self.books.agenda.stir(served)
         self.books.settle(served)
         return row.id
+
+    def add(self, now: float, workflow: str, new: NewTasks) -> tuple[str, ...]:
+        """Add tasks to a workflow; which. None where they were added before. It waits where files are missing for them."""
+        self.books.now = now
+        served = self._open(workflow)
+        names = served.grow(new)
+        if names and served.state == RUNNING and served.waits:
+            self.books.enter(served, PAUSED)
+        self.books.after(served)
+        return names
 
     def provide(self, now: float, workflow: str, files: Iterable[tuple[str, str, int]]) -> list[str]:
         """Files that no task makes are there; those that are still missing."""
@@ -152,7 +206,6 @@ class Service:
         """A workflow that waits for files or signatures goes on once all are there."""
         if served.state == PAUSED and not served.waits:
             self.books.enter(served, RUNNING)
-            self.books.awake = True
 
     def sign(self, now: float, workflow: str, signatures: dict[str, str]) -> None:
         """The owner's signatures of tasks."""
@@ -164,11 +217,23 @@ class Service:
             self.books.changes.signatures.append((workflow, task, signature))
         self._go_on(served)
 
-    def cancel(self, now: float, workflow: str) -> None:
-        """Hand out nothing more of a workflow; what clients bring of it is of no use any more."""
+    def cancel(self, now: float, workflow: str) -> bool:
+        """Hand out nothing more of a workflow, whose results are of no use any more; whether it had not ended."""
         self.books.now = now
-        if not self._has_ended(workflow):
-            self.books.close(self._open(workflow), CANCELLED)
+        if workflow in self.books.unavailable:
+            self._cancel_unavailable(self.books.unavailable.pop(workflow).row)
+            return True
+        if self._has_ended(workflow):
+            return False
+        self.books.close(self._open(workflow), CANCELLED)
+        return True
+
+    def _cancel_unavailable(self, row: WorkflowRow) -> None:
+        """How many of its tasks are done is not known, so its tally counts none."""
+        tally = Sums(0, 0, row.lost, 0, 0).text()
+        self.ended(row._replace(state=CANCELLED, ended=self.books.wall, tally=tally))
+        self.books.changes.states.append((row.id, CANCELLED))
+        self.books.changes.endings.append((row.id, self.books.wall, tally))
 
     def retry(self, now: float, workflow: str, tasks: Sequence[str] | None = None) -> int:
         """Try tasks again that were set aside; by default all of them. How many that are."""
@@ -188,18 +253,74 @@ class Service:
         for lease in [served.leases[number] for v in chosen for number in list(served.holding[v])]:
             if lease.number in served.leases:  # else it came back with one that it waited for
                 self.books.end(served, [lease], "dropped", "its owner took it back")
-                served.come_back(lease.task)
+                self.books.come_back(served, lease.task)
                 self.books.came_back(served)
         return len(chosen)
+
+    def pause(self, now: float, workflow: str) -> bool:
+        """Hand out nothing of a workflow until it is resumed; what clients have goes on, and counts. Whether that is new."""
+        self.books.now = now
+        served = self._open(workflow)
+        if served.state == BROKEN:
+            raise InputError(f"the workflow {workflow!r} has failed: nothing of it is handed out")
+        changed = served.state != HELD_BACK
+        if changed:
+            self.books.enter(served, HELD_BACK)
+        return changed
+
+    def resume(self, now: float, workflow: str) -> bool:
+        """Hand out tasks of a workflow again, once no file or signature is missing; whether it was paused."""
+        self.books.now = now
+        served = self._open(workflow)
+        changed = served.state == HELD_BACK
+        if changed:
+            self.books.enter(served, PAUSED if served.waits else RUNNING)
+            self.books.after(served)
+        return changed
+
+    def purge(self, workflow: str) -> None:
+        """Forget a workflow that has ended; its key may be used again."""
+        if workflow not in self.books.ended:
+            raise InputError(f"the workflow {workflow!r} has not ended, or is not known")
+        self.forget([workflow])
+        self.books.changes.purged.append((workflow,))
 
     def replan(self, workflow: str, order: Ints) -> None:
         """Go by another plan of a workflow from now on."""
         self._open(workflow).follow(order)
         self.books.changes.plans.append((workflow, packed_plan(order, self.served[workflow].ceiling)))
 
+    def notes(self, served: Served, tasks: Ints, what: str) -> list[str]:
+        """What the owner of a workflow should know of it, and of some tasks that are called *what*."""
+        unmet = [one.sentence(what) for one in self.books.unmet(served, tasks)]
+        here = {client.id for client in self.books.connected()} if served.distrusted_by else set()
+        if here and here <= served.distrusted_by:
+            unmet.append("all connected clients refuse its tasks: they trust nobody who signed them")
+        quorum, owners = served.wishes.quorum, self.books.owners_here() if served.wishes.quorum > 1 else set()
+        if quorum <= len(owners) or quorum == 1 or served.state in ENDED:
+            return unmet
+        few = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
+        why = f"the quorum is {quorum}, but clients of only {few} are connected: results wait for clients of others"
+        return [*unmet, why]
+
+    def closed(self, served: Served) -> list[str]:
+        """Why nothing of a workflow is handed out now though it has not ended, a sentence each."""
+        reasons = []
+        if self.requests.draining is not None:
+            reasons.append("The server is draining: it hands out nothing new.")
+        if served.state == HELD_BACK:
+            reasons.append("The workflow is held: eligo resume continues it.")
+        if served.state in {PAUSED, HELD_BACK}:
+            unsigned, missing = served.unsigned, [] if served.files is None else served.files.some_missing(1)
+            reasons += [f"The owner's signature is missing for {counted(unsigned, 'task')}."] if unsigned else []
+            reasons += [f"The workflow waits for files, such as {shorten(missing[0])!r}."] if missing else []
+        return reasons
+
     def _open(self, workflow: str) -> Served:
         if self._has_ended(workflow):
             raise InputError(f"the workflow {workflow!r} has ended")
+        if workflow in self.books.unavailable:
+            raise InputError(f"{workflow!r} cannot be served: {self.books.unavailable[workflow].reason}")
         if workflow not in self.served:
             raise InputError(f"there is no workflow {workflow!r}")
         return self.served[workflow]
@@ -238,29 +359,57 @@ class Service:
         Of who ever did something, the store still has the name: whoever reads what came of its tasks may want it.
         """
         gone = self.away(now, clients)
+        for served in self.served.values() if gone else ():
+            served.allocator.forget(frozenset(gone))
         for id in gone:
-            client = self.clients[id]
-            self.books.forget_client(id)
-            for served in self.served.values():
-                served.allocator.gone(id)
-                served.allocator.speeds.forget(id)
-            if id not in elsewhere and not (client.done or client.failures or client.lost):
-                self.books.changes.clients_gone.append((id,))
+            self.forget_client(id, id in elsewhere)
         return gone
+
+    def forget_client(self, id: str, elsewhere: bool = False) -> None:
+        """Forget a client that has no task."""
+        client = self.clients[id]
+        self.books.forget_client(id)
+        if not elsewhere and not (client.done or client.failures or client.lost):
+            self.books.changes.clients_gone.append((id,))
 
     def approve(self, client: str, approved: bool = True) -> None:
         """A client may have work from now on, or no more."""
-        self.clients[client].approved = approved
         self.books.changes.approvals.append((client, approved))
+        self._approved(self.clients[client], approved)
+
+    def _approved(self, client: Client, approved: bool) -> None:
+        """The votes of a client that is revoked do not count any more."""
+        revoked, client.approved = client.approved and not approved, approved
+        for served in self.served.values() if revoked else ():
+            for task in served.votes:
+                self.books.reconsider(served, task)
+            if served.votes:
+                self.books.after(served)
+
+    def mark_client(self, client: str, held: bool | None = None, tags: Sequence[str] | None = None) -> None:
+        """What an operator says of a client: whether it gets tasks, and its tags; None leaves it as it is."""
+        known = self.clients[client]
+        known.held = known.held if held is None else held
+        self.books.roomier.add(client)
+        self._tag(known, known.tags if tags is None else tuple(tags))
+        self.books.changes.client_notes.append((client, known.held, " ".join(known.tags)))
+
+    def _tag(self, client: Client, tags: tuple[str, ...]) -> None:
+        changed, client.tags = tags != client.tags, tags
+        if changed:
+            self.requests.renew_offers(client)
 
     def learn(self, row: ClientRow) -> None:
         """A client that another server knows: as it was kept, but for what it has here."""
         known = self.clients.get(row.id)
         if known is not None:
-            known.approved = row.approved
+            self._approved(known, bool(row.approved))
+            known.held = row.held
+            self.books.roomier.add(row.id)
+            self._tag(known, tuple(row.tags.split()))
             return
         client = self.clients[row.id] = remembered(row, self.books.ahead, self.books.now)
-        client.holds = sum(lease.client == row.id for one in self.served.values() for lease in one.leases.values())
+        client.holds = self.books.strangers.pop(row.id, 0)
 
     # Work
 
@@ -303,7 +452,7 @@ class Service:
         self.books.now = now
         count = 0
         for workflow, number in self.books.due.late(now):
-            self.books.lose(self.served[workflow], self.served[workflow].leases[number])
+            served = self.served[workflow]
+            self.books.lose(served, served.leases[number], "expired", "its client was not heard of")
             count += 1
-        self.books.expired += count
         return count

@@ -81,7 +81,7 @@ class RunLookout:
         listed = Address(method="GET", path="/v1/workflows", scope="read", answer=self.workflows, gives=dict)
         anybody = Caller("anybody", frozenset({"read"}))
         views = Views(self, lambda headers: anybody)
-        return Guard(Application([listed, *views.addresses()], lambda headers: anybody, page_routes()), Bounds())
+        return Guard(Application([listed, *views.addresses()], lambda headers: anybody, [], page_routes()), Bounds())
 
 
 def show_run(folder: str | Path, port: int, ready: Callable[[str], None], with_parent: bool = False) -> None:

@@ -1,23 +1,23 @@
 """Keys of the owners of workflows, and what they sign: with Ed25519, so that a taken server can run nothing of its own."""
 
 import base64
-import binascii
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from stat import S_IRWXG, S_IRWXO
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
     PrivateFormat,
     PublicFormat,
     load_pem_private_key,
-    load_pem_public_key,
 )
 
-from eligo.engines.signed import signed_task
+from eligo.client.transferring import HashedFile
+from eligo.engines.signed import Seal, signed_task
 from eligo.errors import InputError
 from eligo.workflow import Workflow
 
@@ -52,46 +52,23 @@ def private_key(path: str | Path) -> Ed25519PrivateKey:
     return key
 
 
-def public_key(path: str | Path) -> Ed25519PublicKey:
-    """A public key from its file, in PEM or as 32 bytes in base64."""
-    text = _read(path)
-    try:
-        pem = text.startswith(b"-----")
-        key: object = (
-            load_pem_public_key(text)
-            if pem
-            else Ed25519PublicKey.from_public_bytes(base64.b64decode(text, validate=True))
-        )
-    except (ValueError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise InputError(f"{path}: this is no public key of Ed25519")
-    return key
+def signatures(
+    flow: Workflow, nonce: str, key: Ed25519PrivateKey, files: Mapping[str, HashedFile], expires: int
+) -> dict[str, str]:
+    """The signature of every task that has a command, by its name.
 
-
-def sign(key: Ed25519PrivateKey, message: bytes) -> str:
-    """The signature of a message, in base64."""
-    return base64.b64encode(key.sign(message)).decode()
-
-
-def holds(key: Ed25519PublicKey, message: bytes, signature: str | None) -> bool:
-    """Whether a signature is that of this message by this key."""
-    try:
-        key.verify(base64.b64decode(signature or "", validate=True), message)
-    except (InvalidSignature, binascii.Error, ValueError):
-        return False
-    return True
-
-
-def signatures(flow: Workflow, nonce: str, key: Ed25519PrivateKey) -> dict[str, str]:
-    """The signature of every task that has a command, by its name; `nonce` is the name given at submission."""
+    *nonce* is the name given at submission, *files* are those that the owner gives, by name.
+    """
     flow = flow.labelled()
     signed = {}
     for name in flow.dag.tasks:
         task = flow.task(name)
         if task.command is not None:
-            message = signed_task(nonce, str(name), task.command, inputs=task.inputs, outputs=task.outputs)
-            signed[str(name)] = sign(key, message)
+            given = {each: files[each].sha256 for each in task.inputs if each in files}
+            message = signed_task(
+                nonce, str(name), task.command, expires=expires, given=given, inputs=task.inputs, outputs=task.outputs
+            )
+            signed[str(name)] = Seal(expires, frozenset(given), key.sign(message)).text(task.inputs)
     return signed
 
 

@@ -8,14 +8,17 @@ from typing import Any
 from eligo.server.asking import Request, Ticket
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper, Waiter
+from eligo.server.logs import emit
 from eligo.server.refusing import RefusedError
 from eligo.server.remembering import UNKNOWN, ForgottenError
+from eligo.server.served import Served
 from eligo.server.service import Service
 from eligo.server.words import ResultWords
 
 #: the next message of a connection
 Gone = Callable[[], Awaitable[MutableMapping[str, Any]]]
 TICK = 0.1  # seconds between two looks at what is late
+PART = 2**20  # bytes of a document that are kept in one commit
 STALL = 5.0  # seconds without a look after which the server stood still, not its clients
 
 
@@ -31,6 +34,8 @@ class Desk:
         self._tickets: dict[Ticket, Waiter] = {}
         self._unwatched: list[tuple[Ticket, Gone]] = []  # those who came since those who wait were looked at
         self._watching: dict[Ticket, asyncio.Task[None]] = {}
+        #: requests that got nothing, and seconds that requests have waited while unfinished tasks remained
+        self.empty, self.starved = 0, 0.0
         self._planned = False
         self._looked = time.monotonic()
         self._ticking = self._loop.call_later(TICK, self._tick)
@@ -45,6 +50,7 @@ class Desk:
         self.keeper.check()
         ticket = self.service.ask(time.monotonic(), client, key, request)
         if not self.service.requests.pending(ticket):
+            self.empty += not ticket.grants
             await self.keeper.kept()
             return ticket
         waiter = self._tickets[ticket] = self._loop.create_future()
@@ -106,6 +112,16 @@ class Desk:
             except OSError:
                 raise RefusedError(503, "what came of this before cannot be looked up now", after=1) from None
 
+    async def keep_document(self, served: Served) -> None:
+        """Keep a large document in parts before its workflow, so that nobody waits for one long commit."""
+        document, id = served.row.document, served.row.id
+        if len(document) <= PART:
+            return
+        for part, first in enumerate(range(0, len(document), PART)):
+            self.service.books.changes.parts.append((id, part, document[first : first + PART]))
+            await self.keeper.kept()
+        served.row = served.row._replace(document=b"")
+
     async def settle(self) -> None:
         """What was just done is kept, and whoever waits may get something by it."""
         self.wake()
@@ -126,13 +142,18 @@ class Desk:
         for ticket in self.service.serve(time.monotonic()) if self.keeper.trouble is None else ():
             waiter = self._tickets.pop(ticket, None)
             if waiter is not None:
+                self.empty += not ticket.grants
                 self.keeper.kept(waiter)
         self._watch_all()
+        if self.service.books.agenda.behind and self.keeper.trouble is None:  # others are answered between two slices
+            self.wake()
 
     def _tick(self) -> None:
         now = time.monotonic()
         if now - self._looked > STALL:
             self.service.stalled(now - self._looked)
+        if self._tickets and any(one.open for one in self.service.served.values()):
+            self.starved += len(self._tickets) * (now - self._looked)
         self._looked = now
         self._ticking = self._loop.call_later(TICK, self._tick)
         if self.service.expire(now):
@@ -141,8 +162,16 @@ class Desk:
 
     def drain(self, stop: bool = False) -> None:
         """Hand out nothing more; those who wait are told to come again, or, where *stop*, that nothing more comes."""
+        if self.service.requests.draining is None:
+            emit("server_draining")
         self.service.requests.draining = "stop" if stop else "pause"
         self.wake()
+
+    def drain_on_request(self, on: bool) -> None:
+        """Hand out nothing new for now, or again; a server that is about to end is not changed by this."""
+        if self.service.requests.draining in {None, "drain"}:
+            self.service.requests.draining = "drain" if on else None
+            self.wake()
 
     def close(self) -> None:
         """Answer nobody any more."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from eligo.execution import STATES
+from eligo.execution import HELD, STATES
 from eligo.server.asking import Granted, Ticket
+from eligo.server.books import Unavailable
 from eligo.server.clients import Client
-from eligo.server.served import Served
+from eligo.server.served import UNAVAILABLE, Served
 from eligo.server.service import Service
 from eligo.server.tokens import Token
 from eligo.server.words import (
@@ -21,8 +22,10 @@ from eligo.server.words import (
     TokenRowWords,
     WorkflowWords,
 )
-from eligo.stores.serving import Lease, Sums, WorkflowRow
+from eligo.stores.serving import Sums, WorkflowRow
+from eligo.work.attempts import Lease
 
+MOST_MISSING = 1_000  # files that a workflow waits for
 MOST_NAMED = 10  # tasks of one cause
 NAMED = 12  # characters of a token's hash by which people call it
 
@@ -37,7 +40,7 @@ def token_row_words(row: Token, fault: str | None) -> TokenRowWords:
 def task_words(granted: Granted) -> list[TaskWords]:
     """The tasks of a grant, as its client is told of them."""
     served = granted.served
-    if served.files is None and not served.signatures and not served.demanding:
+    if served.files is None and not (served.signatures or served.needs.demanding or served.wishes.grow):
         return _plain(served, granted.leases)
     members = {lease.task for lease in granted.leases}
     made: set[str] = set()
@@ -46,7 +49,7 @@ def task_words(granted: Granted) -> list[TaskWords]:
         name = served.flow.dag.tasks[lease.task]
         task = served.flow.task(name)
         told = TaskWords(lease.id, str(name), lease.attempt, task.command or (), served.wishes.timeout)
-        told.cores, told.memory = task.cores or 1.0, task.memory
+        told.cores, told.memory, told.grow = task.cores or 1.0, task.memory, served.wishes.grow
         if served.files is not None and (task.inputs or task.outputs):
             _tell_files(told, served, lease.task, members, made)
             made.update(task.outputs)
@@ -55,6 +58,16 @@ def task_words(granted: Granted) -> list[TaskWords]:
             told.signed = SignedWords(served.row.name, sorted(task.inputs), sorted(task.outputs), {})
         found.append(told)
     return found
+
+
+def _arcs(granted: Granted) -> list[list[int]]:
+    """For each task of a grant, the places of those that it depends on; empty where no task is held for another."""
+    codes, leases = granted.served.codes, granted.leases
+    if len(leases) == 1 or not any(codes[lease.task] == HELD for lease in leases):
+        return []
+    place = {lease.task: i for i, lease in enumerate(leases)}
+    parents_of = granted.served.flow.dag.parents_of
+    return [[place[u] for u in parents_of(lease.task).tolist() if u in place] for lease in leases]
 
 
 def _plain(served: Served, leases: list[Lease]) -> list[TaskWords]:
@@ -85,8 +98,13 @@ def grants_words(ticket: Ticket | None, lease: float) -> GrantsWords:
     """The answer to a request."""
     if ticket is None:
         return GrantsWords([], lease)
-    grants = [GrantWords(one.served.id, one.why, task_words(one)) for one in ticket.grants]
+    grants = [_grant_words(one) for one in ticket.grants]
     return GrantsWords(grants, lease, round(ticket.away, 3), ticket.stop)
+
+
+def _grant_words(granted: Granted) -> GrantWords:
+    served = granted.served
+    return GrantWords(served.id, granted.why, task_words(granted), _arcs(granted), served.wishes.retries)
 
 
 def without_nul(told: Iterable[ResultWords]) -> None:
@@ -96,20 +114,21 @@ def without_nul(told: Iterable[ResultWords]) -> None:
         one.tail = one.tail and one.tail.replace("\0", " ")
 
 
-def workflow_words(served: Served) -> WorkflowWords:
-    """A workflow that is served."""
-    row = served.row
+def workflow_words(served: Served, service: Service) -> WorkflowWords:
+    """A workflow that is served, and what its owner should know of it."""
+    row, ready = served.row, served.execution.ready.numbers
     causes: dict[str, list[int]] = {}
-    for v, cause in served.causes.items():
+    for v, cause in served.tries.causes.items():
         causes.setdefault(cause, []).append(v)
     tasks = served.flow.dag.tasks
     failures = [
         FailureWords(cause, len(found), [str(tasks[v]) for v in found[:MOST_NAMED]]) for cause, found in causes.items()
     ]
-    missing = [] if served.files is None else served.files.missing
+    missing = [] if served.files is None else served.files.some_missing(MOST_MISSING)
     return WorkflowWords(
         row.id, row.name, row.owner, row.policy, served.state, row.made, len(served.flow), served.counts(),
         served.lost, served.repeated, served.saved, missing, failures,
+        service.notes(served, ready, "ready task"),
     )  # fmt: skip
 
 
@@ -121,17 +140,28 @@ def ended_words(row: WorkflowRow, tally: Sums) -> WorkflowWords:
     )  # fmt: skip
 
 
+def unavailable_words(found: Unavailable) -> WorkflowWords:
+    """A workflow that could not be restored, and why."""
+    row = found.row
+    return WorkflowWords(
+        row.id, row.name, row.owner, row.policy, UNAVAILABLE, row.made, 0, {}, row.lost, 0, 0, [], [],
+        reason=found.reason,
+    )  # fmt: skip
+
+
 def state_words(served: Served, numbers: Iterable[int]) -> list[StateWords]:
     """Tasks, and where they stand."""
     names, codes = served.flow.dag.tasks, served.execution.codes
     found = []
     for v in numbers:
         holders = [served.leases[number].client for number in sorted(served.holding.get(v, ()))]
-        found.append(StateWords(str(names[v]), STATES[codes[v]], served.tries[v], holders, served.causes.get(v)))
+        found.append(
+            StateWords(str(names[v]), STATES[codes[v]], served.tries.begun[v], holders, served.tries.causes.get(v))
+        )
     return found
 
 
-def client_words(client: Client, service: Service) -> ClientWords:
+def client_words(client: Client, service: Service, access: str) -> ClientWords:
     """A client, and what is thought of it."""
     speeds = (one.allocator.speeds.of(client.id) for one in service.served.values())
     speed = next((speed for speed in speeds if speed is not None), None)
@@ -139,4 +169,6 @@ def client_words(client: Client, service: Service) -> ClientWords:
     return ClientWords(
         client.id, client.name, client.cores, client.seen + books.ahead, client.approved, client.holds, client.quota,
         client.done, client.failures, client.lost, max(0.0, client.paused - books.now), speed,
+        [] if client.offer is None else sorted(client.offer.labels.difference(client.tags)), client.held, list(client.tags),
+        access,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from eligo.running.retrying import Retries
+from eligo.work.tries import Retries
 
 DAY = 86_400.0
 
@@ -15,7 +15,7 @@ class ServerTerms:
     lease: float = 60.0
     grace: float = 20.0
     #: how often a task is tried again after failures, and after its client was lost
-    retries: Retries = field(default_factory=lambda: Retries(most=5, lost=10))
+    retries: Retries = field(default_factory=Retries)
     #: how many tasks a client may have at once: at first, and when it has shown what it can
     first_quota: float = 4.0
     most_quota: float = 1024.0
@@ -34,6 +34,17 @@ class ServerTerms:
     #: how many requests, and how many workflows, at most
     most_waiting: int = 20_000
     most_workflows: int = 10_000
+    #: limits of preparing a workflow: seconds of processor time, and a second more for each MiB; bytes of memory
+    prepare_seconds: float = 30.0
+    prepare_memory: int = 4 * 2**30
+    #: how many workflows may wait to be prepared, a quarter of them of one owner
+    most_preparing: int = 64
+    #: how large a workflow may be, so that nobody waits long while it is taken in
+    most_tasks: int = 1_000_000
+    most_arcs: int = 20_000_000
+    #: names of files, over all tasks; bytes of it as it is kept
+    most_names: int = 2_000_000
+    most_document: int = 64 * 2**20
     #: after so long nobody remembers a client that may not have work or a token that is worthless, and a client that may
     forget_strangers: float = DAY
     forget_clients: float = 30 * DAY

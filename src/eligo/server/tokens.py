@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -21,10 +22,11 @@ from eligo.server.refusing import RefusedError
 
 #: what a token may be good for: to carry out tasks, to submit workflows, to look, and everything
 SCOPES = ("work", "submit", "read", "admin")
+OWNING = frozenset({"submit", "admin"})  # the scopes of tokens whose names own workflows
 LONGEST = 128  # characters of a token that are looked at
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
 PATIENCE = 3600.0  # seconds that a request for a token waits for an operator
-MOST_WAITING = 1000
+MOST_WAITING, MOST_OF_ADDRESS = 1000, 20  # requests for a token that wait: in all, and from one address
 WORTHLESS = "this token is not known here, or was revoked"
 BEARER = re.compile(rb"[Bb]earer +([\x21-\x7e]+) *")
 
@@ -68,13 +70,19 @@ def hashed(token: str) -> str:
 class Gate:
     """Who may come in, in memory: `bearer` answers for a request, the others change rows and give them back."""
 
-    def __init__(self, rows: Iterable[Token] = ()) -> None:
+    def __init__(self, rows: Iterable[Token] = (), by_address: bool = True) -> None:
+        #: whether addresses tell clients apart; behind a proxy they do not
+        self.by_address = by_address
         self._rows: dict[str, Token] = {}
+        self._clients: dict[str, str] = {}  # the hash of each client's token
+        # the hashes of tokens that wait for an operator, each with its address; "" for those from before the start
+        self._asked: dict[str, str] = {}
         self.load(rows)
 
     def load(self, rows: Iterable[Token]) -> None:
         """Take rows as they are kept now, such as those that another process changed."""
-        self._rows.update((row.hash, row) for row in rows)
+        for row in rows:
+            self._put(row)
 
     def rows(self) -> list[Token]:
         """All rows."""
@@ -111,6 +119,36 @@ class Gate:
                 return
             row = above
 
+    def owner_of(self, client: str) -> str | None:
+        """Whose a client is: the hash of the token with which it enrolled, below the operators' own; None if unknown.
+
+        A client that an operator approved by itself is its own owner.
+        """
+        row = self._rows.get(self._clients.get(client, ""))
+        if row is None or row.parent is None:
+            return None if row is None else client
+        owner, above = row.parent, self._rows.get(row.parent)
+        for each in () if above is None else self._line(above):
+            if each is None or "admin" in each.scopes:
+                break
+            owner = each.hash
+        return owner
+
+    def revoked_clients(self) -> list[str]:
+        """The clients whose tokens were revoked, or one above them was."""
+        return [
+            client
+            for client, hash in self._clients.items()
+            if any(each is not None and each.revoked is not None for each in self._line(self._rows[hash]))
+        ]
+
+    def waits(self, client: str, now: float) -> bool | None:
+        """Whether a client waits for an operator; None where nobody answered its request in time."""
+        row = self._rows.get(self._clients.get(client, ""))
+        if row is None or row.state != WAITING or row.revoked is not None:
+            return False
+        return True if now < row.made + PATIENCE else None
+
     def state(self, authorization: bytes | None, now: float) -> str:
         """How the request for this token stands: waiting, approved or refused; too old is refused, too."""
         row = self._found(authorization)
@@ -121,7 +159,7 @@ class Gate:
     def _found(self, authorization: bytes | None) -> Token | None:
         match = BEARER.fullmatch(authorization or b"")
         if match is None or len(match[1]) > LONGEST:
-            raise unknown("a token is needed: 'Authorization: Bearer TOKEN'")
+            raise unknown("a token is needed")
         wanted = hashlib.sha256(match[1]).hexdigest()
         row = self._rows.get(wanted)  # by hash: what the time it takes tells of it is of no use without the token
         return row if row is not None and hmac.compare_digest(row.hash, wanted) else None
@@ -174,8 +212,21 @@ class Gate:
         return sum(self.fault(row, now) is None for row in self._rows.values())
 
     def forget(self, now: float, older: float, most: int | None = None) -> list[str]:
-        """Drop the rows that have been worthless for so long, or so many of them; their hashes."""
-        return self._gone(list(islice((row for row in self._rows.values() if self._ended(row) + older < now), most)))
+        """Drop the rows that have been worthless for so long, or so many of them; their hashes. Reserved names stay."""
+        old = (row for row in self._rows.values() if self._ended(row) + older < now and not self._reserves(row))
+        return self._gone(list(islice(old, most)))
+
+    def check_name(self, name: str, scopes: Collection[str]) -> None:
+        """Refuse the name of a revoked token for one that submits: it would inherit the workflows of the other."""
+        if OWNING.intersection(scopes) and any(row.name == name and self._reserves(row) for row in self._rows.values()):
+            raise RefusedError(
+                409, f"a token named {shorten(name)!r} was revoked, and its workflows remain: take another name"
+            )
+
+    def _reserves(self, row: Token) -> bool:
+        """Whether a token was revoked that may own workflows, by itself or with one above it."""
+        owns = row.client is None and not OWNING.isdisjoint(row.scopes)
+        return owns and any(each is not None and each.revoked is not None for each in self._line(row))
 
     def drop(self, clients: Collection[str]) -> list[str]:
         """Drop the rows of clients that nobody remembers; their hashes."""
@@ -184,6 +235,8 @@ class Gate:
     def _gone(self, rows: list[Token]) -> list[str]:
         for row in rows:
             del self._rows[row.hash]
+            self._clients.pop(row.client or "", None)
+            self._asked.pop(row.hash, None)
         return [row.hash for row in rows]
 
     def _ended(self, row: Token) -> float:
@@ -192,19 +245,35 @@ class Gate:
 
     # How a client comes to have one
 
-    def ask(self, name: str, client: str, now: float, lasting: float | None = None) -> tuple[str, Token]:
+    def ask(self, name: str, client: str, now: float, address: str = "") -> tuple[str, Token]:
         """A token for a client who has none, that opens nothing before it is approved; and its row."""
-        self.check_room(now)
-        return self._made(Token("", ("work",), client, name, now, state=WAITING), lasting)
+        self.check_room(now, address)
+        token, row = self._made(Token("", ("work",), client, name, now, state=WAITING), None)
+        self._asked[row.hash] = address
+        return token, row
 
-    def check_room(self, now: float) -> None:
-        """Refuse where too many wait already."""
-        if sum(self._waits(row, now) for row in self._rows.values()) >= MOST_WAITING:
-            raise RefusedError(503, "too many clients wait for approval", after=60)
+    def check_room(self, now: float, address: str) -> None:
+        """Refuse where too many from this address wait already."""
+        if self.by_address and self._addresses(now)[address] >= MOST_OF_ADDRESS:
+            raise RefusedError(
+                429,
+                f"{MOST_OF_ADDRESS} clients at your address wait for approval: have the operator approve them",
+                after=60,
+            )
+
+    def crowded_out(self, now: float) -> list[Token]:
+        """The requests that must go before one more may wait: the oldest, of the address from which most wait."""
+        waiting, addresses = self.waiting(now), self._addresses(now)
+        waiting.sort(key=lambda row: (-addresses[self._asked[row.hash]], row.made))
+        return waiting[: max(0, len(waiting) + 1 - MOST_WAITING)]
+
+    def _addresses(self, now: float) -> Counter[str]:
+        return Counter(self._asked[row.hash] for row in self.waiting(now))
 
     def waiting(self, now: float) -> list[Token]:
         """The requests that an operator has not answered."""
-        return [row for row in self._rows.values() if self._waits(row, now)]
+        rows = [self._rows[hash] for hash in self._asked]
+        return [row for row in rows if now < row.made + PATIENCE]
 
     def approve(self, client: str, now: float) -> list[Token]:
         """Let a client in that waits; the rows that changed."""
@@ -220,9 +289,6 @@ class Gate:
             raise RefusedError(404, f"no client {shorten(client)!r} waits for approval")
         return found
 
-    def _waits(self, row: Token, now: float) -> bool:
-        return row.state == WAITING and row.revoked is None and now < row.made + PATIENCE
-
     def _made(self, row: Token, lasting: float | None) -> tuple[str, Token]:
         if wrong := [scope for scope in row.scopes if scope not in SCOPES] or (not row.scopes and ["none"]):
             raise InputError(f"there is no scope {wrong[0]!r}; there are {', '.join(SCOPES)}")
@@ -232,6 +298,12 @@ class Gate:
 
     def _put(self, row: Token) -> Token:
         self._rows[row.hash] = row
+        if row.client is not None:
+            self._clients[row.client] = row.hash
+        if row.state == WAITING and row.revoked is None:
+            self._asked.setdefault(row.hash, "")
+        else:
+            self._asked.pop(row.hash, None)
         return row
 
 

@@ -5,10 +5,11 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from eligo.errors import EligoError, InputError
 from eligo.pages.details import detail, lineage
+from eligo.pages.runs import completed
 from eligo.pages.tables import COLUMNS, MOST_ROWS, Query, stand, states_of, table
 from eligo.pages.timelines import MOST_BARS, gantt
 from eligo.pages.views import view
@@ -21,9 +22,19 @@ from eligo.server.words import encode
 #: seconds between two looks, after which it is told that time goes on, after which something is sent at any rate, and for
 #: which those who look at the same share what they see
 EVERY, SELDOM, QUIET, SHARED = 1.0, 5.0, 15.0, 0.5
-MOST_WATCHERS = 500
+MOST_WATCHERS = 2_000
+MOST_REPORTED = 200_000  # tasks in one answer
 #: what changes though nothing happens
 CHANGING = re.compile(rb'"(?:now|seconds|rate|busy|paused)":[0-9.e+-]+,|"left":\[[0-9.,e+-]*\],')
+
+
+class RenderedView(NamedTuple):
+    """Where a workflow stands, as it is sent to all who watch it."""
+
+    document: bytes
+    #: the document without what changes though nothing happens
+    standing: bytes
+    event: bytes
 
 
 class Lookout(Protocol):
@@ -49,7 +60,7 @@ class Views:
     def __init__(self, source: Lookout, who: Callable[[dict[bytes, bytes]], Caller]) -> None:
         self._source, self._who = source, who
         self._watchers = 0
-        self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, bytes]] = {}
+        self._shared: dict[tuple[str, str, frozenset[str]], tuple[float, asyncio.Task[RenderedView]]] = {}
         #: what answers for a workflow that may be another server's
         self.answer: Callable[[ApiCall], Awaitable[Any]] = self._kept(self.view)
 
@@ -69,7 +80,8 @@ class Views:
 
     async def view(self, call: ApiCall) -> bytes:
         """Where a workflow stands: counts, curves, clients, failures, and what runs now."""
-        return encode(view(await self._watched(call), call.caller.name, call.caller.scopes))
+        every = call.query.get("every") == "true"
+        return encode(view(await self._watched(call), call.caller.name, call.caller.scopes, every))
 
     # As it goes on
 
@@ -81,25 +93,32 @@ class Views:
         call = call._replace(scope={**call.scope, "path": path, "raw_path": path.encode()})
         return self._flowing(call, await self._seen(call))
 
-    async def _seen(self, call: ApiCall) -> bytes:
-        """What somebody sees who may still look; many who look at the same share it."""
+    async def _seen(self, call: ApiCall) -> RenderedView:
+        """What somebody sees who may still look; it is made once for all who look at the same with the same rights."""
         caller = self._who(call.scope["state"]["headers"])
         demand(caller.scopes, "read", "submit")
-        place, now = (call.parts["workflow"], caller.name, caller.scopes), time.monotonic()
+        owner = caller.name if "submit" in caller.scopes else ""  # who only reads sees the same, whatever the name
+        place, now = (call.parts["workflow"], owner, caller.scopes), time.monotonic()
         if place not in self._shared or now - self._shared[place][0] > SHARED:
             self._shared = {key: known for key, known in self._shared.items() if now - known[0] <= SHARED}
-            self._shared[place] = now, await self.answer(call._replace(caller=caller))
-        return self._shared[place][1]
+            picture = asyncio.create_task(self._picture(call._replace(caller=caller)))
+            picture.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._shared[place] = now, picture
+        return await asyncio.shield(self._shared[place][1])
 
-    async def _flowing(self, call: ApiCall, found: bytes) -> AsyncIterator[bytes]:
+    async def _picture(self, call: ApiCall) -> RenderedView:
+        document = await self.answer(call)
+        return RenderedView(document, CHANGING.sub(b"", document), b"event: view\ndata: %b\n\n" % document)
+
+    async def _flowing(self, call: ApiCall, found: RenderedView) -> AsyncIterator[bytes]:
         said, stood, at = b"", b"", 0.0
         self._watchers += 1
         try:
             while self._watchers <= MOST_WATCHERS:
-                standing, now = CHANGING.sub(b"", found), time.monotonic()
-                if standing != stood or (found != said and now - at > SELDOM):
-                    said, stood, at = found, standing, now
-                    yield b"event: view\ndata: %b\n\n" % found
+                now = time.monotonic()
+                if found.standing != stood or (found.document != said and now - at > SELDOM):
+                    said, stood, at = found.document, found.standing, now
+                    yield found.event
                 elif now - at > QUIET:
                     at = now
                     yield b":\n\n"
@@ -147,6 +166,13 @@ class Views:
         begin, end = (_float(call, name) for name in ("begin", "end"))
         return await asyncio.to_thread(gantt, watched, begin, end, call.number("limit", MOST_BARS, 10 * MOST_BARS))
 
+    async def report(self, call: ApiCall) -> dict[str, Any]:
+        """All of the above as one document, of which a page is made that can be kept."""
+        watched = await self._watched(call)
+        if len(watched.flow) > MOST_REPORTED:
+            raise RefusedError(413, f"reports are made of at most {MOST_REPORTED:,} tasks, got {len(watched.flow):,}")
+        return await asyncio.to_thread(completed, watched, view(watched), stand(watched))
+
     def addresses(self) -> Sequence[Address]:
         """Every address of the page."""
         one = "/v1/workflows/{workflow}"
@@ -157,9 +183,11 @@ class Views:
         stretch = {"begin": "from when, in seconds since 1970", "end": "until when", "limit": "how many bars at most"}
         name = {"name": "of the task"}
         known: list[tuple[str, Any, dict[str, str] | None]] = [
-            ("view", self.view, None), ("events", self.events, None), ("table", self.table, asked),
+            ("view", self.view, {"every": "true: all tasks that run or failed"}),
+            ("events", self.events, None), ("table", self.table, asked),
             ("task", self.task, name), ("dag", self.dag, None), ("dag/states", self.dag_states, None),
             ("lineage", self.lineage, name), ("gantt", self.gantt, stretch),
+            ("report", self.report, None),
         ]  # fmt: skip
         return [
             Address(

@@ -2,29 +2,28 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
 
+from eligo.client.tails import parted
 from eligo.execution import ALLOCATED, FAILED
-from eligo.pages.attempted import UNUSED, VANISHED, WENT_WELL, WENT_WRONG, Attempted
 from eligo.pages.watched import Watched, Worker
+from eligo.policies import PLAN_EFFORT
 from eligo.running.looked import Curve, Trying
-from eligo.server.books import Books
+from eligo.server.books import Unavailable
 from eligo.server.clients import Client
 from eligo.server.keeping import Keeper
-from eligo.server.recalling import recalled
 from eligo.server.refusing import RefusedError
 from eligo.server.served import BROKEN, ENDED, FINAL, Served
 from eligo.server.service import Service
-from eligo.stores.serving import LeaseEnd, ServiceStore
+from eligo.stores.serving import Changes, ServiceStore
 from eligo.theory.eligibility import eligible_counts
+from eligo.work.attempts import Attempt
 
 #: workflows that are followed, their tasks together, and the seconds after which one is no longer that nobody asks for
 MOST_WATCHED, MOST_TASKS, PATIENCE = 16, 2**21, 600.0
-MOST_LINES = 40
-OUTCOMES = {"accepted": WENT_WELL, "failed": WENT_WRONG, "conflict": WENT_WRONG, "expired": VANISHED}
 
 
 class WatchedServed(Watched):
@@ -32,12 +31,12 @@ class WatchedServed(Watched):
 
     source = "server"
 
-    def __init__(self, served: Served, books: Books) -> None:
+    def __init__(self, served: Served, service: Service) -> None:
         super().__init__(served.flow)
-        self.served, self.execution, self._books = served, served.execution, books
+        self.served, self.execution, self._service, self._books = served, served.execution, service, service.books
         self.id, self.title = served.id, served.row.name
         self.policy = served.wishes.policy
-        self._plan = served.order, served.ceiling
+        self._plan = served.order if self.policy in PLAN_EFFORT else None, served.ceiling
         self.asked = 0.0  # when somebody looked at it last
         self.renew()
 
@@ -51,18 +50,20 @@ class WatchedServed(Watched):
             for one in leases
             if codes[one.task] == ALLOCATED
         }
-        self.again = {v: due + ahead for due, v in served.later if codes[v] == FAILED}
+        self.again = {v: due + ahead for due, v in served.tries.later if codes[v] == FAILED}
 
     def curve(self, name: str) -> Curve | None:
         """See `Looked`."""
         order, ceiling = self._plan
-        if name == "bound" or order is None:
+        if name == "bound":
             return None if ceiling is None else np.asarray(ceiling, np.int64)
+        if order is None:
+            return None
         return order.astype(np.int64) if name == "order" else eligible_counts(self.flow.dag, order)
 
     def failure(self, v: int) -> str:
         """See `Looked`."""
-        return self.served.causes.get(v) or super().failure(v)
+        return self.served.tries.causes.get(v) or super().failure(v)
 
     @property
     def status(self) -> str:
@@ -80,31 +81,39 @@ class WatchedServed(Watched):
     def workers(self) -> Sequence[Worker]:
         """See `Watched`: who has done anything of it, and who may yet."""
         books, known = self._books, {*self.attempts.clients, *(one.client for one in self.trying.values())}
-        there = [one for one in books.clients.values() if one.id in known or (self.under_way and self._alive(one))]
+        there = [one for one in books.clients.values() if one.id in known or (self.under_way and books.is_alive(one))]
         gone = [Worker(id, id, 0.0, False) for id in known if id not in books.clients]
         return [*map(self._worker, there), *gone]
-
-    def _alive(self, client: Client) -> bool:
-        return self._books.now - client.seen < self._books.terms.lease + self._books.terms.grace
 
     def _worker(self, client: Client) -> Worker:
         books, speed = self._books, self.served.allocator.speeds.of(client.id)
         paused = max(0.0, client.paused - books.now)
-        alive = self._alive(client)
+        alive = books.is_alive(client)
         return Worker(
             client.id, client.name, client.seen + books.ahead, alive, client.approved, speed, client.quota, 0, paused
         )
 
     def name_of(self, client: str) -> str:
-        """See `Watched`: names that several have are told apart."""
+        """See `Looked`: names that several have are told apart."""
         found = self._books.clients.get(client)
         return client if found is None else found.name
 
-    def tail(self, v: int, attempt: int) -> list[str]:
+    def printed(self, v: int, attempt: int, err: bool) -> str:
         """See `Watched`."""
         rows, tails = self.attempts.rows, self.attempts.tails
-        found = [tails[place] for place in self.attempts.of(v) if place in tails and rows["attempt"][place] == attempt]
-        return [line for line in found[-1].splitlines() if line.strip()][-MOST_LINES:] if found else []
+        ends = [tails[place] for place in self.attempts.of(v) if place in tails and rows["attempt"][place] == attempt]
+        return parted(ends[-1])[err] if ends else ""
+
+    @property
+    def unmet(self) -> Sequence[str]:
+        """See `Watched`."""
+        found = self._books.unmet(self.served, self.execution.ready.numbers)
+        return [one.sentence("ready task") for one in found]
+
+    def obstacles(self, v: int) -> list[str]:
+        """See `Looked`."""
+        unmet = self._books.unmet(self.served, np.array([v], np.int32))
+        return [*self._service.closed(self.served), *(f"It needs {one.need}; {one.why}." for one in unmet)]
 
     @property
     def tallies(self) -> Mapping[str, int]:
@@ -124,14 +133,6 @@ class WatchedServed(Watched):
         }
 
 
-def attempted(row: LeaseEnd) -> Attempted:
-    """What came of a lease, as whoever looks is told."""
-    outcome = OUTCOMES.get(row.answer, UNUSED)
-    failure = None if outcome == WENT_WELL else row.failure or row.answer
-    known = (row.number, row.task, row.attempt, row.client, row.began, row.ended)
-    return Attempted(*known, outcome, failure, row.code, row.memory, row.tail)
-
-
 class Watching:
     """The workflows of a server that somebody looks at."""
 
@@ -139,26 +140,30 @@ class Watching:
         self._service, self._store, self._keeper = service, store, keeper
         self._known: OrderedDict[str, WatchedServed] = OrderedDict()
         self._building: dict[str, asyncio.Task[WatchedServed]] = {}
-        self._meanwhile: dict[str, list[LeaseEnd]] = {}
+        self._meanwhile: dict[str, list[Attempt]] = {}
         self._foreseeing: set[asyncio.Task[None]] = set()
+        #: called with all changes before they are kept
+        self.followers: list[Callable[[Changes], None]] = []
 
     @property
     def closing(self) -> bool:
         """Whether those who watch should go."""
-        return self._service.requests.draining is not None
+        return self._service.requests.draining not in {None, "drain"}
 
     async def settled(self) -> None:
         """Comes back when all that was seen is kept; where nothing can be kept, one may look all the same."""
         with suppress(RefusedError):
             await self._keeper.kept()
 
-    def note(self, outcomes: Iterable[LeaseEnd]) -> None:
-        """Leases have ended."""
-        for row in outcomes if self._known or self._meanwhile else ():
+    def note(self, changes: Changes) -> None:
+        """Leases have ended; whoever follows what is kept is told all of it."""
+        for follow in self.followers:
+            follow(changes)
+        for row in changes.outcomes if self._known or self._meanwhile else ():
             if row.workflow in self._meanwhile:
                 self._meanwhile[row.workflow].append(row)
             elif row.workflow in self._known:
-                self._known[row.workflow].attempts.add([attempted(row)])
+                self._known[row.workflow].attempts.add([row])
 
     async def watched(self, workflow: str) -> WatchedServed:
         """A workflow, as it is now."""
@@ -193,19 +198,19 @@ class Watching:
     def _same(self, found: WatchedServed) -> bool:
         current = self._service.served.get(found.id)
         ended = current is None and found.id in self._service.books.ended and found.served.state in FINAL
-        return current is found.served or ended
+        return (current is found.served or ended) and len(found.flow) == len(found.served.flow)
 
     async def _build(self, workflow: str) -> WatchedServed:
         """Everything that has happened to a workflow so far, and what takes a moment to work out."""
         service, store = self._service, self._store
         self._meanwhile[workflow] = []
         try:
-            found = WatchedServed(await self._served(workflow), service.books)
-            kept = await asyncio.to_thread(lambda: [*map(attempted, store.outcomes(workflow))])
+            found = WatchedServed(await self._served(workflow), service)
+            kept = await asyncio.to_thread(lambda: [*store.outcomes(workflow)])
             found.attempts.add(kept)
-            found.attempts.add(map(attempted, service.books.recent.of(workflow)))
+            found.attempts.add(service.books.recent.of(workflow))
             await asyncio.to_thread(found.prepare)
-            found.attempts.add(map(attempted, self._meanwhile[workflow]))
+            found.attempts.add(self._meanwhile[workflow])
             self._known[workflow] = found  # from here on it is told what ends
             return found
         finally:
@@ -215,7 +220,13 @@ class Watching:
         served = self._service.served.get(workflow)
         if served is not None:
             return served
-        row = await asyncio.to_thread(self._store.workflow, workflow) if workflow in self._service.books.ended else None
+        books = self._service.books
+        if workflow in books.unavailable:
+            raise RefusedError(409, f"this workflow is unavailable: {books.unavailable[workflow].reason}")
+        row = await asyncio.to_thread(self._store.workflow, workflow) if workflow in books.ended else None
         if row is None:
             raise RefusedError(404, "there is no such workflow")
-        return await asyncio.to_thread(recalled, row, self._store, lambda: self._service.books.now)
+        found = await asyncio.to_thread(self._service.recalled, row, self._store)
+        if isinstance(found, Unavailable):
+            raise RefusedError(409, f"this workflow is unavailable: {found.reason}")
+        return found

@@ -3,13 +3,11 @@
 import asyncio
 import gc
 import logging
-import os
 import signal
 import socket
 import ssl
 import threading
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,9 +28,13 @@ from eligo.server.holding import Holding, taken
 from eligo.server.http import Application, described
 from eligo.server.keeping import Keeper
 from eligo.server.limits import FILES, Bounds, Guard
-from eligo.server.metrics import Census, Metrics
+from eligo.server.logs import LOGGER, emit, emit_changes, event, log_to, log_unavailable
+from eligo.server.metrics import Metrics, census
 from eligo.server.neighbours import Neighbours
-from eligo.server.paging import PATHS, page_routes
+from eligo.server.operations import Operations
+from eligo.server.operator_token import OperatorToken
+from eligo.server.paging import page_routes
+from eligo.server.preparation import Preparation
 from eligo.server.preparing import Wishes, prepared
 from eligo.server.protocol import MOST, Patience, most_connections, protocol
 from eligo.server.remembering import Archive
@@ -40,7 +42,7 @@ from eligo.server.replanning import replan_for_ever
 from eligo.server.served import ENDED, Served
 from eligo.server.service import Service
 from eligo.server.speaking import Desk
-from eligo.server.telling import workflow_words
+from eligo.server.telling import unavailable_words, workflow_words
 from eligo.server.terms import ServerTerms
 from eligo.server.tidying import Tidying
 from eligo.server.tokens import Gate, demand
@@ -50,10 +52,9 @@ from eligo.server.watching import Watching
 from eligo.server.words import WorkflowWords
 from eligo.stores.serving import Changes, ServiceStore
 from eligo.stores.serving_naming import service_store
+from eligo.version import __version__
 from eligo.workflow import Workflow
 
-#: addresses for anybody
-OPEN = {"/v1/clients", "/health", "/v1/openapi.json", *PATHS}
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 ANYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - what is listened on, not where anybody is found
 GIGABYTE = 2**30
@@ -75,7 +76,7 @@ class Setup:
     most_file: int = 64 * GIGABYTE
     most_files: int = 1024 * GIGABYTE
     #: whether callers need tokens; whether a new client may ask for one and wait for approval
-    tokens: bool = False
+    tokens: bool = True
     approving: bool = False
     certificate: str | None = None
     key: str | None = None
@@ -103,13 +104,16 @@ class Setup:
         return self.address or f"{'https' if self.certificate else 'http'}://{_shown(host)}:{port}"
 
     def check(self) -> None:
-        """Refuse a set-up that lets strangers in."""
-        if self.host in LOOPBACK or self.insecure:
-            return
-        if not (self.tokens and self.certificate):
-            raise InputError(
-                f"{self.host} can be reached from elsewhere: a server there needs tokens, and a certificate for TLS"
-            ).cured_by("insecure")
+        """Refuse a set-up that lets strangers in, or whose certificate cannot be used."""
+        if not (self.host in LOOPBACK or self.insecure or (self.tokens and self.certificate)):
+            lacking = "TLS" if self.tokens else "tokens"
+            sentence = f"{self.host} can be reached from other machines, and this server has no {lacking}"
+            raise InputError(sentence).cured_by("insecure" if self.tokens else "open")
+        if self.certificate:
+            try:
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(self.certificate, self.key)
+            except OSError as error:
+                raise InputError(f"{self.certificate}: this certificate and its key cannot be used: {error}") from None
 
 
 class Server:
@@ -120,9 +124,10 @@ class Server:
         self.blobs = Blobs(setup.files_folder, setup.most_file, setup.most_files)
         began = time.monotonic()
         ahead = time.time() - began
-        self.service = Service(setup.terms, ahead=ahead, archive=Archive.of(store), has_file=self._has_file)
-        self.service.restore(began, store, taken(store) if store.shared else None)
-        self.gate = Gate(map(as_token, store.tokens())) if setup.tokens else None
+        self.gate = Gate(map(as_token, store.tokens()), setup.host not in LOOPBACK) if setup.tokens else None
+        self.service = Service(setup.terms, self.gate, ahead=ahead, archive=Archive.of(store), has_file=self.blobs.has)
+        for fault in self.service.restore(began, store, taken(store) if store.shared else None):
+            log_unavailable(fault.row.id, fault.reason)
         self._folders: dict[str, Path] = {}  # of workflows that lie on this machine
         self._bringing: list[asyncio.Task[None]] = []
         #: where each workflow stood when it was looked at last
@@ -130,7 +135,7 @@ class Server:
         self._looked: dict[str, tuple[str, int]] = {}  # the state that was looked at, and how many moves it was after
         #: what the operator should know, where he was not told yet
         self.remark = self._not_told(store.remark)
-        self.metrics = Metrics(census=self.census)
+        self.metrics = Metrics(census=lambda: census(self.desk))
         #: why it cannot go on; it begins again from what is kept
         self.broken: BaseException | None = None
         self.keeper = Keeper(store, self._changes, self.metrics.committed, self._break, self.service.forget)
@@ -139,19 +144,18 @@ class Server:
         tidying = Tidying(self.service, self.gate, store, self.keeper, self.blobs)
         self._duties = [asyncio.create_task(duty) for duty in (replan_for_ever(self.service), tidying.for_ever())]
         self.entrance = Entrance(self.service, self.gate, setup.approving, learning)
-        self.api = Api(self.desk, store, self.entrance, metrics=self._measured)
+        self.api = Api(self.desk, store, self.entrance, Preparation(setup.terms), metrics=self.metrics)
         self.neighbours = None if learning is None else self._meet(began, learning)
         self.watching = Watching(self.service, store, self.keeper)
         views = Views(self.watching, self.entrance.who)
-        addresses = [*self.api.addresses(), *views.addresses()]
+        addresses = [*self.api.addresses(), *Operations(self.api).addresses(), *views.addresses()]
         if self.neighbours is not None:
             addresses = self.neighbours.joined(addresses)
         views.answer = next(one.answer for one in addresses if one.path.endswith("/view"))
         self.api.openapi = lambda: described(addresses)
-        app = Application(addresses, self.entrance.who, [*routes(self.blobs), *page_routes()])
+        app = Application(addresses, self.entrance.who, routes(self.blobs), page_routes())
         self.metrics.know(app.routes)
-        #: the file with the token of the operator, where it was made just now
-        self.admin = self._first_token()
+        self.operator_token = OperatorToken(self.entrance, setup.files_folder)
         self.app = Guard(
             app,
             Bounds(hosts=self._hosts(), file=setup.most_file, folder=str(self.blobs.parts)),
@@ -176,35 +180,11 @@ class Server:
             tls.load_verify_locations(self.setup.certificate)
         return Neighbours(self.api, Holding(self.desk, self.store, began, learning.refresh), tls)
 
-    def _first_token(self) -> str | None:
-        """Where nobody has a good admin token, a new one for the operator, in a file that only its owner can read."""
-        if self.gate is None or self.gate.has_operator(time.time()):
-            return None
-        path = f"{Path(self.setup.files_folder).with_suffix('')}.token"
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            os.fchmod(file.fileno(), 0o600)  # it may have been there before
-            file.write(self.entrance.make("operator", ["admin"]) + "\n")
-        return path
-
-    def census(self) -> Census:
-        """How things stand."""
-        counts: Counter[str] = Counter()
-        served = self.service.served.values()
-        for one in served:
-            counts.update(one.counts())
-        leases = sum(len(one.leases) for one in served)
-        return Census(counts, len(served), leases, len(self.service.clients))
-
-    def _measured(self) -> bytes:
-        self.metrics.lost_leases, self.metrics.duplicates = self.service.books.expired, self.service.results.duplicates
-        return self.metrics.text()
-
     def line(self) -> str:
         """How it goes, in one line."""
-        counts = self.census().tasks
+        counts = census(self.desk).tasks
         told = ", ".join(f"{number:,} {state}" for state, number in counts.items() if number) or "nothing to do"
-        recent = time.monotonic() - self.setup.terms.lease
-        clients = sum(one.seen > recent for one in self.service.clients.values())
+        clients = sum(1 for _ in self.service.books.connected())
         return f"{told}; {clients:,} client{'' if clients == 1 else 's'}"
 
     def summary(self) -> dict[str, Any]:
@@ -233,7 +213,7 @@ class Server:
     def _look_at(self, scope: Mapping[str, Any], headers: dict[bytes, bytes]) -> None:
         """Who calls is looked at before anything that he sends is read."""
         path = scope["path"]
-        if path in OPEN:
+        if (scope["method"], path) in self.app.open:
             return
         scope["state"]["caller"] = caller = self.entrance.who(headers)
         if path.startswith(FILES):
@@ -246,18 +226,19 @@ class Server:
 
     def _changes(self) -> Changes | None:
         """What is to be kept; workflows that end leave the rules by this, and are looked at before."""
-        for served in self.service.served.values():
+        for served in self.service.books.moved:
             moves = len(served.execution.journal)
             if served.state in ENDED and self._looked.get(served.id) != (served.state, moves):
                 self._looked[served.id] = served.state, moves  # what failed may be retried, and end otherwise
-                self.told[served.id] = workflow_words(served)
+                self.told[served.id] = workflow_words(served, self.service)
                 self._bring(served)
         found = self.service.take_changes()
         if found is not None:
             try:
-                self.watching.note(found.outcomes)
+                self.watching.note(found)
             except Exception:  # whatever is wrong with what is shown: what was taken must be kept
-                logging.getLogger("eligo.server").exception("what has ended cannot be shown")
+                LOGGER.exception("what has ended cannot be shown", extra=event("error"))
+            emit_changes(found)
         return found
 
     def _bring(self, served: Served) -> None:
@@ -279,9 +260,6 @@ class Server:
         """Do something with what is kept, once it is."""
         await self.keeper.kept()
         await asyncio.to_thread(work)
-
-    def _has_file(self, hash: str) -> bool:
-        return self.blobs.size(hash) is not None
 
     def _hosts(self) -> tuple[str, ...]:
         found = urlsplit(self.setup.found_at(self.setup.port)).hostname or ""
@@ -320,6 +298,7 @@ class Server:
     async def close(self) -> None:
         """Answer nobody any more, and keep what is to be kept."""
         self.desk.close()
+        self.api.preparation.close()
         for duty in self._duties:
             duty.cancel()
         if self.neighbours is not None:
@@ -327,7 +306,8 @@ class Server:
             self.neighbours.close()
         brought = await asyncio.gather(*self._bringing, return_exceptions=True)
         await self.keeper.close()
-        self.told.update((served.id, workflow_words(served)) for served in self.service.served.values())
+        self.told.update((key, workflow_words(one, self.service)) for key, one in self.service.served.items())
+        self.told.update((id, unavailable_words(one)) for id, one in self.service.books.unavailable.items())
         self.store.close()
         for error in brought:
             if isinstance(error, OSError):
@@ -366,25 +346,39 @@ async def serve(
     """Serve until a signal to end, or until all is done; *ready* is told the address once clients may come."""
     setup.check()
     listener = listening(setup)
-    address = f"{'https' if setup.certificate else 'http'}://{_shown(setup.host)}:{listener.getsockname()[1]}"
+    # a name could lead our own commands, and their token, to somebody else who listens at another address of that name
+    host = listener.getsockname()[0] if setup.host == "localhost" else setup.host
+    address = f"{'https' if setup.certificate else 'http'}://{_shown(host)}:{listener.getsockname()[1]}"
     server = Server(setup, service_store(setup.store, setup.found_at(listener.getsockname()[1])))
     await server.desk.settle()
     for flow, wishes, folder in flows:
         await server.submit(flow, wishes, folder)
-    running = _Uvicorn(_config(setup, server), server.desk.drain)
+
+    def begin() -> None:
+        ready(server, address)
+        emit("server_started", address=address, version=__version__, workflows=len(server.service.served))
+
+    with server.operator_token.offered(address):
+        await _listen(server, listener, begin)
+    if server.broken is not None:
+        raise InputError(f"the server cannot keep what it must, and ends: {server.broken}")
+    return server
+
+
+async def _listen(server: Server, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Answer whoever comes, until the server's end."""
+    running = _Uvicorn(_config(server.setup, server), server.desk.drain)
     task = asyncio.create_task(running.serve([listener]))
     while not running.started and not task.done():
         await asyncio.sleep(0.005)
     gc.freeze()  # what there is now stays: it need not be looked through again and again
     gc.set_threshold(SELDOM)
-    ready(server, address)
+    ready()
     watch = asyncio.create_task(_watched(server, running, task))
     await task
     await watch
     await server.close()
-    if server.broken is not None:
-        raise InputError(f"the server cannot keep what it must, and ends: {server.broken}")
-    return server
+    emit("server_stopped", error=None if server.broken is None else str(server.broken))
 
 
 async def _watched(server: Server, running: _Uvicorn, task: "asyncio.Task[None]") -> None:
@@ -423,25 +417,13 @@ def _config(setup: Setup, server: Server) -> uvicorn.Config:
     )  # fmt: skip
 
 
-def _log_to(path: str) -> None:
-    """Have a line written for every request, and for what goes wrong."""
-    try:
-        handler = logging.StreamHandler() if path == "-" else logging.FileHandler(path, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: the log cannot be written: {error.strerror}") from None
-    logger = logging.getLogger("eligo.server")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-
-
 def run_server(
     setup: Setup, flows: Sequence[tuple[Workflow, Wishes, str | None]], ready: Callable[[Server, str], None]
 ) -> Server:
     """The same, in an event loop of its own."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     if setup.log is not None:
-        _log_to(setup.log)
+        log_to(setup.log)
     with suppress(ImportError):
         import uvloop
 

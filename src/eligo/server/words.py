@@ -7,14 +7,20 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from eligo.client.tails import last_of
+from eligo.names import LABEL
+
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]
 Short = Annotated[str, Meta(max_length=200, pattern="^[^\\x00]*$")]
 Text = Annotated[str, Meta(max_length=8192)]
+Label = Annotated[str, Meta(pattern=f"^{LABEL}$")]
+Prefix = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
 FileName = Annotated[str, Meta(min_length=1, max_length=4096, pattern="^[^\\x00]*$")]
 Outcome = Literal["done", "failed", "returned"]
 MOST_TASKS = 10_000  # in one request or answer
+MOST_ADDED = 2**18  # letters of a document with tasks that a task adds
 
 
 @lru_cache(maxsize=1024)  # mostly there is one for all tasks
@@ -62,6 +68,10 @@ class AskWords(Brief):
     wait: Annotated[float, Meta(ge=0, le=3600)] = 0.0
     cores: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
     memory: Amount | None = None
+    #: what its machine has, such as "gpu"
+    labels: Annotated[list[Label], Meta(max_length=64)] = []
+    #: the beginnings of the hashes of files that it has of this server
+    files: Annotated[list[Prefix], Meta(max_length=256)] = []
 
 
 class SignedWords(Struct):
@@ -90,6 +100,8 @@ class TaskWords(Brief):
     environment: dict[str, str] = {}
     signature: str | None = None
     signed: SignedWords | None = None
+    #: whether it may add tasks
+    grow: bool = False
 
 
 class GrantWords(Struct):
@@ -98,6 +110,10 @@ class GrantWords(Struct):
     workflow: str
     why: str
     tasks: list[TaskWords]
+    #: for each task, the places in `tasks` of those that it depends on; empty: no task here depends on another
+    after: list[list[int]] = []
+    #: how often the owner lets a failed task be tried again; None: as often as the server does
+    retries: int | None = None
 
 
 class GrantsWords(Struct):
@@ -134,12 +150,18 @@ class ResultWords(Brief):
     outputs: dict[FileName, FileWords] = {}
     tail: Text | None = None
     saved: Count = 0
+    #: of what is returned: whether the client died while it ran the task, which counts as a lost lease
+    died: bool = False
+    #: of what is returned: whether the client trusts nobody who has signed the task; it gets no more of the workflow
+    distrusted: bool = False
+    #: the tasks that it adds, as a document
+    added: Annotated[str, Meta(max_length=MOST_ADDED)] | None = None
 
     @property
     def digest(self) -> str:
         """By what results are compared: the files, or where there are none what it printed last."""
         if not self.outputs:
-            return _digest(self.code, self.tail or "")
+            return _digest(self.code, last_of(self.tail or ""))
         return _hash(repr(sorted((name, file.sha256, file.size) for name, file in self.outputs.items())))
 
 
@@ -167,13 +189,23 @@ class SubmittedWords(Struct):
     tasks: int
     needs: list[str]
     state: str
+    #: what its owner should know, a sentence each
+    notes: list[str] = []
 
 
 class InputsWords(Brief):
     """Files that were uploaded, by their names in the workflow; the owner's signatures of tasks."""
 
     files: dict[FileName, FileWords] = {}
-    signatures: dict[str, Short] | None = None
+    signatures: dict[str, Text] | None = None
+
+
+class AddedWords(Struct):
+    """The tasks that were added, the files that are missing for them, and the state of the workflow."""
+
+    added: list[str]
+    missing: list[str]
+    state: str
 
 
 class MissingWords(Struct):
@@ -225,12 +257,18 @@ class WorkflowWords(Struct):
     saved: int
     missing: list[str]
     failures: list[FailureWords]
+    #: what its owner should know, a sentence each
+    notes: list[str] = []
+    #: why it is "unavailable"
+    reason: str | None = None
 
 
 class WorkflowsWords(Struct):
     """All workflows."""
 
     workflows: list[WorkflowWords]
+    #: the last of a page, where older ones follow
+    before: str | None = None
 
 
 class StateWords(Struct):
@@ -255,6 +293,8 @@ class ResultsWords(Struct):
 
     state: str
     files: dict[str, FileWords]
+    #: those of them that were given with the workflow, and not made by a task
+    given: list[str] = []
 
 
 class AttemptWords(Struct):
@@ -269,7 +309,9 @@ class AttemptWords(Struct):
     failure: str | None
     code: int | None
     memory: int | None
+    #: the last that it printed: on standard error, and then `out` is the last on standard output; else on standard output
     tail: str | None
+    out: str | None = None
 
 
 class AttemptsWords(Struct):
@@ -294,6 +336,12 @@ class ClientWords(Struct):
     lost: int
     paused: float
     speed: float | None
+    labels: list[str] = []
+    #: what an operator says of it
+    held: bool = False
+    tags: list[str] = []
+    #: "approved", "waiting" for approval, "revoked", or "void" where nobody answered its request in time
+    access: str = "approved"
 
 
 class ClientsWords(Struct):
@@ -338,6 +386,18 @@ class TokensWords(Struct):
     tokens: list[TokenRowWords]
 
 
+class TagsWords(Brief):
+    """The tags of a client, which replace those that it has."""
+
+    tags: Annotated[list[Label], Meta(max_length=32)]
+
+
+class DrainWords(Brief):
+    """Whether nothing new is handed out."""
+
+    on: bool = True
+
+
 class NameWords(Brief):
     """A name."""
 
@@ -350,12 +410,19 @@ class DoneWords(Struct):
     done: bool = True
 
 
+class ChangedWords(Struct):
+    """Whether a workflow was changed, and the state that it is in."""
+
+    changed: bool
+    state: str
+    done: bool = True
+
+
 class HealthWords(Struct):
-    """Whether the server serves; why not, where it does not."""
+    """How the server is: "serving", "draining", or "failing" where the store cannot be written."""
 
     status: str
     version: str
-    trouble: str | None = None
 
 
 encode = msgspec.json.Encoder().encode

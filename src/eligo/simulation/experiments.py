@@ -5,9 +5,9 @@ not on who computes them or in which order.
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.allocating import PRUDENT, informed
-from eligo.dag import Dag
 from eligo.errors import EligoError, InputError
-from eligo.estimating import estimate
-from eligo.finishing import earliest_finish, own_seconds
+from eligo.estimating import Estimate, estimate
+from eligo.finishing import earliest_finish
 from eligo.formats import read_order
 from eligo.planning import plan
+from eligo.policies import PLAN_EFFORT, Policy
 from eligo.prioritising import finishing_rules, soonest_on
 from eligo.rows import Ints
 from eligo.scheduling import terms_of
@@ -47,13 +47,22 @@ Values = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 
-class Planned(NamedTuple):
-    """A dag with what its plan comes to: small enough to be sent to every process."""
+@dataclass(frozen=True)
+class Planned:
+    """A dag with what its plan comes to: without its *flow*, small enough to be sent to every process."""
 
     source: Source
     fingerprint: str
-    sequence: Ints
+    sequence: Ints = field(compare=False)
+    #: the order by which rules break ties
+    ties: Ints = field(compare=False)
     area_bound: int
+    #: the workflow where it is at hand; other processes read it from its source
+    flow: Workflow | None = field(default=None, compare=False)
+
+    def order_for(self, scheduler: str) -> Ints | None:
+        """The order by which a scheduler goes, if it goes by one of the plan's."""
+        return {"quick": self.ties, "normal": self.sequence}.get(PLAN_EFFORT.get(scheduler, ""))
 
 
 class CellJob(NamedTuple):
@@ -64,20 +73,22 @@ class CellJob(NamedTuple):
     key: CellKey
 
 
-def run(
+def play_experiment(  # noqa: PLR0913, PLR0917
     experiment: Experiment,
     results: str | None = None,
     processes: int = 1,
     on: str | None = None,
     progress: Progress = lambda done, total: None,
+    flows: Mapping[Source, Workflow] | None = None,
 ) -> list[Record]:
     """Play the experiment; a row for every measure of every cell, in the order of the cells.
 
     *results* is a file, CSV or Parquet, in which finished cells are kept: what it has is not played again, so that an
     experiment which was stopped goes on where it was. The work is spread over so many *processes*, or *on* a Dask cluster.
+    Workflows that were read already are in *flows*; the others are read once by every process.
     """
     kept = Results(results, ROWS)
-    marks = _Marks()
+    marks = _Marks(flows or {})
     keys = {cell: marks.key(cell) for cell in experiment.cells() if marks.played(cell)}
     if not keys:
         raise InputError("how long tasks run is not known, so there is nothing to play on steady workers")
@@ -86,7 +97,7 @@ def run(
     progress(done, len(keys))
     sources = list(dict.fromkeys(cell.source for cell in open_cells))
     with workers(processes, on) as executor:
-        wanted = [(source, marks.dag(source)) for source in sources]
+        wanted = [(source, marks.dag(source), None if executor else marks.flow(source)) for source in sources]
         planned = {found.source: found for found in spread(_planned, wanted, executor, processes)}
         jobs = (CellJob(planned[cell.source], cell, keys[cell]) for cell in open_cells)
         for records in spread(play_cell, jobs, executor, processes):
@@ -99,23 +110,29 @@ def run(
 class _Marks:
     """Fingerprints: of dags with their run times, and of orders in files, which are also checked here, before the play."""
 
-    def __init__(self) -> None:
-        self._dags: dict[Source, Dag] = {}
-        self._pasts: dict[Source, str] = {}
+    def __init__(self, flows: Mapping[Source, Workflow]) -> None:
+        self._flows = dict(flows)
+        self._marks: dict[Source, str] = {}
         self._timed: set[Source] = set()
         self._orders: dict[tuple[Source, str], str] = {}
 
+    def flow(self, source: Source) -> Workflow:
+        """The workflow of a source, which is read once."""
+        if source not in self._flows:
+            self._flows[source] = source.load()
+        return self._flows[source]
+
     def dag(self, source: Source) -> str:
         """That of a dag."""
-        if source not in self._dags:
-            flow = source.load()
-            times = estimate(flow)
-            self._dags[source] = flow.dag
-            self._pasts[source] = "" if times.level == "nothing" else times.seconds.tobytes().hex()
-            self._timed |= {source} if times.level == "seconds" else set()
-            if not len(self._dags[source]):
+        if source not in self._marks:
+            flow = self.flow(source)
+            if not len(flow):
                 raise InputError(f"{source.label}: there are no tasks to play with")
-        return _short(self._dags[source].fingerprint() + self._pasts[source])
+            times = estimate(flow)
+            past = "" if times.level == "nothing" else times.seconds.tobytes().hex()
+            self._timed |= {source} if times.level == "seconds" else set()
+            self._marks[source] = _short(flow.dag.fingerprint() + past)
+        return self._marks[source]
 
     def played(self, cell: Cell) -> bool:
         """Whether a cell can be played: on steady workers, where it is known how long every task runs."""
@@ -134,7 +151,7 @@ class _Marks:
         if (source, path) not in self._orders:
             order = read_order(path)
             try:
-                check_schedule(self._dags[source], order)
+                check_schedule(self.flow(source).dag, order)
             except EligoError as error:
                 raise InputError(f"{path}: no order for {source.label}: {error}") from None
             self._orders[source, path] = _short(self.dag(source) + "\n".join(order))
@@ -148,50 +165,76 @@ def _short(text: str) -> str:
 # What is done elsewhere: functions of plain data
 
 
-def _planned(wanted: tuple[Source, str]) -> Planned:
-    source, fingerprint = wanted
-    found = plan(_workflow(source, fingerprint))
-    return Planned(source, fingerprint, found.sequence, found.area_bound)
+def _planned(wanted: tuple[Source, str, Workflow | None]) -> Planned:
+    source, fingerprint, flow = wanted
+    known = source.load() if flow is None else flow
+    best, ties = plan(known), plan(known, "quick").sequence
+    return Planned(source, fingerprint, best.sequence, ties, best.area_bound, flow)
 
 
-@lru_cache(maxsize=2)
-def _workflow(source: Source, fingerprint: str) -> Workflow:
-    """Cells of one dag follow one another, so it is read once; a changed file has another fingerprint."""
-    return source.load()
+class _Arena:
+    """A dag that is played on, with what several of its cells need: each is worked out once."""
+
+    def __init__(self, planned: Planned) -> None:
+        self.planned = planned
+        self.flow = planned.source.load() if planned.flow is None else planned.flow
+        self._players: dict[str, Player] = {}
+        self._bounds: dict[int, float] = {}
+
+    @cached_property
+    def times(self) -> Estimate:
+        """How long tasks take."""
+        return estimate(self.flow)
+
+    @cached_property
+    def rules(self) -> dict[str, Policy]:
+        """Of which steady workers get what ends soonest."""
+        return finishing_rules(self.flow, self.planned.sequence, self.planned.ties)
+
+    def player(self, name: str) -> Player:
+        """The scheduler of that name."""
+        if name not in self._players:
+            self._players[name] = scheduler(name, self.flow, self.planned.order_for(name))
+        return self._players[name]
+
+    def bound(self, workers: int) -> float:
+        """Before when no order is done on so many steady workers."""
+        if workers not in self._bounds:
+            self._bounds[workers] = earliest_finish(self.flow, workers).seconds
+        return self._bounds[workers]
+
+    def play(self, cell: Cell) -> dict[str, Values]:
+        """The values of every measure of a cell, run by run."""
+        game, player = cell.game, self.player(cell.scheduler)
+        match game.name:
+            case "pebble":
+                area = areas(player, cell.runs, cell.seed)
+                return {"share": area / max(1, self.planned.area_bound), "area": area}
+            case "batched":
+                return {"polls": np.asarray(batched(player, game.rate, cell.runs, cell.seed), np.float64)}
+            case "steady":
+                ends = self._steady(cell)
+                return {"over": ends / self.bound(game.workers), "makespan": ends}
+            case _:
+                return self._volatile(player, cell)
+
+    def _steady(self, cell: Cell) -> Values:
+        """When all is done on steady workers, run by run; "finish" is the order that a plan for these workers gives."""
+        seconds, workers = self.times.seconds, cell.game.workers
+        if cell.scheduler != "finish":
+            return makespans(self.player(cell.scheduler), workers, seconds, cell.runs, cell.seed)
+        return np.full(cell.runs, soonest_on(terms_of(self.flow, seconds, workers), self.rules).makespan)
+
+    def _volatile(self, player: Player, cell: Cell) -> dict[str, Values]:
+        clients, rules, times = crowd_of(cell.game)
+        rules = informed(rules, self.flow) if rules is PRUDENT and times == "recorded" else rules
+        seconds = None if times == "equal" else self.times.seconds
+        played = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
+        return {measure: np.asarray(getattr(played, measure), np.float64) for measure in MEASURES["volatile"]}
 
 
-def _played(planned: Planned, flow: Workflow, cell: Cell) -> dict[str, Values]:
-    """The values of every measure of a cell, run by run."""
-    game = cell.game
-    player = scheduler(cell.scheduler, flow, planned.sequence)
-    match game.name:
-        case "pebble":
-            area = areas(player, cell.runs, cell.seed)
-            return {"share": area / max(1, planned.area_bound), "area": area}
-        case "batched":
-            return {"polls": np.asarray(batched(player, game.rate, cell.runs, cell.seed), np.float64)}
-        case "steady":
-            ends = _steady(player, planned, flow, cell)
-            return {"over": ends / earliest_finish(flow, game.workers).seconds, "makespan": ends}
-        case _:
-            return _volatile(player, flow, cell)
-
-
-def _steady(player: Player, planned: Planned, flow: Workflow, cell: Cell) -> Values:
-    """When all is done on steady workers, run by run; "finish" is the order that a plan for these workers gives."""
-    seconds, workers = own_seconds(flow), cell.game.workers
-    if cell.scheduler != "finish":
-        return makespans(player, workers, seconds, cell.runs, cell.seed)
-    best = soonest_on(terms_of(flow, seconds, workers), finishing_rules(flow, planned.sequence))
-    return np.full(cell.runs, best.makespan)
-
-
-def _volatile(player: Player, flow: Workflow, cell: Cell) -> dict[str, Values]:
-    clients, rules, times = crowd_of(cell.game)
-    rules = informed(rules, flow) if rules is PRUDENT and times == "recorded" else rules
-    seconds = None if times == "equal" else estimate(flow).seconds
-    found = volatile(player, clients, cell.runs, cell.seed, seconds, drawn=times == "drawn", rules=rules)
-    return {measure: np.asarray(getattr(found, measure), np.float64) for measure in MEASURES["volatile"]}
+#: cells of one dag follow one another; a changed file has another fingerprint
+_arena = lru_cache(maxsize=2)(_Arena)
 
 
 def areas(player: Player, runs: int, seed: int) -> Values:
@@ -203,10 +246,8 @@ def areas(player: Player, runs: int, seed: int) -> Values:
 
 def play_cell(job: CellJob) -> list[Record]:
     """Play one cell: a row for every measure."""
-    cell, key = job.cell, job.key
-    flow = _workflow(job.planned.source, job.planned.fingerprint)
-    found = _played(job.planned, flow, cell)
-    return [record_of(key, len(flow), measure, values) for measure, values in found.items()]
+    arena = _arena(job.planned)
+    return [record_of(job.key, len(arena.flow), measure, values) for measure, values in arena.play(job.cell).items()]
 
 
 def with_absolute_paths(experiment: Experiment) -> Experiment:

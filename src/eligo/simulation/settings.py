@@ -35,8 +35,9 @@ from eligo.border import with_history
 from eligo.errors import FormatError, InputError, shorten
 from eligo.families import FAMILIES
 from eligo.formats import read
+from eligo.formats.reading import read_loaded
 from eligo.formats.shared.document import MisfitError, kind, misfits_in
-from eligo.formats.shared.files import load
+from eligo.formats.shared.files import load_any
 from eligo.formats.shared.yaml_text import load as load_yaml
 from eligo.pools import MOST_WORKERS
 from eligo.simulation import SCHEDULERS, Clients
@@ -242,22 +243,18 @@ def crowd_of(game: Game) -> tuple[Clients, Rules, str]:
 # Reading
 
 
-def read_experiment(path: str) -> Experiment:
-    """The experiment that a file describes."""
-    text = load(path)
+def read_compared(path: str, reverse: bool = False) -> Experiment | Workflow:
+    """What a file describes: an experiment, where it is YAML that has dags, schedulers or games, else a workflow."""
+    loaded = load_any(path)
+    lines = loaded.text.splitlines() if path.endswith((".yaml", ".yml")) else ()
+    if not any(line.startswith(("dags:", "schedulers:", "games:")) for line in lines):
+        return read_loaded(loaded, path, reverse=reverse)
     try:
-        return parse_experiment(text, os.path.dirname(path))
+        return parse_experiment(loaded.text, os.path.dirname(path))
     except FormatError as error:
         raise FormatError(error.message, error.path or path, error.line) from None
     except InputError as error:
         raise error.located(path) from None
-
-
-def is_experiment(path: str) -> bool:
-    """Whether a file looks like an experiment rather than a workflow: a YAML file with dags or schedulers."""
-    if not path.endswith((".yaml", ".yml")):
-        return False
-    return any(line.startswith(("dags:", "schedulers:", "games:")) for line in load(path).splitlines())
 
 
 def parse_experiment(text: str, folder: str = "") -> Experiment:

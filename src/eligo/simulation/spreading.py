@@ -29,9 +29,9 @@ def workers(processes: int = 1, on: str | None = None) -> Iterator[Executor | No
     if on is not None:
         if not on.startswith(ON_DASK):
             raise InputError(f"a cluster is given as {ON_DASK}HOST:PORT, and {on!r} is not")
-        from eligo.interop.distributed import cluster
+        from eligo.interop.distributed import dask_cluster
 
-        with cluster(on.removeprefix(ON_DASK)) as executor:
+        with dask_cluster(on.removeprefix(ON_DASK)) as executor:
             yield executor
     elif processes == 1:
         yield None

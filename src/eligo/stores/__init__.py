@@ -1,10 +1,22 @@
 """Stores: the journal of an execution made durable, with what was seen of every attempt."""
 
-from eligo.stores.database import readable
-from eligo.stores.looking import Kept, News, Position, Session, read_facts, read_news, read_run, read_tasks, under_way
-from eligo.stores.sqlite import Attempt, Store
+from eligo.stores.looking import (
+    Kept,
+    News,
+    Position,
+    Session,
+    read_facts,
+    read_news,
+    read_run,
+    read_tasks,
+    readable,
+    under_way,
+)
+from eligo.stores.packing import added_names
+from eligo.stores.sqlite import Store
+from eligo.work.attempts import Attempt
 
 __all__ = [
-    "Attempt", "Kept", "News", "Position", "Session", "Store", "read_facts", "read_news", "read_run", "read_tasks",
-    "readable", "under_way",
+    "Attempt", "Kept", "News", "Position", "Session", "Store", "added_names", "read_facts", "read_news", "read_run",
+    "read_tasks", "readable", "under_way",
 ]  # fmt: skip

@@ -1,119 +1,123 @@
-"""The database of a run: opened, brought up to date, and refused in one sentence where it is damaged."""
+"""SQLite files: opened, locked, and brought up to date by numbered steps, for runs and servers alike."""
 
+import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
-from eligo.errors import EligoError, InputError
-from eligo.formats.shared.seals import CURE, ROWS, all_rows, check_structure, kept_seals, seal
+from eligo.errors import InputError
 
-VERSION = 3
 MOST_BUSY = 30.0  # seconds that a reader or writer waits for another
-#: the codes of SQLite for a file that may be right but cannot be reached
-NO_ACCESS = {
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
-}  # fmt: skip
+LOCK_RETRIES = (0.01, 0.05, 0.1)  # seconds until a lock is tried again: `is_locked` also holds it for a moment
 
 
-class Stock(NamedTuple):
-    """What new rows follow."""
+def open_writer(
+    path: str, steps: str, finish: Callable[[sqlite3.Connection], None] = lambda database: None
+) -> sqlite3.Connection:
+    """The connection that writes a file, which is created or brought up to date; *finish* ends that transaction.
 
-    facts: dict[str, str]
-    moves: int = 0
-    additions: int = 0
-    attempt: int = 0
-
-
-def stock_of(path: str) -> Stock:
-    """Read everything once, so that nothing is believed of a damaged file, by a connection that leaves it as it is."""
-    if not os.path.exists(path) or not os.path.getsize(path):
-        return Stock({})
-    with closing(connected(path)) as database:
-        if _is_empty(database):  # whoever made it was stopped before anything was in it
-            return Stock({})
-        rows, _ = all_rows(database)
-        check_structure(database)
-    moves = sum(len(packed) for _, packed in rows["journal"]) // 8
-    return Stock(dict(rows["fact"]), moves, len(rows["addition"]), rows["attempt"][-1][0] if rows["attempt"] else 0)
-
-
-def _is_empty(database: sqlite3.Connection) -> bool:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    return not version and database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-
-
-def connected(path: str | Path, how: str = "mode=ro") -> sqlite3.Connection:
-    """A connection that cannot write."""
-    database = sqlite3.connect(f"file:{quote(str(path))}?{how}", timeout=MOST_BUSY, uri=True)
+    A committed transaction survives the death of the process and of the machine.
+    """
+    database = sqlite3.connect(path, timeout=MOST_BUSY, check_same_thread=False, isolation_level=None)
     try:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise InputError(f"{path}: this run was made by a newer eligo")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        _upgrade(database, path, steps, finish)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def opened(path: str) -> sqlite3.Connection:
-    """The database, made where it is not there yet, and brought up to date."""
-    database = sqlite3.connect(path, timeout=MOST_BUSY, check_same_thread=False)
+def _upgrade(
+    database: sqlite3.Connection, path: str, folder: str, finish: Callable[[sqlite3.Connection], None]
+) -> None:
+    """Apply the steps that a file lacks, all or none of them."""
+    check_version(database, path, folder)
+    steps = list(steps_after(folder, version_of(database)))
+    if steps:
+        database.executescript(f"BEGIN IMMEDIATE; {''.join(text for _, text in steps)}")
+        finish(database)
+        database.execute(f"PRAGMA user_version = {steps[-1][0]}")
+        database.execute("COMMIT")
+
+
+def open_reader(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
+    """A connection that never writes, nor moves the log into the file."""
+    address = f"file:{quote(str(path))}?{mode}"
+    database = sqlite3.connect(address, timeout=MOST_BUSY, uri=True, check_same_thread=False, isolation_level=None)
     try:
-        _bring_up_to_date(database)
+        database.execute("PRAGMA query_only = 1")
+        database.execute("PRAGMA wal_autocheckpoint = 0")
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _bring_up_to_date(database: sqlite3.Connection) -> None:
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
+def check_version(database: sqlite3.Connection, path: str | Path, folder: str) -> None:
+    """Refuse a file that a newer version made."""
+    if version_of(database) > newest(folder):
+        raise InputError(f"{path}: this was made by a newer eligo")
+
+
+def version_of(database: sqlite3.Connection) -> int:
+    """The number of the last step that was applied to a file."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version < VERSION:
-        sealed = kept_seals(database) is not None  # then a version below that is damage, which the check sums tell
-        database.executescript(f"BEGIN; {_schema()}")
-        if not sealed:
-            seals = ((table, seal(database.execute(rows))) for table, rows in ROWS.items())
-            database.executemany("INSERT INTO seal VALUES (?, ?)", list(seals))
-        database.execute(f"PRAGMA user_version = {VERSION}")
-        database.commit()
+    return int(version)
 
 
-@contextmanager
-def readable(path: str | Path) -> Iterator[None]:
-    """Whatever is wrong with the file of a run is said in one sentence, with its name and what can be done."""
+def steps_after(folder: str, version: int) -> Iterator[tuple[int, str]]:
+    """The numbered steps, each a text of statements, that bring a database from a version to the present one."""
+    return ((number, file.read_text("utf-8")) for number, file in sorted(_steps(folder).items()) if number > version)
+
+
+def newest(folder: str) -> int:
+    """The number of the last step."""
+    return max(_steps(folder))
+
+
+def _steps(folder: str) -> dict[int, Traversable]:
+    names = ((file.name, file) for file in files("eligo.stores").joinpath(folder).iterdir())
+    return {int(name.partition("_")[0]): file for name, file in names if name.endswith(".sql")}
+
+
+def make_private(path: str) -> None:
+    """Make an empty file that only its user can read, unless there is a file already, which stays as it is."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def locked(path: str, refusal: str) -> int:
+    """Hold a lock file as long as the process lives; whoever comes second is refused."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    for wait in (*LOCK_RETRIES, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError:
+            if wait is not None:
+                time.sleep(wait)
+    os.close(descriptor)
+    raise InputError(refusal)
+
+
+def is_locked(path: str) -> bool:
+    """Whether a process holds a lock file."""
     try:
-        yield
-    except InputError:
-        raise
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NO_ACCESS:
-            raise InputError(f"{path}: no run can be opened here: {error}") from None
-        raise damage(path, error) from error
-    except (EligoError, sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise damage(path, error) from error
-
-
-def damage(path: str | Path, why: object) -> InputError:
-    """That the file of a run is damaged, and how."""
-    return InputError(f"{path}: this is no run, or it is damaged ({why}): {CURE}")
-
-
-@contextmanager
-def writable(path: str) -> Iterator[None]:
-    """A file that cannot be written is told in one sentence."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
     try:
-        yield
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: cannot be written: {error}") from None
-
-
-def _schema() -> str:
-    return files("eligo.stores").joinpath("runs.sql").read_text("utf-8")
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -1,16 +1,47 @@
-"""A run that is only looked at, also while another process writes it: one snapshot of everything that is kept."""
+"""The reader of a run's database, also while another process writes it: everything as of one moment.
 
-import fcntl
+A file that is damaged, or no run at all, is refused in one sentence.
+"""
+
 import os
 import sqlite3
 from array import array
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from eligo.formats.shared.seals import Row, all_rows, kept_seals, read_rows, seal
-from eligo.stores.database import connected, readable
-from eligo.stores.sqlite import Added, Attempt, unpacked_addition, unpacked_numbers
+from eligo.errors import EligoError, InputError
+from eligo.stores.database import check_version, is_locked, open_reader, version_of
+from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
+from eligo.stores.seals import (
+    ATTEMPTS_SINCE,
+    CURE,
+    Row,
+    all_rows,
+    check_structure,
+    kept_seals,
+    read_rows,
+    seal,
+    select,
+)
+from eligo.work.attempts import Attempt
+
+STEPS = "run_steps"
+#: the codes of SQLite for a file that may be right but cannot be reached
+NO_ACCESS = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
+}  # fmt: skip
+
+
+class Stock(NamedTuple):
+    """What new rows follow."""
+
+    facts: dict[str, str]
+    moves: int = 0
+    additions: int = 0
+    attempt: int = 0
 
 
 class Session(NamedTuple):
@@ -80,34 +111,49 @@ def read_news(path: str | Path, position: Position) -> News | None:
         return _news(database, position)
 
 
+def stock_of(path: str) -> Stock:
+    """Read everything once, so that nothing is believed of a damaged file, by a connection that leaves it as it is."""
+    if not os.path.exists(path) or not os.path.getsize(path):
+        return Stock({})
+    with closing(_connected(path)) as database:
+        if _is_empty(database):  # whoever made it was stopped before anything was in it
+            return Stock({})
+        rows, _ = all_rows(database)
+        check_structure(database)
+    moves = sum(len(packed) for _, packed in rows["journal"]) // 8
+    return Stock(dict(rows["fact"]), moves, len(rows["addition"]), rows["attempt"][-1][0] if rows["attempt"] else 0)
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    return not version_of(database) and database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+
+
 def _news(database: sqlite3.Connection, before: Position) -> News | None:
-    database.execute("BEGIN")
-    seals = kept_seals(database)
+    seals, version = kept_seals(database), version_of(database)
     facts: dict[str, str] = dict(read_rows(database, "fact", seals))
     sessions = [Session._make(row) for row in read_rows(database, "session", seals)]
-    moved = database.execute(
-        "SELECT first, moves FROM journal WHERE first >= ? ORDER BY first", (before.moves,)
-    ).fetchall()
-    tried = database.execute("SELECT * FROM attempt WHERE number > ? ORDER BY number", (before.attempt,)).fetchall()
+    moved = select(database, "journal", before.moves - 1, version=version).fetchall()
+    tried = select(database, "attempt", before.attempt, version=version).fetchall()
     now = {"journal": seal(moved, before.seals["journal"]), "attempt": seal(tried, before.seals["attempt"])}
     if seals is None or not now.items() <= seals.items():  # begun anew, or damaged: whoever reads all of it finds out
         return None
+    if tried and version < ATTEMPTS_SINCE:  # which attempt at its task each is, only all of them tell
+        return None
     moves = unpacked_numbers(b"".join(packed for _, packed in moved))
     position = Position(before.moves + len(moves), tried[-1][0] if tried else before.attempt, now)
-    return News(facts, sessions, moves, [_attempt(row) for row in tried], position)
+    return News(facts, sessions, moves, [attempt_of(row) for row in tried], position)
 
 
-def _attempt(row: Row) -> Attempt:
-    """An attempt; of an older run it may have ended before it began, where the clock was set back."""
-    attempt = Attempt._make(row)
-    return attempt if attempt.ended >= attempt.began else attempt._replace(ended=attempt.began)
+def attempt_of(row: Row) -> Attempt:
+    """An attempt, by its row."""
+    number, task, attempt, client, *rest = row
+    return Attempt("", number, task, attempt, client, "", *rest)
 
 
 def _all(database: sqlite3.Connection) -> Kept:
-    database.execute("BEGIN")
     rows, seals = all_rows(database)
     moves = unpacked_numbers(b"".join(packed for _, packed in rows["journal"]))
-    attempts = [_attempt(row) for row in rows["attempt"]]
+    attempts = [attempt_of(row) for row in rows["attempt"]]
     read = {table: seal(rows[table]) for table in ("journal", "attempt")} if seals is None else seals
     return Kept(
         dict(rows["fact"]),
@@ -123,24 +169,45 @@ def _all(database: sqlite3.Connection) -> Kept:
 
 def under_way(path: str | Path) -> bool:
     """Whether some process is at the run now."""
-    try:
-        descriptor = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return is_locked(f"{path}.lock")
 
 
 def _reading(path: str | Path) -> sqlite3.Connection:
     """A connection that cannot write; where the folder cannot be written and nobody is at it, the file as it is."""
     try:
-        return connected(path)
+        return _connected(path)
     except sqlite3.Error:
         if Path(f"{path}-wal").exists():
             raise
-    return connected(path, "mode=ro&immutable=1")
+    return _connected(path, "mode=ro&immutable=1")
+
+
+def _connected(path: str | Path, mode: str = "mode=ro") -> sqlite3.Connection:
+    """A connection to which the file stays as it is now: rows and their check sums are of one moment."""
+    database = open_reader(path, mode)
+    try:
+        database.execute("BEGIN")
+        check_version(database, path, STEPS)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def readable(path: str | Path) -> Iterator[None]:
+    """Whatever is wrong with the file of a run is said in one sentence, with its name and what can be done."""
+    try:
+        yield
+    except InputError:
+        raise
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NO_ACCESS:
+            raise InputError(f"{path}: no run can be opened here: {error}") from None
+        raise _damage(path, error) from error
+    except (EligoError, sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise _damage(path, error) from error
+
+
+def _damage(path: str | Path, why: object) -> InputError:
+    return InputError(f"{path}: this is no run, or it is damaged ({why}): {CURE}")

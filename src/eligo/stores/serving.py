@@ -6,10 +6,13 @@ death: the journal of every workflow, who has what, what came of it, and who the
 
 import json
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from eligo.stores.packing import Added
+from eligo.work.attempts import ACCEPTED, FAILED, LOSSES, Attempt, Lease
 
 
 class WorkflowRow(NamedTuple):
@@ -55,52 +58,6 @@ class Sums(NamedTuple):
         return cls(*json.loads(text))
 
 
-class Lease(NamedTuple):
-    """A task that a client has. The number is one more for every lease of its workflow; the secret nobody can guess.
-
-    Those of one grant have one secret, and *first* is the smallest of their numbers.
-    """
-
-    workflow: str
-    number: int
-    task: int
-    attempt: int
-    client: str
-    secret: str
-    key: str
-    first: int
-    since: float
-
-    @property
-    def id(self) -> str:
-        """How its holder names it."""
-        return f"{self.workflow}.{self.number}.{self.secret}"
-
-
-class LeaseEnd(NamedTuple):
-    """What came of a lease that is no more.
-
-    The answer is what its holder was told; or "expired" where it was not heard of, and "dropped" where the task went back
-    for another reason, which counts against nobody.
-    """
-
-    workflow: str
-    number: int
-    task: int
-    attempt: int
-    client: str
-    secret: str
-    began: float
-    ended: float
-    answer: str
-    failure: str | None = None
-    code: int | None = None
-    memory: int | None = None
-    digest: str | None = None
-    tail: str | None = None
-    saved: int = 0
-
-
 class FileRow(NamedTuple):
     """A file of a workflow that is there."""
 
@@ -130,6 +87,9 @@ class ClientRow(NamedTuple):
     failed: int
     lost: int
     seconds: float
+    #: what an operator says of it: whether it gets no tasks for now, and its tags, with blanks between
+    held: bool = False
+    tags: str = ""
 
 
 class TokenRow(NamedTuple):
@@ -148,6 +108,15 @@ class TokenRow(NamedTuple):
     parent: str | None = None
 
 
+class AdditionRow(NamedTuple):
+    """Tasks that were added to a workflow at once; see `packed_addition`."""
+
+    workflow: str
+    number: int
+    tasks: str
+    arcs: bytes
+
+
 class Moves(NamedTuple):
     """Moves of one workflow, from the first of them on."""
 
@@ -160,6 +129,10 @@ class Moves(NamedTuple):
 class Changes:
     """What is to be kept at once, all or nothing, in this order."""
 
+    #: pages of outcomes that are forgotten: workflow, page; and workflows of which nothing is kept any more, before
+    #: another one may be submitted with the same key
+    pages_gone: list[tuple[str, int]] = field(default_factory=list)
+    purged: list[tuple[str]] = field(default_factory=list)
     workflows: list[WorkflowRow] = field(default_factory=list)
     #: the state of a workflow, and the order of its plan
     states: list[tuple[str, str]] = field(default_factory=list)
@@ -168,11 +141,12 @@ class Changes:
     losses: list[tuple[str, int]] = field(default_factory=list)
     #: when a workflow ended, and its tally
     endings: list[tuple[str, float, str]] = field(default_factory=list)
+    additions: list[AdditionRow] = field(default_factory=list)
     moves: list[Moves] = field(default_factory=list)
     leases: list[Lease] = field(default_factory=list)
     #: grants of which nothing is out any more: workflow and first number; each of their leases has an outcome
     ended: list[tuple[str, int]] = field(default_factory=list)
-    outcomes: list[LeaseEnd] = field(default_factory=list)
+    outcomes: list[Attempt] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
     #: workflow, task, and the number up to which what came of its leases does not count any more
     retried: list[tuple[str, int, int]] = field(default_factory=list)
@@ -181,12 +155,16 @@ class Changes:
     clients: list[ClientRow] = field(default_factory=list)
     #: whether a client may have work, which rows of clients that are there already do not change
     approvals: list[tuple[str, bool]] = field(default_factory=list)
+    #: whether an operator holds a client, and its tags; rows of clients do not change these either
+    client_notes: list[tuple[str, bool, str]] = field(default_factory=list)
     tokens: list[TokenRow] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
     #: clients and tokens that are forgotten, and files of workflows that have ended: workflow, name
     clients_gone: list[tuple[str]] = field(default_factory=list)
     tokens_gone: list[tuple[str]] = field(default_factory=list)
     files_gone: list[tuple[str, str]] = field(default_factory=list)
+    #: parts of the document of a workflow that is about to be submitted: workflow, part, content
+    parts: list[tuple[str, int, bytes]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in KINDS)
@@ -206,7 +184,7 @@ HELD = 30.0
 #: the kinds of changes, in the order in which they are kept
 KINDS = tuple(each.name for each in fields(Changes))
 #: those whose rows begin with the workflow that they are of
-OF_WORKFLOWS = KINDS[: KINDS.index("clients")]
+OF_WORKFLOWS = KINDS[KINDS.index("workflows") : KINDS.index("clients")]
 
 
 class Tried(NamedTuple):
@@ -222,31 +200,37 @@ class Upshot(NamedTuple):
 
     #: how often each task was tried that has any outcome but one that was accepted
     tallies: dict[int, Tried]
-    #: the results that wait for others to agree: task, client, digest; none of before a task was to be tried again
-    votes: list[tuple[int, str, str]]
+    #: the results that wait for others to agree: task, lease, client, digest; none of before a task was to be tried again
+    votes: list[tuple[int, int, str, str]]
     #: how many results were accepted, how many leases were of tasks handed out before, and the bytes that did not travel
     accepted: int
     repeated: int
     saved: int
+    #: the numbers up to which what came of a task's leases does not count any more
+    retried: dict[int, int]
+    #: why each task failed last, of those that failed since somebody had them tried again
+    reasons: dict[int, str]
 
 
-def upshot_of(ends: Iterable[LeaseEnd], retried: Mapping[int, int]) -> Upshot:
+def upshot_of(ends: Iterable[Attempt], retried: dict[int, int]) -> Upshot:
     """All of it, by what came of each lease, and the numbers up to which that does not count any more, by task."""
-    tallies, votes = dict[int, Tried](), list[tuple[int, str, str]]()
+    tallies, votes, reasons = dict[int, Tried](), list[tuple[int, int, str, str]](), dict[int, str]()
     accepted = repeated = saved = 0
     for end in ends:
         repeated += end.attempt > 1
         saved += end.saved
-        if end.answer == "accepted":
+        if end.answer == ACCEPTED:
             accepted += 1
             continue
         counts = end.number > retried.get(end.task, 0)
         tries, failures, losses = tallies.get(end.task, Tried())
-        failed, lost = counts and end.answer == "failed", counts and end.answer == "expired"
+        failed, lost = counts and end.answer == FAILED, counts and end.answer in LOSSES
         tallies[end.task] = Tried(tries + 1, failures + failed, losses + lost)
+        if failed and end.failure:
+            reasons[end.task] = end.failure
         if counts and end.answer == "voted":
-            votes.append((end.task, end.client, end.digest or ""))
-    return Upshot(tallies, votes, accepted, repeated, saved)
+            votes.append((end.task, end.number, end.client, end.digest or ""))
+    return Upshot(tallies, votes, accepted, repeated, saved, retried, reasons)
 
 
 class ServiceStore(Protocol):
@@ -304,7 +288,7 @@ class ServiceStore(Protocol):
         ...
 
     def workflow(self, id: str) -> WorkflowRow | None:
-        """One workflow, with its document."""
+        """One workflow, with its document unless that is kept in parts."""
         ...
 
     def submitted(self, key: str) -> str | None:
@@ -316,11 +300,15 @@ class ServiceStore(Protocol):
         ...
 
     def workflows(self) -> list[WorkflowRow]:
-        """Every workflow, the first submitted first; documents of those that have ended are empty."""
+        """Every workflow, the first submitted first; documents in parts, and of those that have ended, are empty."""
         ...
 
     def document(self, workflow: str) -> bytes:
         """The document of a workflow."""
+        ...
+
+    def additions(self, workflow: str) -> list[Added]:
+        """What was added to a workflow, in order."""
         ...
 
     def moves(self, workflow: str) -> "array[int]":
@@ -343,15 +331,19 @@ class ServiceStore(Protocol):
         """The digest of every result that was accepted, by task."""
         ...
 
-    def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
+    def outcome(self, workflow: str, number: int) -> Attempt | None:
         """What came of a lease."""
         ...
 
-    def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
+    def outcomes(self, workflow: str) -> Iterator[Attempt]:
         """Everything that came of a workflow's leases, in order of their numbers."""
         ...
 
-    def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
+    def pages(self, workflow: str) -> list[int]:
+        """The pages on which outcomes of a workflow are kept."""
+        ...
+
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[Attempt]:
         """At most so many of them, from this number on."""
         ...
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from eligo.errors import InputError
+from eligo.stores.database import locked
 from eligo.stores.serving import ServiceStore
-from eligo.stores.serving_sqlite import SqliteServiceStore, back_up
-from eligo.stores.sqlite import locked
+from eligo.stores.serving_sqlite import SqliteServiceStore, back_up, check_file
 
 SCHEMES = ("postgresql://", "postgres://")
 ENDING = ".db"
@@ -36,6 +36,7 @@ def check_store(where: str) -> None:
         raise InputError(f"{where}: a server cannot keep its state here: it cannot be written")
     if path.exists():
         os.close(locked(f"{where}.lock", f"{where}: another server is at this file already"))
+        check_file(where)
 
 
 def back_up_store(where: str, copy: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from eligo.errors import InputError
-from eligo.stores.serving import Lease, LeaseEnd
+from eligo.work.attempts import Attempt, Lease
 
 PAGE = 256  # numbers of leases
 NUL = "a text with a NUL character in it cannot be kept"
@@ -60,7 +60,7 @@ def unpacked_leases(rows: Iterable[tuple[Any, ...]]) -> list[Lease]:
     ]
 
 
-def packed_ends(ends: Iterable[LeaseEnd]) -> list[tuple[str, int, str]]:
+def packed_ends(ends: Iterable[Attempt]) -> list[tuple[str, int, str]]:
     """One row a page."""
     pages: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     last, known = ("", -1), list[tuple[Any, ...]]()
@@ -72,10 +72,10 @@ def packed_ends(ends: Iterable[LeaseEnd]) -> list[tuple[str, int, str]]:
     return [(workflow, page, _text(rows)) for (workflow, page), rows in pages.items()]
 
 
-def unpacked_ends(workflow: str, rows: Iterable[str]) -> list[LeaseEnd]:
+def unpacked_ends(workflow: str, rows: Iterable[str]) -> list[Attempt]:
     """What came of the leases of one page, by its rows from the first to the last, in order of their numbers."""
     found = {end[0]: end for row in rows for end in _ends(row)}
-    return [LeaseEnd(workflow, *found[number]) for number in sorted(found)]
+    return [Attempt(workflow, *found[number]) for number in sorted(found)]
 
 
 def _text(rows: list[tuple[Any, ...]]) -> str:

@@ -18,8 +18,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eligo.errors import InputError, NotHeldError
+from eligo.stores.database import newest, steps_after
 from eligo.stores.serving import HELD, Changes
-from eligo.stores.serving_sql import KEEPING, Keeping, SqlStore, newest, steps_after, to_keep
+from eligo.stores.serving_sql import KEEPING, Keeping, SqlStore, to_keep
 
 STEPS = "postgres_steps"
 #: how a connection is made, where its address does not say: a server that is gone is noticed within half a minute
@@ -33,6 +34,9 @@ SETTINGS = """SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout 
     WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')"""
 #: what no second try would cure
 REFUSED = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
+#: parts of documents that were never submitted; another server may be about to submit newer ones
+UNUSED_PARTS = """DELETE FROM document_part WHERE made < now() - interval '1 day'
+    AND workflow NOT IN (SELECT id FROM workflow)"""
 MIGRATING = 0x656C69676F  # the lock of whoever brings a database up to date
 TABLES = ("eligo_schema", "writer", "holding", *sorted({keeping.table for keeping in KEEPING.values()}))
 
@@ -313,6 +317,7 @@ def _bring_up_to_date(database: "psycopg.Connection[Any]", path: str) -> None:
                 raise InputError(f"{path}: this database was made by a newer eligo")
             step = next(iter(steps_after(STEPS, version)), None)
             if step is None:
+                database.execute(UNUSED_PARTS)
                 return
             database.execute(step[1])
             database.execute("INSERT INTO eligo_schema VALUES (%s)", (step[0],))

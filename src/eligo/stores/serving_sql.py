@@ -5,19 +5,18 @@ The statements are written with `?` for values; a database that wants another si
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from importlib.resources import files
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from eligo.errors import InputError
+from eligo.stores.packing import Added, unpacked_addition, unpacked_numbers
 from eligo.stores.serving import (
     KINDS,
+    AdditionRow,
     Changes,
     ClientRow,
     FileRow,
-    Lease,
-    LeaseEnd,
     Moves,
     TokenRow,
     Upshot,
@@ -34,7 +33,7 @@ from eligo.stores.serving_packing import (
     unpacked_ends,
     unpacked_leases,
 )
-from eligo.stores.sqlite import unpacked_numbers
+from eligo.work.attempts import Attempt, Lease
 
 
 class Keeping(NamedTuple):
@@ -84,6 +83,7 @@ KEEPING = {
     "plans": Keeping("update", "workflow", ("plan", "id"), ("id",)),
     "losses": Keeping("update", "workflow", ("lost", "id"), ("id",)),
     "endings": Keeping("update", "workflow", ("ended", "tally", "id"), ("id",)),
+    "additions": Keeping("insert", "addition", AdditionRow._fields),
     "moves": Keeping("insert", "journal", Moves._fields),
     "leases": Keeping("insert", "lease", GRANT),
     "ended": Keeping("delete", "lease", ("workflow", "first"), ("workflow", "first")),
@@ -91,15 +91,25 @@ KEEPING = {
     "files": Keeping("put", "file", FileRow._fields, ("workflow", "name")),
     "retried": Keeping("put", "retried", ("workflow", "task", "number"), ("workflow", "task")),
     "signatures": Keeping("put", "signature", ("workflow", "task", "signature"), ("workflow", "task")),
-    "clients": Keeping("put", "client", ClientRow._fields, ("id",), ("approved",)),
+    "clients": Keeping("put", "client", ClientRow._fields, ("id",), ("approved", "held", "tags")),
     "approvals": Keeping("update", "client", ("approved", "id"), ("id",)),
+    "client_notes": Keeping("update", "client", ("held", "tags", "id"), ("id",)),
     "tokens": Keeping("put", "token", TokenRow._fields, ("hash",)),
     "facts": Keeping("put", "fact", ("name", "value"), ("name",)),
     "clients_gone": Keeping("delete", "client", ("id",), ("id",)),
     "tokens_gone": Keeping("delete", "token", ("hash",), ("hash",)),
     "files_gone": Keeping("delete", "file", ("workflow", "name"), ("workflow", "name")),
+    "pages_gone": Keeping("delete", "outcome", ("workflow", "page"), ("workflow", "page")),
+    "purged": Keeping("delete", "workflow", ("id",), ("id",)),
+    "parts": Keeping("put", "document_part", ("workflow", "part", "content"), ("workflow", "part")),
 }
-_ENDED = "state NOT IN ('running', 'paused')"
+#: what else goes with a workflow that is purged, by its table
+PURGED = {
+    f"purged {table}": Keeping("delete", table, ("workflow",), ("workflow",))
+    for table in ("addition", "journal", "lease", "outcome", "file", "signature", "retried", "document_part")
+}
+KEEPING |= PURGED
+_ENDED = "state NOT IN ('running', 'paused', 'held')"
 _FINAL = "state IN ('done', 'cancelled')"
 WORKFLOWS = f"""SELECT id, key, name, owner, share, policy, settings, state, made,
     CASE WHEN {_ENDED} THEN NULL ELSE document END, plan, lost, ended, tally FROM workflow ORDER BY made, id"""  # noqa: S608
@@ -156,7 +166,15 @@ class SqlStore:
     def document(self, workflow: str) -> bytes:
         """See `ServiceStore`."""
         row = self._row("SELECT document FROM workflow WHERE id = ?", (workflow,))
-        return bytes(row[0]) if row else b""
+        if row is None or row[0]:
+            return bytes(row[0]) if row else b""
+        parts = self._rows("SELECT content FROM document_part WHERE workflow = ? ORDER BY part", (workflow,))
+        return b"".join(bytes(part) for (part,) in parts)
+
+    def additions(self, workflow: str) -> list[Added]:
+        """See `ServiceStore`."""
+        rows = self._rows("SELECT tasks, arcs FROM addition WHERE workflow = ? ORDER BY number", (workflow,))
+        return [unpacked_addition(tasks, bytes(arcs)) for tasks, arcs in rows]
 
     def moves(self, workflow: str) -> "array[int]":
         """See `ServiceStore`."""
@@ -190,28 +208,35 @@ class SqlStore:
         """See `ServiceStore`."""
         return ((end.task, end.digest) for end in self.outcomes(workflow) if end.answer == "accepted")
 
-    def outcome(self, workflow: str, number: int) -> LeaseEnd | None:
+    def outcome(self, workflow: str, number: int) -> Attempt | None:
         """See `ServiceStore`."""
         page = page_of(number)
         ends = chain.from_iterable(self._ends(workflow, page, page))
         return next((end for end in ends if end.number == number), None)
 
-    def outcomes(self, workflow: str) -> Iterator[LeaseEnd]:
+    def outcomes(self, workflow: str) -> Iterator[Attempt]:
         """See `ServiceStore`."""
         return self._since(workflow, 0)
 
-    def outcomes_from(self, workflow: str, first: int, most: int) -> list[LeaseEnd]:
+    def outcomes_from(self, workflow: str, first: int, most: int) -> list[Attempt]:
         """See `ServiceStore`."""
         return list(islice((end for end in self._since(workflow, page_of(first)) if end.number >= first), most))
 
-    def _since(self, workflow: str, page: int) -> Iterator[LeaseEnd]:
+    def pages(self, workflow: str) -> list[int]:
+        """See `ServiceStore`."""
+        return self._pages(workflow, 0)
+
+    def _pages(self, workflow: str, first: int) -> list[int]:
+        return [page for (page,) in self._rows(PAGES, (workflow, first))]
+
+    def _since(self, workflow: str, page: int) -> Iterator[Attempt]:
         """What came of leases, from a page on."""
-        pages = [page for (page,) in self._rows(PAGES, (workflow, page))]
+        pages = self._pages(workflow, page)
         for i in range(0, len(pages), MOST_PAGES):
             some = pages[i : i + MOST_PAGES]
             yield from chain.from_iterable(self._ends(workflow, some[0], some[-1]))
 
-    def _ends(self, workflow: str, first: int, last: int) -> Iterator[list[LeaseEnd]]:
+    def _ends(self, workflow: str, first: int, last: int) -> Iterator[list[Attempt]]:
         """What came of leases, page after page."""
         for _, rows in groupby(self._rows(ENDS, (workflow, first, last)), itemgetter(0)):
             yield unpacked_ends(workflow, (ends for _, ends in rows))
@@ -252,7 +277,7 @@ class SqlStore:
     def _clients(self, rest: str, values: Sequence[object] = ()) -> list[ClientRow]:
         statement = f"SELECT {', '.join(ClientRow._fields)} FROM client {rest}"  # noqa: S608
         found = map(ClientRow._make, self._rows(statement, values))
-        return [row._replace(approved=bool(row.approved)) for row in found]
+        return [row._replace(approved=bool(row.approved), held=bool(row.held)) for row in found]
 
     def tokens(self) -> list[TokenRow]:
         """See `ServiceStore`."""
@@ -289,6 +314,7 @@ def to_keep(changes: Sequence[Changes]) -> Iterator[tuple[str, list[Sequence[Any
             told = KEEPING[kind].last(_told(kind, rows))
             _check_texts(told)
             yield kind, told
+            yield from ((part, told) for part in (PURGED if kind == "purged" else ()))
 
 
 def _told(kind: str, rows: list[Any]) -> list[Any]:
@@ -329,17 +355,3 @@ def _check_texts(rows: list[Sequence[Any]]) -> None:
         texts.encode()
     except UnicodeEncodeError:
         raise InputError(HALF) from None
-
-
-def steps_after(folder: str, version: int) -> Iterator[tuple[int, str]]:
-    """The numbered steps, each a text of statements, that bring a database from a version to the present one."""
-    found = sorted(files("eligo.stores").joinpath(folder).iterdir(), key=lambda file: file.name)
-    for file in found:
-        number = int(file.name.partition("_")[0]) if file.name.endswith(".sql") else 0
-        if number > version:
-            yield number, file.read_text("utf-8")
-
-
-def newest(folder: str) -> int:
-    """The number of the last step."""
-    return max(number for number, _ in steps_after(folder, 0))

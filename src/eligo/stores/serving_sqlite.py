@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from eligo.errors import InputError
-from eligo.stores.database import MOST_BUSY
+from eligo.stores.database import check_version, locked, make_private, open_reader, open_writer
 from eligo.stores.serving import Changes
-from eligo.stores.serving_sql import KEEPING, SqlStore, newest, steps_after, to_keep
-from eligo.stores.sqlite import locked
+from eligo.stores.serving_sql import KEEPING, SqlStore, to_keep
 
 STEPS = "sqlite_steps"
 SHORTLY = 200  # milliseconds that somebody else's lock is waited for
@@ -35,10 +33,12 @@ class SqliteServiceStore(SqlStore):
         self.remark = None if sqlite3.sqlite_version_info >= SOUND else OLD.format(sqlite3.sqlite_version)
         with ExitStack() as opened:
             try:
+                make_private(f"{self.path}.lock")
                 self._lock = locked(f"{self.path}.lock", f"{self.path}: another server is at this file already")
                 opened.callback(os.close, self._lock)
+                make_private(self.path)  # SQLite gives its log and its index the mode of the file
                 self._writing = opened.enter_context(closing(_opened(self.path)))
-                self._reading = opened.enter_context(closing(_looking(self.path)))
+                self._reading = opened.enter_context(closing(open_reader(self.path)))
             except (sqlite3.Error, OSError) as error:
                 raise InputError(f"{self.path}: a server cannot keep its state here: {error}") from None
             self._open = opened.pop_all()
@@ -115,7 +115,8 @@ def back_up(path: str | Path, copy: str | Path) -> None:
     part = f"{copy}.part"
     Path(part).unlink(missing_ok=True)
     try:
-        with closing(_looking(str(path))) as source, closing(sqlite3.connect(part)) as target:
+        make_private(part)
+        with closing(open_reader(path)) as source, closing(sqlite3.connect(part)) as target:
             source.backup(target)  # in one go: what is written between two steps would begin it anew
         os.replace(part, copy)
     except (sqlite3.Error, OSError) as error:
@@ -123,12 +124,11 @@ def back_up(path: str | Path, copy: str | Path) -> None:
 
 
 def _opened(path: str) -> sqlite3.Connection:
-    """The connection that writes, and alone moves the log into the file; the database is brought up to date."""
-    database = sqlite3.connect(path, timeout=MOST_BUSY, check_same_thread=False, isolation_level=None)
+    """The connection that writes, and alone moves the log into the file."""
+    check_file(path)
+    database = open_writer(path, STEPS)
     try:
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        _bring_up_to_date(database, path)
+        database.execute("DELETE FROM document_part WHERE workflow NOT IN (SELECT id FROM workflow)")
         database.execute(f"PRAGMA busy_timeout = {SHORTLY}")  # from now on the server itself tries again
     except BaseException:
         database.close()
@@ -136,19 +136,18 @@ def _opened(path: str) -> sqlite3.Connection:
     return database
 
 
-def _bring_up_to_date(database: sqlite3.Connection, path: str) -> None:
-    """Step after step, each whole or not at all."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > newest(STEPS):
-        raise InputError(f"{path}: this server's file was made by a newer eligo")
-    for number, text in steps_after(STEPS, version):
-        database.executescript(f"BEGIN IMMEDIATE; {text} PRAGMA user_version = {number}; COMMIT;")
+def check_file(path: str) -> None:
+    """Refuse a file that a server cannot use; nothing of it is changed."""
+    try:
+        with closing(open_reader(path)) as database:
+            _check_is_ours(database, path)
+            check_version(database, path, STEPS)
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: a server cannot keep its state here: {error}") from None
 
 
-def _looking(path: str) -> sqlite3.Connection:
-    """A connection that never writes, nor moves the log into the file."""
-    address = f"file:{quote(path)}?mode=ro"
-    database = sqlite3.connect(address, timeout=MOST_BUSY, uri=True, check_same_thread=False, isolation_level=None)
-    database.execute("PRAGMA query_only = 1")
-    database.execute("PRAGMA wal_autocheckpoint = 0")
-    return database
+def _check_is_ours(database: sqlite3.Connection, path: str) -> None:
+    """Refuse another program's database."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and "workflow" not in tables:
+        raise InputError(f"{path}: this is not the store of a server")

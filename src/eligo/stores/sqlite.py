@@ -4,8 +4,6 @@ What was committed survives the death of the process and of the machine (WAL, sy
 readers may come at any time. Every table has a check sum, and a file in which one is wrong is refused.
 """
 
-import fcntl
-import json
 import os
 import sqlite3
 import threading
@@ -13,34 +11,19 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from eligo.errors import InputError, shorten
-from eligo.formats.shared.seals import ROWS, Row, kept_seals, seal
-from eligo.stores.database import opened, readable, stock_of, writable
+from eligo.stores.database import locked, open_writer
+from eligo.stores.looking import STEPS, attempt_of, readable, stock_of
+from eligo.stores.packing import Added, added_names, packed_addition, unpacked_addition, unpacked_numbers
+from eligo.stores.seals import COLUMNS, Row, kept_seals, seal, seal_all, select
+from eligo.work.attempts import Attempt
 
-LOOKED_AT = (0.01, 0.05, 0.1)  # seconds after which a lock is tried again: whoever looks whether it is held has it too
 LINGER = 0.05  # seconds in which moves come together: each transaction costs as much as a task
-
-
-#: what was added to a workflow at once: names, and arcs by number
-Added = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
-
-
-class Attempt(NamedTuple):
-    """One attempt at a task: its number in the run, who made it, when, and what came of it."""
-
-    number: int
-    task: int
-    client: str
-    began: float
-    ended: float
-    failure: str | None
-    code: int | None
-    memory: int | None
-    lost: int
+GONE = 2**31 - 1  # the task of attempts at what the workflow has no longer: no task that is added gets this number
+INSERT_ATTEMPT = f"INSERT INTO attempt ({COLUMNS['attempt']}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own words
 
 
 class Store:
@@ -52,7 +35,7 @@ class Store:
         try:
             with readable(self.path):
                 stock = stock_of(self.path)
-                self._database = opened(self.path)
+                self._database = open_writer(self.path, STEPS, seal_all)
                 self._seals = kept_seals(self._database) or {}
         except BaseException:
             os.close(self._lock)
@@ -78,13 +61,17 @@ class Store:
         with self._writing:
             seals = dict(self._seals)
             with self._database as database:
+                database.execute("BEGIN IMMEDIATE")
                 yield seals
                 changed = seals.items() - self._seals.items()
                 database.executemany("INSERT OR REPLACE INTO seal VALUES (?, ?)", changed)
             self._seals = seals
 
     def _sealed_anew(self, *tables: str) -> dict[str, int]:
-        return {table: seal(self._database.execute(ROWS[table])) for table in tables}
+        return {table: seal(self._rows(table)) for table in tables}
+
+    def _rows(self, table: str) -> sqlite3.Cursor:
+        return select(self._database, table)
 
     # What the run is of
 
@@ -134,16 +121,23 @@ class Store:
         """The tasks that the journal speaks of, in the order of their numbers, each with its digest."""
         return dict(self._database.execute("SELECT name, digest FROM task ORDER BY number"))
 
-    def begin(self, tasks: Mapping[str, bytes], moves: Sequence[int] = ()) -> None:
-        """Begin a journal of these tasks anew, with moves that were made already; attempts are kept."""
+    def begin(
+        self,
+        tasks: Mapping[str, bytes],
+        moves: Sequence[int] = (),
+        additions: Sequence[tuple[Any, Any, Any]] = (),
+    ) -> None:
+        """Begin a journal of these tasks anew, with moves and additions that were made already; attempts are kept."""
         with writable(self.path), self._transaction() as seals:
             database = self._database
-            old = {name: number for number, name in database.execute("SELECT number, name FROM task")}
-            moved = ((old[name], number) for number, name in enumerate(tasks) if name in old)
+            grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions)]
+            old = {name: number for number, name in enumerate((*self.tasks(), *added_names(self.additions())))}
+            new = enumerate((*tasks, *added_names(additions)))
+            moved = [(old[name], number) for number, name in new if name in old]
             database.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER)")
             database.executemany("INSERT INTO moved VALUES (?, ?)", moved)
-            renumbered = "coalesce((SELECT new FROM moved WHERE old = task), ?)"  # what is gone is behind the last one
-            database.execute(f"UPDATE attempt SET task = {renumbered}", (len(tasks),))  # noqa: S608 - our own words
+            renumbered = "coalesce((SELECT new FROM moved WHERE old = task), ?)"
+            database.execute(f"UPDATE attempt SET task = {renumbered}", (GONE,))  # noqa: S608 - our own words
             database.execute("DROP TABLE moved")
             database.execute("DELETE FROM task")
             database.execute("DELETE FROM curve")
@@ -151,11 +145,12 @@ class Store:
             database.executemany("INSERT INTO task VALUES (?, ?, ?)", rows)
             database.execute("DELETE FROM journal")
             database.execute("DELETE FROM addition")
+            database.executemany("INSERT INTO addition VALUES (?, ?, ?)", grown)
             packed = array("q", moves)
             if packed:
                 database.execute("INSERT INTO journal VALUES (0, ?)", (packed.tobytes(),))
             seals.update(self._sealed_anew("task", "curve", "journal", "addition", "attempt"))
-        self._first, self._grown = len(moves), 0
+        self._first, self._grown = len(moves), len(grown)
 
     # What comes of it
 
@@ -166,7 +161,7 @@ class Store:
 
     def moves(self) -> "array[int]":
         """Every move that was kept."""
-        return unpacked_numbers(b"".join(moves for _, moves in self._database.execute(ROWS["journal"])))
+        return unpacked_numbers(b"".join(moves for _, moves in self._rows("journal")))
 
     @property
     def grown(self) -> int:
@@ -175,12 +170,11 @@ class Store:
 
     def additions(self) -> list[Added]:
         """Everything that was added to the workflow, of which the moves speak, in order."""
-        return [unpacked_addition(*row) for _, *row in self._database.execute(ROWS["addition"])]
+        return [unpacked_addition(*row) for _, *row in self._rows("addition")]
 
     def attempts(self) -> Iterator[Attempt]:
         """Every attempt that was kept, in order."""
-        for row in self._database.execute(ROWS["attempt"]):
-            yield Attempt._make(row)
+        return map(attempt_of, self._rows("attempt"))
 
     def attempted(self) -> Iterator[int]:
         """The task of every attempt, by number."""
@@ -200,10 +194,13 @@ class Store:
         return [(began, float("inf") if until is None else until) for began, until in rows]
 
     def add(
-        self, moves: Sequence[int], attempts: Sequence[Attempt] = (), additions: Sequence[tuple[Any, Any]] = ()
+        self, moves: Sequence[int], attempts: Sequence[Attempt] = (), additions: Sequence[tuple[Any, Any, Any]] = ()
     ) -> None:
-        """Keep moves and attempts, and what was added, soon; a disk that cannot is told by `error` and by `flush`."""
-        for name in (name for tasks, _ in additions for name in tasks):
+        """Keep moves and attempts, and what was added, soon; a disk that cannot is told by `error` and by `flush`.
+
+        Attempts are numbered as they are kept.
+        """
+        for name in (name for tasks, *_ in additions for name in tasks):
             if not isinstance(name, str):
                 raise InputError(
                     f"a task that is added to a run is called by a text, and {shorten(repr(name))} is none"
@@ -213,11 +210,6 @@ class Store:
             self._attempts.extend(attempts)
             self._additions.extend(additions)
             self._wanted.notify()
-
-    def next_attempt(self) -> int:
-        """A number for an attempt, larger than all before."""
-        self._last += 1
-        return int(self._last)
 
     def flush(self) -> None:
         """Wait until all is kept."""
@@ -275,61 +267,38 @@ class Store:
         self, moves: "array[int]", attempts: list[Attempt], notes: dict[str, str], additions: list[Added]
     ) -> None:
         grown = [(number, *packed_addition(*added)) for number, added in enumerate(additions, self._grown)]
-        moved, tried = [(self._first, moves.tobytes())] if moves else [], [_row(attempt) for attempt in attempts]
+        moved, tried = (
+            [(self._first, moves.tobytes())] if moves else [],
+            [_row(*each) for each in enumerate(attempts, self._last + 1)],
+        )
         with self._transaction() as seals:
             database = self._database
             database.executemany("INSERT INTO journal VALUES (?, ?)", moved)
             database.executemany("INSERT INTO addition VALUES (?, ?, ?)", grown)
-            database.executemany("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", tried)
+            database.executemany(INSERT_ATTEMPT, tried)
             database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", notes.items())
             for table, rows in (("journal", moved), ("addition", grown), ("attempt", tried)):
                 seals[table] = seal(rows, seals[table])
             seals.update(self._sealed_anew("fact") if notes else {})
         self._first += len(moves)
         self._grown += len(grown)
+        self._last += len(tried)
         self._facts |= notes
 
 
-def _row(attempt: Attempt) -> Row:
+def _row(number: int, attempt: Attempt) -> Row:
     """An attempt as it is kept and read back; a clock that was set back meanwhile makes it end when it began."""
-    number, task, client, began, ended, failure, code, memory, lost = attempt
+    task, count, client, _, began, ended, answer, failure, code, memory = attempt[2:12]
     return (
-        int(number), int(task), client, float(began), float(max(began, ended)), failure,
-        None if code is None else int(code), None if memory is None else int(memory), int(lost),
+        number, int(task), int(count), client, float(began), float(max(began, ended)), answer, failure,
+        None if code is None else int(code), None if memory is None else int(memory),
     )  # fmt: skip
 
 
-def packed_addition(tasks: tuple[str, ...], arcs: tuple[tuple[int, int], ...]) -> tuple[str, bytes]:
-    """What was added, as it is kept.
-
-    >>> unpacked_addition(*packed_addition(("x", "y"), ((0, 7), (7, 8))))
-    (('x', 'y'), ((0, 7), (7, 8)))
-    """
-    return json.dumps(tasks), array("i", chain.from_iterable(arcs)).tobytes()
-
-
-def unpacked_addition(tasks: str, arcs: bytes) -> Added:
-    """The same as it was."""
-    ends = array("i", arcs).tolist()
-    return tuple(json.loads(tasks)), tuple(zip(ends[0::2], ends[1::2], strict=True))
-
-
-def unpacked_numbers(points: bytes) -> "array[int]":
-    """Numbers of 8 bytes, as they are kept."""
-    found = array("q")
-    found.frombytes(points)
-    return found
-
-
-def locked(path: str, refusal: str) -> int:
-    """Hold a lock file as long as the process lives; whoever comes second is refused."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    for wait in (*LOOKED_AT, None):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return descriptor
-        except OSError:
-            if wait is not None:
-                time.sleep(wait)
-    os.close(descriptor)
-    raise InputError(refusal)
+@contextmanager
+def writable(path: str) -> Iterator[None]:
+    """A file that cannot be written is told in one sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be written: {error}") from None

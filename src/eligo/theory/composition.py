@@ -9,34 +9,15 @@ concatenated, are IC-optimal, and so are the concatenated profiles maximal.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.dag import Dag
 from eligo.rows import Ints, distinct
 from eligo.theory.priority import precedes, sorted_chain
 from eligo.theory.solutions import Solution, Solutions
-
-
-@dataclass(frozen=True, eq=False)
-class Composed:
-    """The blocks that a dag consists of, solved, and the segment of every nonsink, -1 for sinks."""
-
-    solutions: Solutions
-    label: Ints
-
-    def __len__(self) -> int:
-        return len(self.solutions.blocks)
-
-    def said_of(self, dag: Dag, order: Ints, place: Ints) -> "Composed":
-        """The same for the dag of which task order[i] was number i: all but that blocks are numbered as they come there."""
-        blocks = self.solutions.blocks
-        moved = replace(blocks, dag=dag, source_of=blocks.source_of[place], sink_of=blocks.sink_of[place])
-        solutions = replace(self.solutions, blocks=moved, ordered=order[self.solutions.ordered])
-        return Composed(solutions, self.label[place])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,17 +18,18 @@ def as_profile(values: Sequence[int] | Profile) -> Profile:
     return np.asarray(values, np.int64)
 
 
-def convolved(first: Profile, second: Profile) -> Profile:
-    """The max-plus convolution: max over i + j = k of first(i) + second(j).
+def convolved(first: Profile, second: Profile, most: int | None = None) -> Profile:
+    """The max-plus convolution: max over i + j = k of first(i) + second(j), for all k or only for k < *most*.
 
     >>> convolved(as_profile([0, 4, 6]), as_profile([0, 3, 5])).tolist()
     [0, 4, 7, 9, 11]
     """
     short, long = sorted((first, second), key=len)
-    best = np.full(len(first) + len(second) - 1, np.iinfo(np.int64).min, np.int64)
-    for i, value in enumerate(short.tolist()):
+    length = len(first) + len(second) - 1 if len(short) else 0
+    best = np.full(length if most is None else min(length, max(most, 0)), np.iinfo(np.int64).min, np.int64)
+    for i, value in enumerate(short[: len(best)].tolist()):
         window = best[i : i + len(long)]
-        np.maximum(window, long + value, out=window)
+        np.maximum(window, long[: len(window)] + value, out=window)
     return best
 
 

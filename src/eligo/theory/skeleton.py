@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
+from eligo.errors import InputError
 from eligo.kernels import skeleton as kernel
 from eligo.rows import Ints, places
 
 WORDS = 8  # of 64 bits, one line of the cache: so many tails are swept at once
+KNOWN = "_skeleton"  # under which a dag remembers its skeleton; None: it is its own
 LEAST_BUDGET = 30  # arcs that a search from both ends may look at, in a small dag, before a sweep is cheaper
 
 
@@ -66,12 +68,18 @@ def skeleton(dag: Dag) -> Dag:
     >>> list(skeleton(Dag.from_arcs([("a", "b"), ("b", "c"), ("a", "c")])).arcs())
     [('a', 'b'), ('b', 'c')]
     """
-    shortcuts = shortcut_mask(dag)
-    if not shortcuts.any():
-        return dag
-    return Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
+    if KNOWN not in vars(dag):
+        know_shortcuts(dag, shortcut_mask(dag))
+    known: Dag | None = vars(dag)[KNOWN]
+    return dag if known is None else known
 
 
-def is_skeleton(dag: Dag) -> bool:
-    """Whether the dag has no shortcut."""
-    return not shortcut_mask(dag).any()
+def know_shortcuts(dag: Dag, shortcuts: NDArray[np.bool_]) -> None:
+    """Remember the skeleton with the dag, which never changes: to find the shortcuts of a dense dag takes seconds."""
+    if len(shortcuts) != dag.arc_count:
+        raise InputError(f"{len(shortcuts):,} marks of shortcuts for {dag.arc_count:,} arcs")
+    bare = None
+    if shortcuts.any():
+        bare = Dag.from_checked(len(dag), dag.tails[~shortcuts], dag.child[~shortcuts], dag.names)
+        vars(bare)[KNOWN] = None
+    vars(dag)[KNOWN] = bare

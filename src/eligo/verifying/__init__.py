@@ -37,10 +37,9 @@ from eligo.verifying.blocks import (
     precedes,
     too_long,
 )
-from eligo.verifying.documents import PLAN, check_document
-from eligo.verifying.marks import marks_of
-from eligo.verifying.refuting import Refuted, require
-from eligo.verifying.schedules import check_finish
+from eligo.verifying.documents import PLAN, Refuted, check_document, require
+from eligo.verifying.finishes import check_finish
+from eligo.verifying.modules import marks_of
 from eligo.verifying.shares import ceiling, homes, probed_bound, shares_bound
 from eligo.verifying.shortcuts import shortcut_mask
 from eligo.version import SCHEMA
@@ -369,7 +368,7 @@ class _Part:
         return Certified(bound, max(slack, self._spared(bound, proof)))
 
     def _spared(self, bound: Profile, proof: Proof) -> int:
-        """How far the area of every order is below a bound, as the pieces of the proof tell: see `deciding.pieces`.
+        """How far the area of every order is below a bound, as the pieces of the proof tell: see `deciding.modules`.
 
         Where t tasks never render more than a t-th part of all, some order of largest area passes through a chain of sets
         that render just that. Between two of them what counts is rendered after the one and not after the other.

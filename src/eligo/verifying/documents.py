@@ -1,14 +1,28 @@
 """What a plan's document is made of: the kind of every key, those with a question mark where they are there.
 
 A list has entries of one kind, or as many kinds as entries; a tuple names kinds of which one will do.
+
+How the checker says no.
 """
 
 from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from eligo.errors import InputError, shorten
-from eligo.verifying.refuting import require
+
+
+class Refuted(Exception):  # noqa: N818 - an answer, not an error
+    """Why a proof does not hold."""
+
+
+def require(condition: bool | np.bool_, reason: str, error: type[Exception] = Refuted) -> None:
+    """Go on only where the condition holds."""
+    if not condition:
+        raise error(reason)
+
 
 PLAN: dict[str, Any] = {
     "order": [str], "profile": [int], "verdict": str, "method": str, "upper_bound": [int], "area": int, "area_bound": int,

@@ -2,6 +2,10 @@
 
 Everything here is about one dag without shortcuts. Only the innermost loops, `kernels.tables`, are the planner's as well. A
 nonsink has the role (v, 1), to be executed, and a nonsource (v, 0), to be rendered; a role is played (1) or not (0).
+
+**Marked tasks** tell how much area can still come: see `deciding.marking`. An order passes through sets whose marked tasks
+grow, by one or none a step. With M(t, Q), the most that t tasks render of which just Q are marked, no order's sum from a
+step on is above the largest sum of M(t, Q_t) over Q_t that grow like that.
 """
 
 from bisect import insort
@@ -16,6 +20,8 @@ from numpy.typing import NDArray
 
 from eligo.dag import Dag
 from eligo.kernels import tables
+from eligo.verifying.documents import require
+from eligo.verifying.positions import Marks
 
 Profile = NDArray[np.int64]
 Key = tuple[Any, ...]
@@ -249,3 +255,34 @@ def _two_left(joins: _Joins, waiting: list[_Table]) -> list[_Table]:
         one, two, *waiting = waiting
         insort(waiting, joins.times(one, two), key=lambda t: t.size)
     return [joins.start] * (2 - len(waiting)) + waiting
+
+
+# Marked tasks
+
+
+MOST_ENTRIES = 100_000_000  # of a table
+
+
+def marks_of(dag: Dag, how: Mapping[str, Any] | None) -> Marks | None:
+    """The marked tasks of a proof, if it has some, and what can still come for each set of them after each step."""
+    if how is None:
+        return None
+    tasks, nonsinks = sorted({dag.index.get(name, -1) for name in how["tasks"]}), np.flatnonzero(dag.outdegree)
+    require(len(tasks) == len(how["tasks"]) > 0 and np.isin(tasks, nonsinks).all(), "no tasks to be marked")
+    if (len(nonsinks) + 1) << len(tasks) > MOST_ENTRIES:
+        raise OverflowError("there are too many sets of marked tasks")
+    order = roles(dag, how["order"], how["executed_first"])
+    kept = [(v, 1) for v in tasks]
+    require(sorted([*order, *kept]) == all_roles(dag), "not every task but the marked is eliminated once")
+    maxima = maxima_by_marks(dag, order, tasks)
+    return Marks(tasks, _left(maxima))
+
+
+def _left(maxima: Profile) -> Profile:
+    """For every set and step the largest sum behind it, from the last step on."""
+    left, sets = np.zeros_like(maxima), np.arange(len(maxima))
+    for t in range(maxima.shape[1] - 1, 0, -1):
+        behind = maxima[:, t] + left[:, t]
+        grown = [behind[sets | 1 << i] for i in range(len(maxima).bit_length() - 1)]
+        left[:, t - 1] = np.maximum(np.max([behind, *grown], axis=0), NONE)
+    return left

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.verifying.refuting import Refuted, require
+from eligo.verifying.documents import Refuted, require
 
 Numbers = NDArray[np.int64]
 Profile = NDArray[np.int64]

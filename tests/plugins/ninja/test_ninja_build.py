@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.builds import began, configured
-from benchmarks.cmake_project import write_project
 from engine_venv import engine_python
 
 import eligo
-from eligo.formats.ninja.manifest import Edge, read
+from benchmarks.builds import began, configured
+from benchmarks.cmake_project import write_project
+from eligo.formats.ninja.manifest import Edge, read_manifest
 from eligo.formats.shared.files import Beside
 from eligo.simulation import finish_on
 
@@ -68,7 +68,7 @@ def test_the_graph_is_that_of_ninja(ninja: str, build: Path) -> None:
     """What `ninja -t graph` draws: files, and statements between them."""
     theirs = drawn(said(ninja, build, "-t", "graph"))
     path = build / "build.ninja"
-    manifest = read(path.read_text("utf-8"), Beside(str(path)))
+    manifest = read_manifest(path.read_text("utf-8"), Beside(str(path)))
     reached = {made for _, made, _ in theirs}
     ours = {arc for edge in manifest.edges if reached & {*edge.outputs} for arc in arcs_of(edge) if arc[1] in reached}
     assert ours == theirs

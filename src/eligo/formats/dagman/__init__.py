@@ -27,10 +27,8 @@ PRIORITY a 3
 
 import re
 
-from eligo.formats.dagman.priorities import advice, write_in_place, write_wrapper
-from eligo.formats.dagman.reading import workflow_of
-from eligo.formats.dagman.running import runnable
-from eligo.formats.dagman.writing import fitted, generate, lost
+from eligo.formats.dagman.reading import runnable, workflow_of
+from eligo.formats.dagman.writing import advice, fitted, generate, lost, write_in_place, write_wrapper
 from eligo.formats.shared.files import Beside
 from eligo.workflow import Workflow
 
@@ -52,7 +50,7 @@ __all__ = [
 
 NAME = "dagman"
 PRIORITIES = True
-CANNOT = ("name", "inputs", "outputs", "seconds", "file_sizes")
+CANNOT = ("name", "inputs", "outputs", "seconds", "labels", "file_sizes")
 #: Its files name others.
 TAKES = ("beside",)
 

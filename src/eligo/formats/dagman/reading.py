@@ -1,65 +1,139 @@
-"""The workflow that DAGMan files describe: the graph without what was executed, and the details of its tasks."""
+"""The workflow that DAGMan files describe: the graph without what was executed, and the details of its tasks.
+
+What the nodes of a DAGMan file run: a program with its arguments, by their submit descriptions and VARS.
+"""
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import InputError
-from eligo.formats.dagman.descriptions import Facts
-from eligo.formats.dagman.joining import Joined, Joiner, Note
-from eligo.formats.dagman.library import Library
-from eligo.formats.dagman.running import NodeScript
-from eligo.formats.dagman.scripts import Known, Script, at, script_of
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.dagman.joining import Joined, Joiner, Library, Note
+from eligo.formats.dagman.scripts import Script, at, script_of
+from eligo.formats.dagman.submission import Asked, Description, Facts, Variable, described, unhonoured_in, variables_in
+from eligo.formats.shared.columns import Column, Described
 from eligo.formats.shared.files import Beside
 from eligo.rows import Ints
-from eligo.workflow import LazyDetails, Origin, Task, Unhonoured, Workflow
+from eligo.workflow import NOTHING, Origin, Task, Unhonoured, Workflow
+
+# Commands
+
+LARGEST_DESCRIPTION = 2**20
+_QUEUE = re.compile(r"^\s*queue\b[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class NodeScript:
+    """What a DAGMan file says of nodes beside their tasks: descriptions that stand in it, and VARS with their places."""
+
+    descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    variables: Mapping[str, list[Note]] = field(default_factory=dict)
+    #: whether submit files may be outside the folder of the DAGMan file
+    allow_outside: bool = False
+
+
+def runnable(flow: Workflow) -> Workflow:
+    """The workflow with a program for every node, and `NOTHING` for NOOP nodes; submit files are read beside the file.
+
+    What descriptions ask for and a run does not do is added to what the origin lists. Refused are descriptions of several
+    jobs, with macros that only HTCondor can expand, or that cannot be read.
+    """
+    origin = flow.origin or Origin(format="dagman")
+    reader = _DescriptionReader(origin, LARGEST_DESCRIPTION * len(flow))
+    details = {name: reader.task(flow.task(name)) for name in flow.dag.tasks}
+    return replace(flow, details=details, origin=replace(origin, unhonoured=reader.unhonoured(), script=None))
+
+
+class _DescriptionReader:
+    """Reads the submit descriptions of nodes, each file once."""
+
+    def __init__(self, origin: Origin, limit: int) -> None:
+        self.known = origin.unhonoured
+        self.script = origin.script if isinstance(origin.script, NodeScript) else NodeScript()
+        self.beside = Beside(origin.path, limit, self.script.allow_outside)
+        self.files: dict[str, Description] = {}
+        self.found: dict[tuple[str, str], list[str]] = {}
+
+    def unhonoured(self) -> tuple[Unhonoured, ...]:
+        """What is not honoured, by key and place."""
+        found = (Unhonoured(key, where, tuple(tasks)) for (key, where), tasks in self.found.items())
+        return (*self.known, *found)
+
+    def task(self, task: Task) -> Task:
+        """The task with what its description says."""
+        if task.command is None:
+            return replace(task, command=NOTHING)
+        name = str(task.name)
+        try:
+            description = self._description(task, name)
+            if description is None:
+                return task
+            variables = self._variables(name)
+            asked = described(description, variables)
+        except FormatError as error:
+            message = f"node {shorten(name)!r}: {error.message}"
+            raise FormatError(message, error.path, error.line).cured_by(error.remedy or "") from None
+        self._list(name, description, asked)
+        task = replace(task, inputs=asked.inputs, outputs=asked.outputs)
+        return replace(task, command=asked.facts.command, cores=asked.facts.cores, memory=asked.facts.memory)
+
+    def _list(self, name: str, description: Description, asked: Asked) -> None:
+        """Remember what of a description is not honoured."""
+        for key, line in description.unhonoured.items():
+            self._found(key, description.file if description.is_inline else f"{description.file}:{line}", name)
+        for key in asked.unhonoured:
+            self._found(key, description.file, name)
+
+    def _found(self, key: str, where: str, name: str) -> None:
+        self.found.setdefault((key, where), []).append(name)
+
+    def _variables(self, name: str) -> list[Variable]:
+        found: list[Variable] = []
+        for note in self.script.variables.get(name, ()):
+            variables = variables_in(note.remark.text, name)
+            for key in ["VARS"] if variables is None else unhonoured_in(variables):
+                self._found(key, note.where, name)
+            found += variables or ()
+        return found
+
+    def _description(self, task: Task, name: str) -> Description | None:
+        """The submit description of a node; None where it has none, but a command already."""
+        lines = self.script.descriptions.get(name)
+        if lines is not None:
+            return Description.of(f"the description of {shorten(name)!r}", lines, is_inline=True)
+        if not isinstance(task.command, str):
+            return None
+        if task.command not in self.files:
+            text = self._text(task.command)
+            if text is None:
+                return None
+            self.files[task.command] = Description.of(task.command, text.splitlines())
+        return self.files[task.command]
+
+    def _text(self, name: str) -> str | None:
+        """What is in a submit file, without its queue statement; None where the name is a line for a shell."""
+        try:
+            text = self.beside.load(self.beside.place(name))
+        except InputError as error:
+            if len(name.split()) > 1:
+                return None
+            raise FormatError(f"its submit file is needed, and {error}").cured_by(error.remedy or "") from None
+        queues = _QUEUE.findall(text)
+        if len(queues) > 1 or any(words.strip() not in {"", "1"} for words in queues):
+            raise FormatError(f"{name} submits several jobs, and eligo run runs one for each node")
+        return _QUEUE.sub("", text)
+
+
+# Workflows
 
 #: Join nodes stay where there would be more arcs without them than so many times as many, and these.
 MOST_TIMES, MANY_ARCS = 4, 10_000
 
 _RESCUE = re.compile(r"(.+)\.rescue([0-9]{3,})", re.DOTALL)
-
-
-class Details(LazyDetails):
-    """What is known of each task: kept by number, since a Task for each of a million nodes takes longer than reading them."""
-
-    def __init__(self, numbers: Mapping[str, int], piece: Joined) -> None:
-        self._numbers = numbers
-        self._known: Sequence[Known] = piece.known
-        self._priorities = piece.priorities
-        self._categories = piece.categories
-
-    def __getitem__(self, name: str) -> Task:
-        number = self._numbers[name]
-        if not self._has(number):
-            raise KeyError(name)
-        known = self._known[number]
-        facts = known if isinstance(known, Facts) else Facts(known)
-        return Task(
-            name=name,
-            command=facts.command if facts.command or known is None else (),  # only NOOP says that nothing is to be run
-            cores=facts.cores,
-            memory=facts.memory,
-            category=self._categories.get(number),
-            priority=self._priorities.get(number),
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, number in self._numbers.items() if self._has(number))
-
-    def __len__(self) -> int:
-        return self._count
-
-    @cached_property
-    def _count(self) -> int:
-        return sum(1 for _ in self)
-
-    def _has(self, number: int) -> bool:
-        return self._known[number] is not None or number in self._priorities or number in self._categories
 
 
 def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
@@ -89,12 +163,23 @@ def workflow_of(text: str, name: str, beside: Beside | None) -> Workflow:
         unhonoured=_unhonoured(piece, gone.union(piece.joins)),
         script=_node_script(piece, beside),
     )
-    if not gone:
-        numbers = root.index if len(root.index) == len(dag) else dag.index
-        return Workflow(dag, Details(numbers, piece), origin=origin)
-    kept = np.setdiff1d(np.arange(len(dag), dtype=np.int32), np.array(sorted(gone), np.int32))
-    left = dag.induced(kept)
-    return Workflow(left, Details(dict(zip(left.tasks, kept.tolist(), strict=True)), piece), origin=origin)
+    kept = [i for i in range(len(dag)) if i not in gone]
+    left = dag.induced(np.array(kept, np.int32)) if gone else dag
+    return Workflow(left, _details(left, piece, kept), origin=origin)
+
+
+def _details(dag: Dag, piece: Joined, kept: Sequence[int]) -> Described:
+    """What is known of the tasks of a dag, which are the nodes *kept*."""
+    known = [piece.known[i] for i in kept]
+    fields: dict[str, Column] = {
+        # only NOOP says that nothing is to be run
+        "command": [None if k is None else (k.command if isinstance(k, Facts) else k) or () for k in known],
+        "priority": [piece.priorities.get(i) for i in kept] if piece.priorities else None,
+        "category": [piece.categories.get(i) for i in kept] if piece.categories else None,
+    }
+    if Facts in set(map(type, known)):
+        fields |= {key: [getattr(k, key, None) for k in known] for key in ("cores", "memory")}
+    return Described(dag, fields)
 
 
 def _unhonoured(piece: Joined, left_out: set[int]) -> tuple[Unhonoured, ...]:

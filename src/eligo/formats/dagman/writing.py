@@ -2,17 +2,35 @@
 
 A command is written as a submit description in the file, or named where it is the file of one. A task of which no command is
 known becomes a NOOP node, which runs nothing but keeps the order.
+
+Priorities for the nodes of a DAGMan file that somebody has: beside the file, which stays as it is, or in it.
+
+Beside it: a file of PRIORITY lines, and a wrapper that INCLUDEs first the user's file and then these. DAGMan knows the nodes
+inside splices only after an INCLUDE has ended, and of two priorities it takes the later. What it looks for only in the file
+that is submitted (CONFIG, ENV, SET_JOB_ATTR, a rescue file) the wrapper repeats.
+
+In it: only PRIORITY lines change. Nodes inside splices cannot be named there.
+
+The first task gets -1, or the number asked for, and each that follows one less: the jobs of a node have its priority, and
+below 0 they let the user's other jobs pass. Join nodes, which DAGMan makes itself, run nothing; where there are any, they get
+one more than the first task, so that they are never held back.
+
+Rescue files: what is done of a DAGMan file, so that DAGMan, or eligo, goes on from there.
 """
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from eligo.errors import FormatError, shorten
-from eligo.formats.dagman.descriptions import description_of
-from eligo.formats.dagman.lexing import RESERVED
+from eligo.errors import FormatError, InputError, shorten
+from eligo.formats.dagman.joining import is_join
+from eligo.formats.dagman.reading import rescue_file
+from eligo.formats.dagman.scripts import BLANK, RESERVED, Lines, keyword, script_of, tokens
+from eligo.formats.dagman.submission import description_of
 from eligo.formats.shared.document import children
-from eligo.workflow import NOTHING, Task, Workflow
+from eligo.formats.shared.files import Beside, load_any, load_bytes, plain_name, save_bytes
+from eligo.workflow import NOTHING, Origin, Task, Workflow, priority_numbers
 
 _SUBMIT_FILE = re.compile(r"[^\s\"'{}@]+\.(?:sub|submit|submission|condor|cmd|jdl|job)", re.IGNORECASE)
 _WORD = re.compile(r"[^\s\"'\\]+")
@@ -102,3 +120,271 @@ def _node(task: Task, from_dagman: bool) -> str:
 
 def _is_file(command: str | tuple[str, ...]) -> bool:
     return isinstance(command, str) and _SUBMIT_FILE.fullmatch(command) is not None
+
+
+# Priorities
+
+_SETTING = re.compile(r"^[ \t]*(?:config|env|set[-_]job[-_]attr)[ \t]", re.IGNORECASE | re.MULTILINE)
+_THROTTLE = re.compile(r"^\s*DAGMAN_MAX_JOBS_(?:SUBMITTED|IDLE)\s*=\s*[1-9]", re.IGNORECASE | re.MULTILINE)
+_DONE = re.compile(r"^[ \t]*done[ \t]+(\S+)", re.IGNORECASE | re.MULTILINE)
+_OWN_PRIORITY = re.compile(r"^\s*(?:priority|job_?prio)\s*=", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"([ \t]*\S+[ \t]+\S+[ \t]+)[^\s]+([ \t\r]*)")
+#: How many submit files are looked into, and how large ones.
+_MOST_FILES, _LARGEST_FILE = 100, 2**20
+
+
+#: the priority of the first task where nothing else is asked for
+FIRST = -1
+
+
+def write_wrapper(flow: Workflow, order: Sequence[str], path: str, first: int | None = None) -> list[str]:
+    """Write a wrapper of the file that the workflow was read from, and what it INCLUDEs; what to tell the user."""
+    origin = _origin(flow)
+    source = os.path.basename(origin.path or "")
+    lines = [f"INCLUDE {source}\n"]
+    if path != "-":
+        _check_place(origin, path)
+    wanted = values(order, FIRST if first is None else first)
+    priorities = [priority_line(_spelt(name), value) for name, value in wanted.items()]
+    if priorities and origin.joins:
+        priorities.insert(0, priority_line("ALL_NODES", max(wanted.values()) + 1))  # joins have no names of their own
+    text = load_any(origin.path or "").text
+    settings = script_of(text, origin.path).settings if _SETTING.search(text) else []
+    head = [f"{line}\n" for line in settings]
+    if path == "-":
+        save_bytes("".join([*head, *lines, *priorities]).encode(origin.encoding), path)
+        return []
+    beside = f"{path}.prio"
+    save_bytes("".join(["# Priorities by eligo\n", *priorities]).encode(origin.encoding), beside)
+    note = f"# {source} with priorities by eligo: submit it in this folder\n"
+    lines = [note, *head, *lines, f"INCLUDE {os.path.basename(beside)}\n"]
+    save_bytes("".join(lines).encode(origin.encoding), path)
+    told = [f"wrote {path}, which INCLUDEs {source} and {os.path.basename(beside)}", *_range(wanted)]
+    return told + _rescue(origin, path) + advice(flow, path, settings)
+
+
+def _range(wanted: Mapping[str, int]) -> list[str]:
+    """Which numbers were written, and what they mean beside the user's other jobs."""
+    if not wanted:
+        return []
+    first, last = max(wanted.values()), min(wanted.values())
+    others = "go before them" if first < 0 else "may have to wait for them" if last > 0 else "are among them"
+    return [f"priorities from {first}, which goes first, to {last}; your other jobs, at 0, {others}"]
+
+
+def write_in_place(flow: Workflow, order: Sequence[str], first: int | None = None) -> list[str]:
+    """Change the PRIORITY lines of the file that the workflow was read from, and nothing else; what to tell the user."""
+    origin = _origin(flow)
+    path = origin.path or ""
+    inside = next((name for name in order if "+" in name and not is_join(name)), None)
+    if inside is not None:
+        raise FormatError(
+            f"a file with splices cannot be changed in place: DAGMan does not know {shorten(inside)!r} in the file that "
+            "splices it. Write a wrapper instead",
+            path,
+        )
+    text, wanted = load_bytes(path).decode(origin.encoding), values(order, FIRST if first is None else first)
+    try:
+        new = changed(text, wanted)
+    except FormatError as error:
+        raise FormatError(error.message, path) from None
+    save_bytes(new.encode(origin.encoding), path)
+    settings = script_of(text.removeprefix("\ufeff"), path).settings if _SETTING.search(text) else []
+    return [f"changed the PRIORITY lines of {path}", *_range(wanted), *advice(flow, path, settings)]
+
+
+def values(order: Sequence[str], first: int = FIRST) -> dict[str, int]:
+    """The priority of each task, the first one's as given and each that follows one less; join nodes have none.
+
+    >>> values(["a", "_condor_join_node0", "b"])
+    {'a': -1, 'b': -2}
+    """
+    return priority_numbers([name for name in order if not is_join(name)], first)
+
+
+def changed(text: str, wanted: dict[str, int]) -> str:
+    """The text with these priorities: the lines that set one say the new value, lines for ALL_NODES go, the rest is added.
+
+    >>> changed("JOB a x\\nPriority  a  5 \\nJOB b x", {"a": 1, "b": 2})
+    'JOB a x\\nPriority  a  1 \\nJOB b x\\nPRIORITY b 2\\n'
+    """
+    lines: list[str | None] = [*text.split("\n")]
+    found, includes = _priority_lines(text)
+    told: set[str] = set()
+    for first, last, name in found:
+        if keyword(name) == "ALL_NODES" or (includes and name in wanted):
+            lines[first - 1 : last] = [None] * (last - first + 1)
+        elif name in wanted:
+            old = "\n".join(line or "" for line in lines[first - 1 : last])
+            lines[first - 1 : last] = [_with_value(old, name, wanted[name])] + [None] * (last - first)
+            told.add(name)
+    end = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+    kept = "\n".join(line for line in lines if line is not None)
+    added = [priority_line(_spelt(name), value) for name, value in wanted.items() if name not in told]
+    if added and _goes_on(kept):
+        raise FormatError("the last line ends in a backslash, so no PRIORITY line can follow: take it away")
+    gap = end if added and kept and not kept.endswith("\n") else ""
+    return kept + gap + "".join(added).replace("\n", end)
+
+
+def advice(flow: Workflow, path: str, settings: Sequence[str] = ()) -> list[str]:
+    """What has to be so that DAGMan heeds the priorities."""
+    told = []
+    if not _is_throttled(flow, settings):
+        told += [
+            "DAGMan heeds priorities only among nodes that it holds back: set a limit N a little above the machines you get,",
+            f"  condor_submit_dag -maxjobs N {os.path.basename(path)}",
+            "  or, in the file of a CONFIG line: DAGMAN_MAX_JOBS_SUBMITTED = N",
+        ]
+    own = _files_with_priority(flow) if flow.origin and flow.origin.format == "dagman" else []
+    if own:
+        told.append(f"`priority =` in {', '.join(own[:3])}{' and others' if own[3:] else ''} beats these priorities")
+    return told
+
+
+def _origin(flow: Workflow) -> Origin:
+    origin = flow.origin
+    if origin is None or origin.path is None:
+        raise FormatError("priorities go beside a DAGMan file, and standard input is none: give the file's name")
+    if plain_name(origin.path) != origin.path:
+        raise FormatError("DAGMan reads no compressed files: decompress it first", origin.path)
+    return origin
+
+
+def _check_place(origin: Origin, path: str) -> None:
+    source = origin.path or ""
+    if os.path.realpath(path) == os.path.realpath(source):
+        raise FormatError("this is the file that was read: give another name, or change it in place", path)
+    read = {os.path.realpath(file) for file in origin.files}
+    for target in (path, f"{path}.prio"):
+        if os.path.realpath(target) in read:
+            raise FormatError(f"{source} consists of this file too: give another name", target)
+    folder = os.path.dirname(source)
+    if os.path.realpath(os.path.dirname(path)) != os.path.realpath(folder):
+        better = os.path.join(folder, os.path.basename(path))
+        raise FormatError(f"the paths in {source} count from its folder, so write the wrapper there: {better}", path)
+    for name in (source, path):
+        if re.search(r"[\s\"'\\]", os.path.basename(name)):
+            raise FormatError("DAGMan cannot INCLUDE a file whose name has blanks, quotes or backslashes", name)
+    if plain_name(path) != path:
+        raise FormatError("DAGMan reads no compressed files", path)
+
+
+def _spelt(name: str) -> str:
+    if tokens(name) != [name]:
+        raise FormatError(f"there is no way to write the name {shorten(name)!r} that all versions of DAGMan read")
+    return name
+
+
+def _rescue(origin: Origin, path: str) -> list[str]:
+    """Give the wrapper the rescue file of what it wraps: DAGMan looks for one of the name of the file submitted."""
+    there, source = rescue_file(Beside(path)), rescue_file(Beside(origin.path))
+    if there is not None and (source is None or _done_by(source) <= _done_by(there)):
+        return [f"DAGMan will take what is done from {there}, which was there before"]
+    if source is None:
+        return []
+    if there is not None and not _done_by(there) <= _done_by(source):
+        raise FormatError(f"{source} and this file each tell of tasks done that the other does not: keep one", there)
+    number = 1 + int(there.rpartition("rescue")[2]) if there else int(source.rpartition("rescue")[2])
+    copy = f"{path}.rescue{number:03}"
+    save_bytes(load_bytes(source), copy)
+    return [f"wrote {copy}, a copy of {source}, so that what is done is not run again"]
+
+
+def _done_by(rescue: str) -> set[str]:
+    """The nodes that a rescue file says are done."""
+    return set(_DONE.findall(load_any(rescue).text))
+
+
+def _is_throttled(flow: Workflow, settings: Sequence[str]) -> bool:
+    parted = (line.split(None, 1) for line in settings)
+    files = [words[1].strip("\"' \t") for words in parted if keyword(words[0]) == "CONFIG" and len(words) > 1]
+    return any(_THROTTLE.search(_text_beside(flow, file)) for file in files)
+
+
+def _files_with_priority(flow: Workflow) -> list[str]:
+    files = dict.fromkeys(task.command for task in flow.details.values() if isinstance(task.command, str))
+    return [name for name in list(files)[:_MOST_FILES] if _OWN_PRIORITY.search(_text_beside(flow, name))]
+
+
+def _text_beside(flow: Workflow, name: str) -> str:
+    """The text of a small file that the workflow names, or nothing."""
+    beside = Beside(flow.origin.path if flow.origin else None, _LARGEST_FILE)
+    try:
+        return beside.load(beside.place(name))
+    except InputError:
+        return ""
+
+
+def _priority_lines(text: str) -> tuple[list[tuple[int, int, str]], bool]:
+    """The first and last line of every PRIORITY command and the name in it; and whether other files are included."""
+    lines, found, includes = Lines(text.removeprefix("\ufeff")), [], False
+    for line in lines.take(lines.text):
+        words = line.split(None, 3)
+        kind = keyword(words[0])
+        if kind == "PRIORITY":
+            found.append((lines.begun, lines.number, tokens(line)[1]))
+        elif kind == "INCLUDE":
+            includes = True
+        elif kind in {"JOB", "NODE", "FINAL", "PROVISIONER", "SERVICE", "SUBMIT_DESCRIPTION"}:
+            place = tokens(line)[2:3]
+            if place:
+                lines.description(place[0])
+    return found, includes
+
+
+def _goes_on(text: str) -> bool:
+    """Whether the last command would take in what is added."""
+    lines = (line.strip(BLANK) for line in reversed(text.split("\n")))
+    last = next((line for line in lines if line and not line.startswith(("#", "//"))), "")
+    return last.endswith("\\")
+
+
+def _with_value(line: str, name: str, value: int) -> str:
+    """A line that sets a priority, with another value; what was several lines becomes one."""
+    match = _LINE.fullmatch(line)
+    if match:
+        return f"{match[1]}{value}{match[2]}"
+    return priority_line(_spelt(name), value).rstrip("\n") + ("\r" if line.endswith("\r") else "")
+
+
+# Rescue files
+
+#: What decides when, where and how often a node is run, and nothing of what a node is that has ended well.
+PLACING = frozenset(
+    {"concurrency_limits", "hold", "maxjobs", "periodic_hold", "periodic_release", "periodic_remove", "request_cpus"}
+    | {"request_gpus", "request_memory", "requirements", "retry", "weak"}
+)
+
+
+def rescue_text(flow: Workflow, done: Iterable[str]) -> str:
+    """What DAGMan has to be told: the nodes that were done when the file was read, and those that are now."""
+    before = flow.origin.done if flow.origin else ()
+    names = dict.fromkeys(name for name in (*before, *done) if not is_join(name))
+    return "".join([f"# {len(names)} nodes that are done\n", *(f"DONE {name}\n" for name in names)])
+
+
+def doubtful(flow: Workflow, executed: Iterable[str]) -> set[str]:
+    """The executed nodes that DAGMan may not count as done, because a run ignored something of them or of what they need.
+
+    A node whose POST script did not run is one, and so is a node that read what such a node wrote.
+    """
+    asked = flow.origin.unhonoured if flow.origin else ()
+    found = {str(task) for each in asked if each.key.lower() not in PLACING for task in each.tasks}
+    if not found:
+        return set()
+    labels = flow.dag.labels
+    for v in flow.dag.order.tolist():
+        if any(labels[u] in found for u in flow.dag.parents_of(v).tolist()):
+            found.add(labels[v])
+    return found.intersection(executed)
+
+
+def next_rescue(path: str) -> str:
+    """The name under which DAGMan takes a rescue file of this file for the last one.
+
+    >>> next_rescue("nowhere/x.dag")
+    'nowhere/x.dag.rescue001'
+    """
+    last = rescue_file(Beside(path))
+    return f"{path}.rescue{1 + int(last.rpartition('rescue')[2]) if last else 1:03}"

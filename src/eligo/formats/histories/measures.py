@@ -34,11 +34,11 @@ class Parsed(NamedTuple):
     remarks: Sequence[str] = ()
 
 
-def seconds_in(text: str, unit: float = 1.0) -> float:
-    """How many seconds a text says: a bare number counts *unit* seconds each; 1m 3s and 0:01:03 are themselves."""
+def seconds_in(text: str, unit: float = 1.0, line: int | None = None) -> float:
+    """How many seconds a text says: a bare number counts *unit* seconds; 1m 3s and 0:01:03 are themselves."""
     found = _read(text.strip(), unit)
     if not 0 <= found <= LONGEST:
-        raise FormatError(f"{shorten(text)!r} is no length of time")
+        raise FormatError(f"{shorten(text)!r} is no length of time", line=line)
     return found
 
 

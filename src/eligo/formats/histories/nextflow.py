@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from eligo.errors import FormatError
+from eligo.formats.csv_format import separator
 from eligo.formats.histories.measures import Parsed, cut_off, is_blank, left_out, seconds_in
-from eligo.formats.shared.tables import separator
 from eligo.workflow import Timed
 
 NAME = "nextflow"
@@ -113,10 +113,7 @@ def _recorded(row: Mapping[str, str], timed: str, line: int | None, out: Counter
         out[reason] += 1
         return []
     kind, name = process_of(row, line), row.get("name")
-    try:
-        return [Timed(name, kind, seconds_in(row[timed], MILLISECOND))]
-    except FormatError as error:
-        raise error.at(line) from None
+    return [Timed(name, kind, seconds_in(row[timed], MILLISECOND, line))]
 
 
 def process_of(row: Mapping[str, str], line: int | None) -> str:

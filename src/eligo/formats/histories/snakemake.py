@@ -42,10 +42,7 @@ def parse(text: str, path: str) -> Parsed:
         if is_blank(row.get("s", "")):
             untimed += 1
             continue
-        try:
-            records += _records(row, path, seconds_in(row["s"]))
-        except FormatError as error:
-            raise error.at(line) from None
+        records += _records(row, path, seconds_in(row["s"], line=line))
     return Parsed(records, left_out(untimed, "run without a time is", "runs without a time are"))
 
 

@@ -12,8 +12,8 @@ kind: kind, category, rule, process or program; either will do. Other columns ar
 from collections.abc import Sequence
 
 from eligo.errors import FormatError
+from eligo.formats.csv_format import rows_of
 from eligo.formats.histories.measures import Parsed, is_blank, left_out, seconds_in
-from eligo.formats.shared.tables import rows_of
 from eligo.workflow import Timed
 
 NAME = "table"
@@ -46,10 +46,7 @@ def parse(text: str, path: str) -> Parsed:
             continue
         if name is None and sort is None:
             raise FormatError("the row names neither a task nor a kind", line=line)
-        try:
-            records.append(Timed(name, sort, seconds_in(length)))
-        except FormatError as error:
-            raise error.at(line) from None
+        records.append(Timed(name, sort, seconds_in(length, line=line)))
     return Parsed(records, left_out(untimed, "row without a time is", "rows without a time are"))
 
 

@@ -32,14 +32,14 @@ from eligo.errors import FormatError, shorten
 from eligo.formats.jx import evaluating
 from eligo.formats.shared import json_text
 from eligo.formats.shared.document import MisfitError, array, kind, mapping, size, string
-from eligo.formats.shared.remarks import unread
+from eligo.formats.shared.names import unread
 from eligo.formats.shared.rules import Rule, rules_of, workflow_of
 from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
 
 NAME = "jx"
 TAKES = ("arguments",)
 PRIORITIES = False
-CANNOT = ("name", "seconds", "priority")
+CANNOT = ("name", "seconds", "labels", "priority")
 
 #: The keys by which Makeflow runs a task in another way.
 UNHONOURED = ("allocation", "environment", "gpus", "local_job", "mpi-processes", "wall-time")

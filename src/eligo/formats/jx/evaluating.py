@@ -8,34 +8,24 @@ evaluated where it is used, so that a definition may use the variable of a `for`
 >>> load('{"rules": [1 - 2 - 3]}', {})
 Traceback (most recent call last):
 eligo.errors.FormatError: line 1: '1 - 2 - 3' is -4 from left to right and 2 from right to left: put parentheses
+
+Values for the names in a JX text that come from outside it: from a file of names and values, or one by one.
+
+>>> value_of("range(3)"), value_of("a b"), value_of('"5"')
+([0, 1, 2], 'a b', '5')
 """
 
 import json
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from math import isclose
 from typing import Any
 
 from eligo.errors import FormatError, InputError, shorten
 from eligo.formats.jx import functions
-from eligo.formats.jx.arithmetic import compared, computed, kind, shown
-from eligo.formats.jx.expressions import (
-    Arithmetic,
-    Call,
-    Clause,
-    Comparison,
-    Item,
-    Items,
-    Junction,
-    Lookup,
-    Node,
-    Pair,
-    Pairs,
-    Slice,
-    Symbol,
-    Unary,
-    parsed,
-)
+from eligo.formats.jx.expressions import Clause, Item, Node, Operation, Pair, parsed
+from eligo.formats.jx.functions import compared, computed, kind, shown
+from eligo.formats.shared import files
 
 #: How deep expressions and the names in them may lead
 DEEPEST = 96
@@ -55,9 +45,10 @@ def load(text: str, arguments: Mapping[str, Any], used: set[str] | None = None) 
     """The value of a JX text, where names stand for what "define" or the arguments say; *used* gets the names in it."""
     tree = parsed(text)
     known: dict[str, Any] = {}
-    if isinstance(tree, Pairs):
-        known = {key: value for pair in tree.pairs if pair.key == "define" for key, value in _definitions(pair)}
-        tree = Pairs(tuple(pair for pair in tree.pairs if pair.key != "define"), tree.line)
+    if _is_object(tree):
+        pairs, line = tree.parts
+        known = {key: value for pair in pairs if pair.key == "define" for key, value in _definitions(pair)}
+        tree = tree._replace(parts=([pair for pair in pairs if pair.key != "define"], line))
     evaluation = Evaluation(FEWEST_STEPS + 8 * len(text), set() if used is None else used)
     return evaluation.value(tree, ChainMap({}, _plain(arguments), known))
 
@@ -70,10 +61,14 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"an argument is no value that JSON has: {error}") from None
 
 
+def _is_object(node: Node) -> bool:
+    return isinstance(node, Operation) and node.method == "paired"
+
+
 def _definitions(define: Pair) -> Iterator[tuple[str, Node]]:
-    if not isinstance(define.value, Pairs):
+    if not _is_object(define.value):
         raise FormatError('"define" should be an object: the names and what they stand for', line=define.line)
-    for key, value, clauses, line in define.value.pairs:
+    for key, value, clauses, line in define.value.parts[0]:
         if not isinstance(key, str) or clauses:
             raise FormatError('a name in "define" should be a plain string', line=line)
         yield key, value
@@ -89,15 +84,14 @@ class Evaluation:
 
     def value(self, node: Node, scope: Scope) -> Any:
         """What an expression stands for."""
-        of = _VALUES.get(type(node))
-        if of is None:
+        if not isinstance(node, Operation):
             return node  # a literal, or evaluated already
         self.steps -= 1
         self.depth += 1
         if self.depth > DEEPEST:
             raise FormatError("expressions lead too deep, or a name stands for itself", line=node.line)
         try:
-            found = of(self, node, scope)
+            found = getattr(self, node.method)(scope, *node.parts)
             self.spend(found)
             return found
         except InputError as error:
@@ -114,45 +108,45 @@ class Evaluation:
         if self.steps < 0:
             raise FormatError("the expressions take too many steps, or make too much")
 
-    def symbol(self, node: Symbol, scope: Scope) -> Any:
+    def symbol(self, scope: Scope, name: str) -> Any:
         """What a name stands for here."""
-        if node.name not in scope:
-            raise FormatError(f"{shorten(node.name)!r} is not defined").cured_by("arguments")
-        self.used.add(node.name)
-        return self.value(scope[node.name], scope)
+        if name not in scope:
+            raise FormatError(f"{shorten(name)!r} is not defined").cured_by("arguments")
+        self.used.add(name)
+        return self.value(scope[name], scope)
 
-    def unary(self, node: Unary, scope: Scope) -> Any:
+    def unary(self, scope: Scope, sign: str, operand: Node) -> Any:
         """A value with a sign before it."""
-        value = self.value(node.operand, scope)
-        if node.sign == "not":
+        value = self.value(operand, scope)
+        if sign == "not":
             return not self.truth(value, "'not'")
         if type(value) not in {int, float}:
-            raise FormatError(f"{node.sign!r} stands before {kind(value)}")
-        return computed(0, node.sign, value)
+            raise FormatError(f"{sign!r} stands before {kind(value)}")
+        return computed(0, sign, value)
 
-    def chain(self, node: Arithmetic, scope: Scope) -> Any:
+    def chain(self, scope: Scope, operands: Sequence[Node], signs: Sequence[str]) -> Any:
         """Arithmetic, or strings put together, where left to right and right to left agree."""
-        values = [self.value(operand, scope) for operand in node.operands]
+        values = [self.value(operand, scope) for operand in operands]
         if len(values) == 2:
-            return computed(values[0], node.signs[0], values[1])
-        if all(isinstance(value, str) for value in values) and set(node.signs) == {"+"}:
+            return computed(values[0], signs[0], values[1])
+        if all(isinstance(value, str) for value in values) and set(signs) == {"+"}:
             return "".join(values)
         backward = values[-1]
-        for value, sign in zip(values[-2::-1], reversed(node.signs), strict=True):
+        for value, sign in zip(values[-2::-1], reversed(signs), strict=True):
             backward = computed(value, sign, backward)
             self.spend(backward)
-        forward = self.forward(values, node.signs)
+        forward = self.forward(values, signs)
         if forward == backward and type(forward) is type(backward):
             return backward
         if type(forward) is type(backward) is float and isclose(forward, backward):
             return backward
-        words = [shown(values[0]), *(f"{sign} {shown(v)}" for sign, v in zip(node.signs, values[1:], strict=True))]
+        words = [shown(values[0]), *(f"{sign} {shown(v)}" for sign, v in zip(signs, values[1:], strict=True))]
         raise FormatError(
             f"{shorten(' '.join(words))!r} is {shorten(shown(forward))} from left to right and"
             f" {shorten(shown(backward))} from right to left: put parentheses"
         )
 
-    def forward(self, values: list[Any], signs: tuple[str, ...]) -> Any:
+    def forward(self, values: list[Any], signs: Sequence[str]) -> Any:
         """What a chain is from left to right; None where that is not possible."""
         found = values[0]
         try:
@@ -163,14 +157,14 @@ class Evaluation:
             return None
         return found
 
-    def comparison(self, node: Comparison, scope: Scope) -> bool:
+    def comparison(self, scope: Scope, left: Node, sign: str, right: Node) -> bool:
         """Whether two values are as the sign says."""
-        return compared(self.value(node.left, scope), node.sign, self.value(node.right, scope))
+        return compared(self.value(left, scope), sign, self.value(right, scope))
 
-    def junction(self, node: Junction, scope: Scope) -> bool:
+    def junction(self, scope: Scope, sign: str, operands: Sequence[Node]) -> bool:
         """Whether all, or any, of some values are true; the rest is not looked at once that is clear."""
-        test = all if node.sign == "and" else any
-        return test(self.truth(self.value(operand, scope), repr(node.sign)) for operand in node.operands)
+        test = all if sign == "and" else any
+        return test(self.truth(self.value(operand, scope), repr(sign)) for operand in operands)
 
     def truth(self, value: object, what: str) -> bool:
         """A truth value, which other values are not."""
@@ -178,9 +172,9 @@ class Evaluation:
             raise FormatError(f"{what} takes truth values, not {kind(value)}")
         return value
 
-    def lookup(self, node: Lookup, scope: Scope) -> Any:
+    def lookup(self, scope: Scope, base: Node, place: Node) -> Any:
         """The item of a list or an object."""
-        base, place = self.value(node.base, scope), self.value(node.place, scope)
+        base, place = self.value(base, scope), self.value(place, scope)
         if isinstance(base, dict) and isinstance(place, str):
             if place not in base:
                 raise FormatError(f"the object has no key {shorten(place)!r}")
@@ -191,29 +185,26 @@ class Evaluation:
             return base[place]
         raise FormatError(f"{kind(base)} has no item at {kind(place)}")
 
-    def sliced(self, node: Slice, scope: Scope) -> list[Any]:
+    def sliced(self, scope: Scope, base: Node, start: Node, stop: Node) -> list[Any]:
         """A part of a list."""
-        base, start, stop = (self.value(part, scope) for part in (node.base, node.start, node.stop))
-        if not isinstance(base, list):
-            raise FormatError(f"only a list has parts, not {kind(base)}")
-        for given, place in ((node.start, start), (node.stop, stop)):
+        items = self.value(base, scope)
+        first, end = (self.value(place, scope) for place in (start, stop))
+        if not isinstance(items, list):
+            raise FormatError(f"only a list has parts, not {kind(items)}")
+        for given, place in ((start, first), (stop, end)):
             if given is not None and type(place) is not int:
                 raise FormatError(f"the part of a list begins and ends at whole numbers, not at {kind(place)}")
-        return base[start:stop]
+        return items[first:end]
 
-    def listed(self, node: Items, scope: Scope) -> list[Any]:
-        """A list with its items evaluated."""
-        return self.items(node.items, scope)
-
-    def items(self, items: tuple[Item, ...], scope: Scope) -> list[Any]:
+    def items(self, scope: Scope, items: Sequence[Item]) -> list[Any]:
         """The values of items, each as often as its clauses say."""
         return [self.value(item.value, inner) for item in items for inner in self.scopes(item.clauses, scope)]
 
-    def paired(self, node: Pairs, scope: Scope) -> Object:
+    def paired(self, scope: Scope, pairs: Sequence[Pair], line: int) -> Object:
         """An object with its keys and values evaluated."""
         row = Object()
-        row.line = node.line
-        for pair in node.pairs:
+        row.line = line
+        for pair in pairs:
             for inner in self.scopes(pair.clauses, scope):
                 key = self.value(pair.key, inner)
                 if not isinstance(key, str) or key in row:
@@ -238,46 +229,54 @@ class Evaluation:
             if clause.condition is None or self.truth(self.value(clause.condition, inner), "'if'"):
                 yield from self.scopes(tuple(rest), inner)
 
-    def call(self, node: Call, scope: Scope) -> Any:
+    def call(self, scope: Scope, name: str, items: Sequence[Item]) -> Any:
         """What a function makes of what it is given."""
-        name = node.function
         if name in {"select", "where", "project"}:
-            return self.queried(node, scope)
+            return self.queried(scope, name, items)
         if name not in functions.FUNCTIONS:
             raise FormatError(functions.unknown(name))
-        given = self.items(node.items, scope)
+        given = self.items(scope, items)
         if name == "template":
-            given = functions.template_values(given, lambda word: self.value(Symbol(word, node.line), scope))
+            given = functions.template_values(given, lambda word: self.symbol(scope, word))
         self.steps -= functions.cost(name, given)
         self.spend(None)
         return functions.call(name, given)
 
-    def queried(self, node: Call, scope: Scope) -> list[Any]:
+    def queried(self, scope: Scope, name: str, items: Sequence[Item]) -> list[Any]:
         """The objects of a list for which an expression is true, or what it is for each of them."""
-        if len(node.items) != 2 or any(item.clauses for item in node.items):
-            raise FormatError(f"{node.function}() takes a list of objects and an expression")
-        rows = self.value(node.items[0].value, scope)
+        if len(items) != 2 or any(item.clauses for item in items):
+            raise FormatError(f"{name}() takes a list of objects and an expression")
+        rows = self.value(items[0].value, scope)
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise FormatError(f"{node.function}() takes a list of objects and an expression")
-        values = [(row, self.value(node.items[1].value, ChainMap(row, *_maps(scope)))) for row in rows]
-        if node.function == "project":
+            raise FormatError(f"{name}() takes a list of objects and an expression")
+        values = [(row, self.value(items[1].value, ChainMap(row, *_maps(scope)))) for row in rows]
+        if name == "project":
             return [value for _, value in values]
-        return [row for row, value in values if self.truth(value, f"{node.function}()")]
+        return [row for row, value in values if self.truth(value, f"{name}()")]
 
 
 def _maps(scope: Scope) -> list[MutableMapping[str, Any]]:
     return scope.maps if isinstance(scope, ChainMap) else [scope]
 
 
-_VALUES: dict[type, Callable[..., Any]] = {
-    Symbol: Evaluation.symbol,
-    Unary: Evaluation.unary,
-    Arithmetic: Evaluation.chain,
-    Comparison: Evaluation.comparison,
-    Junction: Evaluation.junction,
-    Lookup: Evaluation.lookup,
-    Slice: Evaluation.sliced,
-    Items: Evaluation.listed,
-    Pairs: Evaluation.paired,
-    Call: Evaluation.call,
-}
+# Arguments
+
+
+def read_arguments(path: str) -> dict[str, Any]:
+    """The names and values in a file: one JX object."""
+    text = files.load(path)
+    try:
+        found = load(text, {})
+    except FormatError as error:
+        raise error.located(files.shown(path)) from None
+    if not isinstance(found, dict):
+        raise FormatError("should be one object: names and their values", files.shown(path))
+    return found
+
+
+def value_of(text: str) -> Any:
+    """The value of a JX expression; what is none is a string as it stands."""
+    try:
+        return load(text, {})
+    except FormatError:
+        return text

@@ -5,80 +5,153 @@ Makeflow's manual and its program disagree about what comes first where parenthe
 here where the signs tell, and in `evaluating` where the values do.
 
 >>> parsed('a + 1')
-Arithmetic(operands=(Symbol(name='a', line=1), 1), signs=('+',), line=1)
+Operation(method='chain', parts=((Operation(method='symbol', parts=('a',), line=1), 1), ('+',)), line=1)
 >>> parsed("a or b and c")
 Traceback (most recent call last):
 eligo.errors.FormatError: line 1: 'and' stands beside 'or': which comes first is not agreed upon, so put parentheses
+
+The words of a JX text: strings, numbers, names and signs, with comments and blanks between them.
+
+>>> scanner = Scanner('# two\\n"it\\\\\\'s" <= x')
+>>> scanner.literal(), scanner.sign(), scanner.line
+("it's", '<=', 2)
 """
 
+import re
+from math import isfinite
 from typing import Any, NamedTuple
 
-from eligo.errors import FormatError
-from eligo.formats.jx.text import Scanner
+from eligo.errors import FormatError, shorten
+from eligo.formats.shared.json_text import check_text
+
+# Words
+
+_BLANK = re.compile(r"(?:\s|#[^\n]*)++")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*+")
+_LITERAL = re.compile(
+    r"""\"(?P<string>(?:[^"\\]|\\.)*+)\"|(?P<number>(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?)(?![\w.])"""
+    r"""|(?P<word>(?:true|false|null)\b)""",
+    re.DOTALL | re.ASCII,
+)
+_SIGN = re.compile(r"==|!=|<=|>=|&&|\|\||[<>+\-*/%!]|(?:and|or|not)\b")
+_SAME = {"&&": "and", "||": "or", "!": "not"}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CODES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS = {"true": True, "false": False, "null": None}
+#: words that are no names
+_KEPT = {"and", "or", "not", "for", "in", "if", "error", *_WORDS}
+
+
+class Scanner:
+    """A place in the text, and what can be read from there."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.where, self.line = text, 0, 1
+
+    def skip(self) -> None:
+        """Pass over blanks and comments."""
+        blank = _BLANK.match(self.text, self.where)
+        if blank:
+            self.line += blank[0].count("\n")
+            self.where = blank.end()
+
+    def at_end(self) -> bool:
+        """Whether nothing follows."""
+        self.skip()
+        return self.where >= len(self.text)
+
+    def found(self, mark: str) -> bool:
+        """Pass over this mark or word, if it comes next."""
+        self.skip()
+        if not self.text.startswith(mark, self.where):
+            return False
+        word = _WORD.match(self.text, self.where) if mark.isalpha() else None
+        if word and word[0] != mark:
+            return False
+        self.where += len(mark)
+        return True
+
+    def need(self, mark: str) -> None:
+        """Pass over this mark, which has to come next."""
+        if not self.found(mark):
+            raise self.refused()
+
+    def name(self) -> str | None:
+        """Pass over a name, if one comes next."""
+        self.skip()
+        word = _WORD.match(self.text, self.where)
+        if word is None or word[0] in _KEPT:
+            return None
+        self.where = word.end()
+        return word[0]
+
+    def sign(self) -> str | None:
+        """Pass over the sign of an operation, if one comes next."""
+        self.skip()
+        sign = _SIGN.match(self.text, self.where)
+        if sign is None:
+            return None
+        self.where = sign.end()
+        return _SAME.get(sign[0], sign[0])
+
+    def literal(self) -> Any:
+        """The string, number, truth value or null that has to come next."""
+        self.skip()
+        token = _LITERAL.match(self.text, self.where)
+        if token is None:
+            raise self.refused()
+        line = self.line
+        self.line += token[0].count("\n")
+        self.where = token.end()
+        if token["string"] is not None:
+            return _string(token["string"], line)
+        return _WORDS[token[0]] if token["word"] else _number(token[0], line)
+
+    def refused(self) -> FormatError:
+        """Why nothing can be read from here."""
+        if self.at_end():
+            return FormatError("the text ends too early", line=self.line)
+        word = _WORD.match(self.text, self.where)
+        sign = word[0] if word else self.text[self.where]
+        if not word and _LITERAL.match(self.text, self.where):
+            return FormatError("a value is out of place: a comma or colon is missing before it", line=self.line)
+        if sign == '"':
+            return FormatError("a string has no end", line=self.line)
+        return FormatError(f"{shorten(sign)!r} is out of place", line=self.line)
+
+
+def _string(text: str, line: int) -> str:
+    if "\\" in text:
+        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CODES.get(found[2], found[2]), text)
+    check_text(text, line)
+    return text
+
+
+def _number(word: str, line: int) -> float:
+    if len(word) > 100:
+        raise FormatError("a number has too many digits", line=line)
+    number = int(word) if word.isdecimal() else float(word)
+    if not isfinite(number) or (type(number) is int and number >= 2**63):
+        raise FormatError(f"{word} is too large a number", line=line)
+    return number
+
+
+# Trees
 
 #: How deep lists, objects and parentheses may nest
 DEEPEST = 64
 
-#: Any node below, or a literal
+#: An operation, or a literal
 Node = Any
 
 COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
 
 
-class Symbol(NamedTuple):
-    """A name that stands for a value."""
+class Operation(NamedTuple):
+    """What an expression does: a method of `evaluating.Evaluation`, and what that takes beside the scope."""
 
-    name: str
-    line: int
-
-
-class Unary(NamedTuple):
-    """A sign before a value."""
-
-    sign: str
-    operand: Node
-    line: int
-
-
-class Arithmetic(NamedTuple):
-    """Values with signs of arithmetic between them, all + and - or all *, / and %."""
-
-    operands: tuple[Node, ...]
-    signs: tuple[str, ...]
-    line: int
-
-
-class Comparison(NamedTuple):
-    """Two values with a sign between them."""
-
-    left: Node
-    sign: str
-    right: Node
-    line: int
-
-
-class Junction(NamedTuple):
-    """Truth values with `and`, or with `or`, between them."""
-
-    sign: str
-    operands: tuple[Node, ...]
-    line: int
-
-
-class Lookup(NamedTuple):
-    """The item of a list, or of an object, at a place."""
-
-    base: Node
-    place: Node
-    line: int
-
-
-class Slice(NamedTuple):
-    """The items of a list from a place up to another one; None is an end of the list."""
-
-    base: Node
-    start: Node
-    stop: Node
+    method: str
+    parts: tuple[Any, ...]
     line: int
 
 
@@ -107,28 +180,6 @@ class Pair(NamedTuple):
     line: int
 
 
-class Items(NamedTuple):
-    """A list."""
-
-    items: tuple[Item, ...]
-    line: int
-
-
-class Pairs(NamedTuple):
-    """An object."""
-
-    pairs: tuple[Pair, ...]
-    line: int
-
-
-class Call(NamedTuple):
-    """A function and what it is given."""
-
-    function: str
-    items: tuple[Item, ...]
-    line: int
-
-
 def parsed(text: str) -> Node:
     """The tree of a JX text."""
     reader = _TreeReader(text)
@@ -147,18 +198,20 @@ class _TreeReader(Scanner):
             raise FormatError("the JX is nested too deeply", line=self.line)
         self.skip()
         line = self.line
-        operands, signs = [self.operand(depth)], []
+        value, is_negated = self.operand(depth)
+        operands, signs = [value], []
         while sign := self.sign():
             if sign == "not":
                 raise self.refused()
-            if isinstance(operands[-1], _Not) and sign not in {"and", "or"}:
+            if is_negated and sign not in {"and", "or"}:
                 raise _unclear("not", sign, self.line)
             signs.append(sign)
-            operands.append(self.operand(depth))
-        return grouped([Unary(*node) if isinstance(node, _Not) else node for node in operands], signs, line)
+            value, is_negated = self.operand(depth)
+            operands.append(value)
+        return grouped(operands, signs, line)
 
-    def operand(self, depth: int) -> Node:
-        """A value with the signs before it and what is asked of it after it."""
+    def operand(self, depth: int) -> tuple[Node, bool]:
+        """A value with the signs before it and what is asked of it after it, and whether it begins with `not`."""
         self.skip()
         line, before = self.line, []
         while sign := self.sign():
@@ -170,17 +223,17 @@ class _TreeReader(Scanner):
             if sign != "not" and type(value) in {int, float}:
                 value = -value if sign == "-" else value
             else:
-                value = Unary(sign, value, line)
-        return _Not(*value) if before[:1] == ["not"] else value
+                value = Operation("unary", (sign, value), line)
+        return value, before[:1] == ["not"]
 
     def atom(self, depth: int) -> Node:
         """A literal, a list, an object, a name, a call, or an expression in parentheses."""
         self.skip()
         line = self.line
         if self.found("{"):
-            return Pairs(tuple(self.pairs(depth + 1)), line)
+            return Operation("paired", (tuple(self.pairs(depth + 1)), line), line)
         if self.found("["):
-            return Items(tuple(self.items("]", depth + 1)), line)
+            return Operation("items", (self.items("]", depth + 1),), line)
         if self.found("("):
             inner = self.expression(depth + 1)
             self.need(")")
@@ -188,7 +241,9 @@ class _TreeReader(Scanner):
         name = self.name()
         if name is None:
             return self.literal()
-        return Call(name, tuple(self.items(")", depth + 1)), line) if self.found("(") else Symbol(name, line)
+        if self.found("("):
+            return Operation("call", (name, self.items(")", depth + 1)), line)
+        return Operation("symbol", (name,), line)
 
     def followed(self, base: Node, depth: int) -> Node:
         """The value with any [PLACE] and .function() after it."""
@@ -200,7 +255,7 @@ class _TreeReader(Scanner):
                 if name is None:
                     raise self.refused()
                 self.need("(")
-                base = Call(name, (Item(base, ()), *self.items(")", depth + step)), line)
+                base = Operation("call", (name, [Item(base, ()), *self.items(")", depth + step)]), line)
             else:
                 return base
         raise FormatError("the JX is nested too deeply", line=self.line)
@@ -210,14 +265,14 @@ class _TreeReader(Scanner):
         line = self.line
         start = None if self.found(":") else self.expression(depth)
         if start is not None and self.found("]"):
-            return Lookup(base, start, line)
+            return Operation("lookup", (base, start), line)
         if start is not None:
             self.need(":")
-        if self.found("]"):
-            return Slice(base, start, None, line)
-        stop = self.expression(depth)
-        self.need("]")
-        return Slice(base, start, stop, line)
+        stop = None
+        if not self.found("]"):
+            stop = self.expression(depth)
+            self.need("]")
+        return Operation("sliced", (base, start, stop), line)
 
     def items(self, end: str, depth: int) -> list[Item]:
         """The items of a list, or of what a function is given, that has just begun."""
@@ -257,14 +312,6 @@ class _TreeReader(Scanner):
         return tuple(clauses)
 
 
-class _Not(NamedTuple):
-    """A `not` that no parentheses enclose; a `Unary` once it is clear what it stands before."""
-
-    sign: str
-    operand: Node
-    line: int
-
-
 def grouped(operands: list[Node], signs: list[str], line: int) -> Node:
     """The tree of values and the signs between them."""
     if not signs:
@@ -274,14 +321,14 @@ def grouped(operands: list[Node], signs: list[str], line: int) -> Node:
     for sign in ("and", "or"):
         if sign in signs:
             parts = _split(operands, signs, (sign,), line)[0]
-            return Junction(sign, parts, line)
+            return Operation("junction", (sign, parts), line)
     parts, between = _split(operands, signs, COMPARISONS, line)
     if len(between) > 1:
         raise FormatError(f"{between[0]!r} and {between[1]!r} follow each other: put parentheses", line=line)
     if between:
-        return Comparison(parts[0], between[0], parts[1], line)
+        return Operation("comparison", (parts[0], between[0], parts[1]), line)
     terms, between = _split(operands, signs, ("+", "-"), line)
-    return Arithmetic(terms, between, line) if between else Arithmetic(tuple(operands), tuple(signs), line)
+    return Operation("chain", (terms, between) if between else (tuple(operands), tuple(signs)), line)
 
 
 def _split(

@@ -2,16 +2,162 @@
 
 >>> call("format", ["%s.%d", "out", 3]), call("join", [["a", "b"]]), call("basename", ["/tmp/a.txt", ".txt"])
 ('out.3', 'a b', 'a')
+
+Arithmetic and comparisons of JX: whole numbers of 64 bits, division towards zero, and strings that take in numbers.
+
+>>> computed(-7, "/", 2), computed(-7, "%", 2), computed("a", "+", 1.5), computed([1], "+", [2])
+(-3, -1, 'a1.5', [1, 2])
+
+The patterns of like(): POSIX extended ones, as far as they cannot take for ever to be looked for.
+
+>>> like("apple", "pp.*e"), like("apple", "^pp")
+(True, False)
 """
 
+import operator
 import re
 from collections.abc import Callable, Sequence
-from math import ceil, floor
+from math import ceil, floor, inf, isfinite, trunc
 from typing import Any
 
 from eligo.errors import FormatError, shorten
-from eligo.formats.jx import patterns
-from eligo.formats.jx.arithmetic import is_number, kind, shown
+
+# Arithmetic
+
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_KINDS: dict[type, str] = {
+    bool: "a truth value",
+    int: "a whole number",
+    float: "a number with a fraction",
+    str: "a string",
+    list: "a list",
+    type(None): "null",
+}
+
+
+def kind(value: object) -> str:
+    """What a value is, in words."""
+    return _KINDS.get(type(value), "an object")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which truth values are not."""
+    return type(value) is int or type(value) is float
+
+
+def shown(value: object) -> str:
+    """A literal as text, a string without its quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.16g}"
+    return "null" if value is None else str(value)
+
+
+def computed(left: Any, sign: str, right: Any) -> Any:
+    """The value of two values with + - * / or % between them."""
+    if is_number(left) and is_number(right):
+        return _number(left, sign, right)
+    if sign == "+" and type(left) is type(right) is list:
+        return left + right
+    if sign == "+" and isinstance(left, str) and isinstance(right, str | int | float):
+        return left + shown(right)
+    if sign == "+" and isinstance(right, str) and isinstance(left, str | int | float):
+        return shown(left) + right
+    raise FormatError(f"{sign!r} stands between {kind(left)} and {kind(right)}")
+
+
+def _number(left: float, sign: str, right: float) -> float:
+    whole = type(left) is type(right) is int
+    if sign in "/%" and (right == 0 or (sign == "%" and trunc(right) == 0)):
+        raise FormatError("a number is divided by zero")
+    try:
+        found = _sum(left, sign, right) if sign in "+-*" else _quotient(left, sign, right, whole)
+    except OverflowError:
+        found = inf
+    if not isfinite(found) or (whole and not -(2**63) <= found < 2**63):
+        raise FormatError(f"{shown(left)} {sign} {shown(right)} is too large a number")
+    return found if whole else float(found)
+
+
+def _sum(left: float, sign: str, right: float) -> float:
+    return left + right if sign == "+" else left - right if sign == "-" else left * right
+
+
+def _quotient(left: float, sign: str, right: float, whole: bool) -> float:
+    if sign == "/" and not whole:
+        return left / right
+    first, second = trunc(left), trunc(right)
+    quotient = abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
+    return quotient if sign == "/" else first - quotient * second
+
+
+def compared(left: Any, sign: str, right: Any) -> bool:
+    """Whether two values are as == != < <= > or >= between them says."""
+    numbers = is_number(left) and is_number(right)
+    if sign in {"==", "!="}:
+        if isinstance(left, dict) and isinstance(right, dict):
+            raise FormatError("objects cannot be compared")
+        alike = left == right if numbers else type(left) is type(right) and repr(left) == repr(right)
+        return alike == (sign == "==")
+    if not numbers and not (isinstance(left, str) and isinstance(right, str)):
+        raise FormatError(f"{sign!r} compares numbers or strings, not {kind(left)} with {kind(right)}")
+    return _ORDER[sign](left, right)
+
+
+# Patterns
+
+_PART = re.compile(
+    r"(?P<many>[*+?]|\{\d{1,3}(?:,\d{0,3})?\})|(?P<open>\()|(?P<close>\))|(?P<either>\|)|(?P<end>\$)"
+    r"|\\(?P<escaped>[^A-Za-z0-9])|\[(?P<not>\^?)(?P<class>\]?[^\]\[]*+)\]|(?P<plain>[^\\\[])",
+    re.DOTALL,
+)
+
+
+def pattern_cost(text: str, pattern: str) -> int:
+    """How many steps it may take to look for a pattern: every choice that it leaves multiplies them."""
+    choices = sum(part.lastgroup in {"many", "either"} for part in _PART.finditer(pattern))
+    return 2**62 if choices > 60 else max(2, len(text)) ** (choices + 1) >> 4
+
+
+def like(text: str, pattern: str) -> bool:
+    """Whether the pattern occurs in the text."""
+    try:
+        return re.search(_translated(pattern), text, re.DOTALL) is not None
+    except (re.error, OverflowError):
+        raise _refused_pattern(pattern) from None
+
+
+def _translated(pattern: str) -> str:
+    parts: list[str] = []
+    end, before = 0, ""
+    for part in _PART.finditer(pattern):
+        group = str(part.lastgroup)
+        if part.start() != end or (group == "many" and before in {"", "open", "close", "either", "many"}):
+            break
+        end, before = part.end(), group
+        if group == "class":
+            inside = re.sub(r"[\\&~|\[]", r"\\\g<0>", part["class"])
+            parts.append(f"[{part['not']}{inside}]")
+        elif group == "escaped":
+            parts.append(re.escape(part["escaped"]))
+        else:
+            parts.append(r"\Z" if group == "end" else "(?:" if group == "open" else part[0])
+    if end != len(pattern):
+        raise _refused_pattern(pattern)
+    return "".join(parts)
+
+
+def _refused_pattern(pattern: str) -> FormatError:
+    return FormatError(f"like() does not take the pattern {shorten(pattern)!r}: only plain ones are looked for")
+
+
+# Functions
 
 _OUTSIDE = {"listdir": "folders", "fetch": "other files"}
 _FIELD = re.compile(r"\{\{|\}\}|\{\s*([A-Za-z_][A-Za-z_0-9]*)\s*\}|([{}])")
@@ -43,7 +189,7 @@ def cost(name: str, values: Values) -> int:
     if name == "range" and all(type(value) is int for value in values):
         return len(range(*values)) if 0 < len(values) < 4 and values[2:] != [0] else 0
     if name == "like" and len(values) == 2 and all(isinstance(value, str) for value in values):
-        return patterns.cost(values[0], values[1])
+        return pattern_cost(values[0], values[1])
     return 0
 
 
@@ -152,7 +298,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Sequence[Sequence[type]]]] = {
     "dirname": (_dirname, ((str,),)),
     "escape": (_escape, ((str,),)),
     "schema": (_schema, ((list,),)),
-    "like": (patterns.like, ((str, str),)),
+    "like": (like, ((str, str),)),
     "keys": (lambda row: list(reversed(row)), ((dict,),)),
     "values": (lambda row: list(reversed(row.values())), ((dict,),)),
     "items": (lambda row: [[key, value] for key, value in reversed(row.items())], ((dict,),)),

@@ -4,15 +4,228 @@ An edge is what a build statement describes: files that are made together out of
 the file, of an edge, and every path are put together where they stand, and the commands of rules only when all is read. A
 variable of the edge counts before one of its rule, and that before one of the file; but where an edge has no variables of
 its own, one of the file that is called like one of the rule counts first.
+
+The words of a ninja file: names, values with variables in them, and paths.
+
+A `$` begins a variable (`$flags`, `${flags}`) or takes the meaning from the sign after it (`$$`, `$ `, `$:`; `$^` is the end
+of a line), and at the end of a line it joins that line with the next. A *template* has texts at its even places and names
+of variables at its odd ones.
+
+>>> cursor = Cursor("flags = -I $\\n   inc\\nbuild $out/a$ b.o c | d: cc\\n")
+>>> cursor.name(), cursor.sign("="), cursor.value()
+('flags', True, ('-I inc',))
+>>> cursor.name(), cursor.path(), cursor.path(), cursor.path(), cursor.sign("|"), cursor.path(), cursor.sign(":")
+('build', ('', 'out', '/a b.o'), ('c',), None, True, ('d',), True)
+>>> canonical("./out//a/../b.o"), canonical("/usr/./lib/"), canonical("a/..")
+('out/b.o', '/usr/lib', '.')
 """
 
+import re
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eligo.errors import FormatError, InputError, shorten
-from eligo.formats.ninja.text import Cursor, Template, canonical, filled, quoted
-from eligo.formats.shared.allowance import DEEPEST, Allowance
 from eligo.formats.shared.files import Beside
+from eligo.formats.shared.rules import DEEPEST, Allowance
+
+# Words
+
+Template = tuple[str, ...]
+Lookup = Callable[[str], str]
+
+_NAME = re.compile(r"[a-zA-Z0-9_.-]++")
+_NOTHING = re.compile(r"(?: *+(?:#[^\n]*+)?\r?\n)*+")
+_COMMENTS = re.compile(r"(?: *+#[^\n]*+\n)*+")
+_INDENT = re.compile(r" ++(?!\r?\n)")
+_GAP = re.compile(r"(?: ++|\$\r?\n)*+")
+_END = re.compile(r" *+\r?\n")
+_PLAIN = {True: re.compile(r"[^$ :|\r\n]++(?=[ :|\n]|\r\n)"), False: re.compile(r"[^$\r\n]*+(?=\r?\n)")}
+_PART = {
+    path: re.compile(
+        rf"(?P<text>[^${signs}\r\n]++)|\$(?:(?P<sign>[$ :^])|\{{(?P<braced>[a-zA-Z0-9_.-]++)\}}"
+        r"|(?P<name>[a-zA-Z0-9_-]++)|\r?\n *+)"
+    )
+    for path, signs in ((True, " :|"), (False, ""))
+}
+_ODD = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
+_SAFE = re.compile(r"[A-Za-z0-9_+./-]*")
+
+
+class Cursor:
+    """A text, and how far it is read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text if text.endswith("\n") else f"{text}\n"
+        self.at = 0
+        self._counted = (0, 1)  # up to where lines are counted, and the number of the line there
+
+    def begin(self) -> bool:
+        """Go to the next line that says something; whether there is one."""
+        self._pass(_NOTHING)
+        if self.at == len(self.text):
+            return False
+        if self.text[self.at] == " ":
+            raise self.error(
+                "an indented line belongs to a rule, a pool or a build statement above it, and there is none"
+            )
+        return True
+
+    def indented(self) -> bool:
+        """Whether the next line, comments aside, belongs to the statement above it; if so, go to what it says."""
+        start = self.at
+        self._pass(_COMMENTS)
+        found = _INDENT.match(self.text, self.at)
+        self.at = found.end() if found else start
+        return found is not None
+
+    def name(self) -> str:
+        """The name that stands here; empty where none does."""
+        found = _NAME.match(self.text, self.at)
+        if found is None:
+            return ""
+        self.at = found.end()
+        self._pass(_GAP)
+        return found[0]
+
+    def sign(self, sign: str) -> bool:
+        """Whether this sign stands here; if so, go past it."""
+        there = self.text.startswith(sign, self.at)
+        if there:
+            self.at += len(sign)
+            self._pass(_GAP)
+        return there
+
+    def value(self) -> Template:
+        """What stands here up to the end of the line, which is passed."""
+        found = self._template(path=False)
+        self.end()
+        return found
+
+    def path(self) -> Template | None:
+        """The path that stands here; None where none does."""
+        start = self.at
+        found = self._template(path=True)
+        if self.at == start:
+            return None
+        self._pass(_GAP)
+        return found
+
+    def paths(self) -> list[Template]:
+        """The paths that stand here, up to a sign or the end of the line."""
+        found = []
+        while (path := self.path()) is not None:
+            found.append(path)
+        return found
+
+    def end(self) -> None:
+        """Go past the end of the line."""
+        found = _END.match(self.text, self.at)
+        if found is None:
+            rest = self.text[self.at : self.at + 20].partition("\n")[0]
+            tabs = "a tab stands here, and ninja takes only spaces"
+            raise self.error(tabs if rest.startswith("\t") else f"the line should end before {shorten(rest)!r}")
+        self.at = found.end()
+
+    def error(self, message: str) -> FormatError:
+        """What to say of what stands here."""
+        return FormatError(message, line=self.line)
+
+    @property
+    def line(self) -> int:
+        """The number of the line."""
+        place, number = self._counted if self._counted[0] <= self.at else (0, 1)
+        self._counted = self.at, number + self.text.count("\n", place, self.at)
+        return self._counted[1]
+
+    def _pass(self, pattern: re.Pattern[str]) -> None:
+        found = pattern.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+
+    def _template(self, path: bool) -> Template:
+        plain = _PLAIN[path].match(self.text, self.at)
+        if plain:
+            self.at = plain.end()
+            return (plain[0],)
+        parts, pattern = [""], _PART[path]
+        while found := pattern.match(self.text, self.at):
+            self.at = found.end()
+            if variable := found["braced"] or found["name"]:
+                parts += variable, ""
+            else:
+                parts[-1] += found["text"] or ("\n" if found["sign"] == "^" else found["sign"] or "")
+        if self.text.startswith("$", self.at):
+            raise self.error(
+                "$ stands before a variable's name or one of $, :, ^ and a space: a $ itself is written $$"
+            )
+        return tuple(parts)
+
+
+def filled(template: Template, lookup: Lookup, budget: Allowance, line: int | None) -> str:
+    """The template with the values of its variables."""
+    if len(template) == 1:
+        return template[0]
+    parts = list(template)
+    for i in range(1, len(parts), 2):
+        parts[i] = lookup(parts[i])
+    text = "".join(parts)
+    budget.spend(len(text), 0, line)
+    return text
+
+
+def canonical(path: str) -> str:
+    """The path as ninja knows it, without detours."""
+    root = "/" if path.startswith("/") else ""
+    if not _ODD.search(path, len(root)):
+        return path
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    return root + "/".join(parts) or "."
+
+
+def quoted(path: str) -> str:
+    """The path as ninja puts it into a command."""
+    return path if _SAFE.fullmatch(path) else "'" + path.replace("'", "'\\''") + "'"
+
+
+# Words written
+
+
+def written(text: str, what: str, path: bool = False) -> str:
+    """A value, or a path, escaped; *what* names it where ninja has no place for it.
+
+    >>> print(written("a b:c$", "a file", path=True), written(" x $", "a command"))
+    a$ b$:c$$ $ x $$
+    """
+    wrong = re.search(r"[\0\r\n]", text)
+    if wrong:
+        named = f"{what}, {shorten(text)!a}," if path else what
+        error = FormatError(f"{named} holds {wrong[0]!a}, for which ninja has no place")
+        raise error.cured_by("file_names") if path else error
+    if path and (not text or canonical(text) != text):
+        message = f"{what} is called {shorten(text)!r}, which ninja would read as {shorten(canonical(text))!r}"
+        raise FormatError(message).cured_by("file_names" if not text else "names")
+    return re.sub(r"[$ :]", r"$\g<0>", text).replace("|", PIPE) if path else re.sub(r"\$|^ ", r"$\g<0>", text)
+
+
+def fitted_file(name: str) -> str | None:
+    """The name of a file as ninja reads it, which is that of the same file; None where it has no place for it.
+
+    >>> fitted_file("./a//b"), fitted_file("a\\nb")
+    ('a/b', None)
+    """
+    return None if not name or re.search(r"[\0\r\n]", name) else canonical(name)
+
+
+#: the variable that stands for the one sign that cannot be escaped in a path
+PIPE = "${eligo_pipe}"
+
+
+# Statements
 
 #: How many signs variables may stand for, for each that is read; and what a sign of a file counts that is included again.
 PER_SIGN, AGAIN = 64, 16
@@ -37,25 +250,14 @@ PHONY = Recipe("phony")
 
 @dataclass(slots=True, eq=False)
 class Bindings:
-    """The variables and rules of a file, or the variables of an edge; what is not there is looked for in the *outer* ones."""
+    """The variables and rules of a file, or the variables of an edge, before those of the files around it."""
 
-    outer: "Bindings | None" = None
-    values: dict[str, str] = field(default_factory=dict)
-    recipes: dict[str, Recipe] = field(default_factory=dict)
+    values: ChainMap[str, str] = field(default_factory=ChainMap)
+    recipes: ChainMap[str, Recipe] = field(default_factory=ChainMap)
 
     def value(self, name: str) -> str:
         """The value of a variable; empty where nothing sets it."""
-        place: Bindings | None = self
-        while place is not None and name not in place.values:
-            place = place.outer
-        return "" if place is None else place.values[name]
-
-    def recipe(self, name: str) -> Recipe | None:
-        """The rule of this name."""
-        place: Bindings | None = self
-        while place is not None and name not in place.recipes:
-            place = place.outer
-        return None if place is None else place.recipes[name]
+        return next((table[name] for table in self.values.maps if name in table), "")
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +313,7 @@ class _Values:
         if name == "out":
             return self._paths(edge.outputs[: edge.explicit_outputs], " ")
         template = edge.recipe.says.get(name)
-        if template is None or name in edge.known.values:
+        if template is None or name in edge.known.values.maps[0]:
             return edge.known.value(name)
         if name in self.begun:
             circle = " -> ".join([*self.begun[self.begun.index(name) :], name])
@@ -127,10 +329,10 @@ class _Values:
         return between.join(map(quoted, paths) if self.quote else paths)
 
 
-def read(text: str, beside: Beside | None) -> Manifest:
+def read_manifest(text: str, beside: Beside | None) -> Manifest:
     """What a ninja text says, with the files *beside* it that it includes."""
     manifest = Manifest(budget=Allowance(2**24 + PER_SIGN * len(text)))
-    _Reader(text, manifest, beside, Bindings(recipes={PHONY.name: PHONY}), 0).read()
+    _Reader(text, manifest, beside, Bindings(recipes=ChainMap({PHONY.name: PHONY})), 0).read()
     return manifest
 
 
@@ -143,7 +345,7 @@ class _Reader:
     def read(self) -> None:
         statements: dict[str, Callable[[], None]] = {
             "build": self._build, "rule": self._rule, "pool": self._pool, "default": self._default,
-            "include": lambda: self._include(self.known), "subninja": lambda: self._include(Bindings(self.known)),
+            "include": lambda: self._include(self.known), "subninja": lambda: self._include(self._inside()),
         }  # fmt: skip
         cursor = self.cursor
         while cursor.begin():
@@ -154,6 +356,9 @@ class _Reader:
                 cursor.at = start
                 name, value = self._let()
                 self.known.values[name] = self._filled(value, self.known)
+
+    def _inside(self) -> Bindings:
+        return Bindings(self.known.values.new_child(), self.known.recipes.new_child())
 
     def _let(self) -> tuple[str, Template]:
         name = self.cursor.name()
@@ -177,7 +382,7 @@ class _Reader:
     def _rule(self) -> None:
         line = self.cursor.line
         recipe = Recipe(self._named("rule"))
-        if recipe.name in self.known.recipes:
+        if recipe.name in self.known.recipes.maps[0]:
             raise FormatError(f"there are two rules {shorten(recipe.name)!r}", line=line)
         while self.cursor.indented():
             name, value = self._let()
@@ -247,7 +452,7 @@ class _Reader:
         if not cursor.sign(":"):
             raise cursor.error("a build statement has files, a colon, a rule and files: build OUTPUT: RULE INPUT")
         name = cursor.name()
-        recipe = self.known.recipe(name)
+        recipe = self.known.recipes.get(name)
         if recipe is None:
             raise cursor.error(f"there is no rule {shorten(name)!r}" if name else "a build statement names no rule")
         used = cursor.paths()
@@ -271,7 +476,7 @@ class _Reader:
         while self.cursor.indented():
             name, value = self._let()
             own[name] = self._filled(value, self.known)
-        return Bindings(self.known, own) if own else self.known
+        return Bindings(self.known.values.new_child(own), self.known.recipes) if own else self.known
 
     def _some(self, paths: list[Template], known: Bindings, least: int = 1, plain: bool = False) -> list[str]:
         """The paths put together."""

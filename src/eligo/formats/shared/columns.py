@@ -92,7 +92,7 @@ class Described(LazyDetails):
 
     def column(self, what: str) -> list[Any]:
         """See `LazyDetails`."""
-        nothing = () if what in {"inputs", "outputs"} else None
+        nothing = () if what in {"inputs", "outputs", "labels"} else None
         found = self._fields.get(what)
         return [nothing if value is None else value for value in found or repeat(None, len(self._dag))]
 

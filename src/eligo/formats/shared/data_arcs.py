@@ -5,19 +5,86 @@ that the dag does not have; and where they make too few, Makeflow needs files th
 
 >>> made([("f",), ()], [(), ("f",)])
 (array([1], dtype=int32), array([0], dtype=int32))
+
+Arcs that lead through nodes that are no tasks: the channels of a drawing, the aliases of a build.
+
+>>> through([(0, 1), (1, 2), (1, 3), (0, 3)], {1}, most=10)
+[(0, 3), (0, 2), (0, 3)]
+
+Arcs that a file declares, together with those that files make: where both would go round in a circle, the declared stand.
+
+A job may change a file in place, or several jobs may write a file one after the other. Who reads it then does not follow from
+the files alone, but from the declared arcs: a file makes an arc from its last writer that the declared arcs do not put behind
+the reader. Where arcs of files go round in a circle still, those against the declared order are left out. What is left out
+is said. A document that declares no arc at all has only its files, and their circles are refused.
+
+>>> jobs = Jobs(("a", "b", "c"), [(), ("f",), ()], [("f",), (), ("f",)])
+>>> dag, remarks = combined(jobs, columns([(1, 2)]))
+>>> list(dag.arcs()), remarks
+([('a', 'b'), ('b', 'c')], ("'f' makes no arc from c to b, since the declared arcs say otherwise",))
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain, repeat
 from posixpath import normpath
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.dag import Dag
-from eligo.errors import FormatError, shorten
+from eligo.errors import CycleError, FormatError, shorten
 from eligo.rows import Ints, distinct
 from eligo.workflow import Workflow
+
+
+def arc_lines(dag: Dag, names: Sequence[str], between: str) -> list[str]:
+    """A line for every arc, with these *names* of the tasks; and before them all tasks where arcs do not show their order,
+    or else behind them those that no arc shows.
+    """
+    arcs = [f"{names[u]}{between}{names[v]}\n" for u, v in zip(dag.tails.tolist(), dag.child.tolist(), strict=True)]
+    shown, first = np.unique(np.column_stack((dag.tails, dag.child)), return_index=True)
+    if not np.array_equal(shown[np.argsort(first)], np.arange(len(shown))):
+        return [*(f"{name}\n" for name in names), *arcs]
+    return [*arcs, *(f"{name}\n" for name in names[len(shown) :])]
+
+
+# Through nodes that are no tasks
+
+Arcs = Sequence[tuple[int, int]]
+
+
+def through(arcs: Arcs, passed: Set[int], most: int) -> Arcs | None:
+    """The arcs between tasks, those through the nodes that are *passed* included; None where it takes more than *most*.
+
+    A task needs another where a path through such nodes leads there.
+    """
+    if not passed:
+        return arcs
+    beyond: dict[int, list[int]] = {i: [] for i in passed}
+    entries: dict[int, list[int]] = {}
+    for tail, head in arcs:
+        if tail in beyond:
+            beyond[tail].append(head)
+        elif head in beyond:
+            entries.setdefault(tail, []).append(head)
+    found = [arc for arc in arcs if beyond.keys().isdisjoint(arc)]
+    steps = len(found)
+    for tail, heads in entries.items():
+        seen, waiting = set(heads), list(heads)
+        while waiting:
+            onward = [head for head in beyond[waiting.pop()] if head not in seen]
+            seen.update(onward)
+            found += ((tail, head) for head in onward if head not in beyond)
+            waiting += (head for head in onward if head in beyond)
+            steps += 1 + len(onward)
+            if steps > most:
+                return None
+    return found
+
+
+# Made by files
 
 Files = Sequence[Sequence[str]]
 #: the same, with None for no files
@@ -118,3 +185,126 @@ def unmade(flow: Workflow, format: str) -> NDArray[np.bool_]:
             f" no arc between them: {format} would make one"
         )
     return ~np.isin(arcs, files)
+
+
+# Made by files, and declared
+
+#: The most steps along declared arcs that are taken to see which arcs of files go against them.
+MOST_STEPS = 1_000_000
+#: The most files that are named in remarks.
+MOST_NAMED = 5
+
+
+class Jobs(NamedTuple):
+    """The names of tasks, and the files that each reads and writes."""
+
+    names: tuple[str, ...]
+    inputs: Files
+    outputs: Files
+
+
+class _FileArc(NamedTuple):
+    tail: int
+    head: int
+    file: str
+
+
+def combined(jobs: Jobs, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
+    """The dag of the declared arcs and those that files make, and remarks on files that make none."""
+    try:
+        return dag_of(jobs.names, declared, made(jobs.inputs, jobs.outputs)), ()
+    except CycleError:
+        if not len(declared[0]):
+            raise
+    stated = dag_of(jobs.names, declared)  # a circle of declared arcs is refused
+    return _Choice(jobs, stated).dag(declared)
+
+
+def _on_circles(arcs: list[tuple[int, int]]) -> set[int]:
+    """The tasks on circles, and those between two of them: what is left once all that only begins or ends is taken away."""
+    left = {end for arc in arcs for end in arc}
+    for ahead in (0, 1):
+        count = Counter(arc[1 - ahead] for arc in arcs if left.issuperset(arc))
+        beyond: dict[int, list[int]] = {}
+        for arc in arcs:
+            beyond.setdefault(arc[ahead], []).append(arc[1 - ahead])
+        waiting = [task for task in left if not count[task]]
+        while waiting:
+            task = waiting.pop()
+            left.discard(task)
+            for other in beyond.get(task, ()):
+                count[other] -= 1
+                waiting += [other] if not count[other] else []
+    return left
+
+
+class _Choice:
+    """Which arcs files make beside declared ones."""
+
+    def __init__(self, jobs: Jobs, stated: Dag) -> None:
+        self.jobs, self.stated = jobs, stated
+        self.place = np.empty(len(stated), np.int64)
+        self.place[stated.order] = np.arange(len(stated))
+        self.steps = 0
+        self.out: list[_FileArc] = []
+
+    def dag(self, declared: tuple[Ints, Ints]) -> tuple[Dag, tuple[str, ...]]:
+        """The dag, and remarks."""
+        arcs = list(self._agreeing())
+        try:
+            return self._dag(declared, arcs), self._remarks()
+        except CycleError:
+            left = _on_circles([*zip(*(ends.tolist() for ends in declared), strict=True), *(arc[:2] for arc in arcs)])
+            against = {arc for arc in arcs if {arc.tail, arc.head} <= left and not self._is_forward(arc)}
+            self.out += (arc for arc in arcs if arc in against)
+            return self._dag(declared, [arc for arc in arcs if arc not in against]), self._remarks()
+
+    def _is_forward(self, arc: _FileArc) -> bool:
+        return bool(self.place[arc.tail] < self.place[arc.head])
+
+    def _dag(self, declared: tuple[Ints, Ints], arcs: list[_FileArc]) -> Dag:
+        return dag_of(self.jobs.names, declared, columns([arc[:2] for arc in arcs]))
+
+    def _agreeing(self) -> Iterator[_FileArc]:
+        """For each file that a task reads, the arc from its last writer that need not come later."""
+        writers = self._writers()
+        for head, files in enumerate(self.jobs.inputs):
+            later: set[int] | None = None
+            for file in files:
+                for tail in reversed(writers.get(file, ())):
+                    arc = _FileArc(tail, head, file)
+                    later = self._behind(head) if later is None and not self._is_forward(arc) else later
+                    if self._is_forward(arc) or tail not in (later or ()):
+                        yield arc
+                        break
+                    self.out.append(arc)
+
+    def _writers(self) -> dict[str, list[int]]:
+        """The tasks that write each file, in order, without those that only change it."""
+        writers: dict[str, list[int]] = {}
+        for task, files in enumerate(self.jobs.outputs):
+            changed = set(self.jobs.inputs[task]) if files else set()
+            for file in files:
+                if file not in changed:
+                    writers.setdefault(file, []).append(task)
+        return writers
+
+    def _behind(self, task: int) -> set[int]:
+        """The tasks that declared arcs put behind a task; once that took too long, none."""
+        seen, waiting = {task}, [task]
+        while waiting and self.steps < MOST_STEPS:
+            below = [child for child in self.stated.children_of(waiting.pop()).tolist() if child not in seen]
+            self.steps += 1 + len(below)
+            seen.update(below)
+            waiting += below
+        return seen
+
+    def _remarks(self) -> tuple[str, ...]:
+        names = self.jobs.names
+        told = [
+            f"{shorten(arc.file)!r} makes no arc from {shorten(names[arc.tail])} to {shorten(names[arc.head])},"
+            " since the declared arcs say otherwise"
+            for arc in self.out[:MOST_NAMED]
+        ]
+        more = len(self.out) - len(told)
+        return (*told, f"arcs that files do not make for the same reason: {more:,} more") if more else tuple(told)

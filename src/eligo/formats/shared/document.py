@@ -7,14 +7,15 @@ Either arcs, and where order matters or a task has no arc, all tasks as nodes:
 or tasks with what is known of them, each but the name optional:
 
     {"name": "two steps",
-     "tasks": [{"name": "a", "run": "make a", "seconds": 2, "cores": 1, "memory": 1000, "category": "make"},
+     "tasks": [{"name": "a", "run": "make a", "seconds": 2, "cores": 1, "memory": 1000, "labels": ["gpu"]},
                {"name": "b", "after": ["a"], "run": ["make", "b"], "inputs": ["a.o"], "outputs": ["b.o"]}],
      "files": {"a.o": 12345}}
 
 `after` names the tasks that this one needs, also such as are defined further down. A task that reads a file (`inputs`) comes
 after the task that writes it (`outputs`), too; `"arcs_from": "after"` beside the tasks turns that off. `run` is a line for a
-shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes. Names are
-strings, in quotes where they look like numbers. A key that is not listed here is refused.
+shell, or the words of one command. `seconds` may have a fraction; `memory` and the sizes of files are in bytes; `labels` are
+what the machine must have. Names are strings, in quotes where they look like numbers. A key that is not listed here is
+refused.
 """
 
 import re
@@ -26,10 +27,11 @@ from typing import Any
 import numpy as np
 
 from eligo.dag import Dag
-from eligo.errors import CycleError, DuplicateTaskError, FormatError, UnknownTaskError, shorten
+from eligo.errors import CycleError, DuplicateTaskError, FormatError, InputError, UnknownTaskError, shorten
 from eligo.formats.shared import data_arcs
 from eligo.formats.shared.columns import Column, Columns, Described
 from eligo.formats.shared.json_text import line_of
+from eligo.names import check_label
 from eligo.rows import Ints
 from eligo.workflow import Origin, Task, Workflow
 
@@ -42,7 +44,7 @@ TOP_KEYS = ("name", "arcs", "nodes", "tasks", "files", "arcs_from")
 #: what makes arcs between tasks: what each comes after alone, or also who reads what another writes
 AFTER, FILES = SOURCES = ("after", "files")
 TASK_KEYS = dict.fromkeys(  # a set in the order in which messages list it
-    ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "category", "priority")
+    ("name", "after", "run", "inputs", "outputs", "seconds", "cores", "memory", "labels", "category", "priority")
 ).keys()
 
 
@@ -87,7 +89,7 @@ def document_of(flow: Workflow) -> dict[str, object]:
         if _files_say_more(flow):
             document["arcs_from"] = AFTER
         document["tasks"] = [
-            _row(flow.details.get(name), name, needs)
+            row_of(flow.details.get(name), name, needs)
             for name, needs in zip(flow.dag.tasks, parents(flow.dag), strict=True)
         ]
     else:
@@ -377,6 +379,16 @@ def _words(value: object, name: str, key: str) -> tuple[str, ...]:
     return tuple(strings(value, name, key))
 
 
+def _labels(value: object, name: str, key: str) -> tuple[str, ...]:
+    labels = tuple(dict.fromkeys(strings(value, name, key)))
+    for label in labels:
+        try:
+            check_label(label, f"task {shorten(name)!r}: ")
+        except InputError as error:
+            raise MisfitError(str(error), label) from None
+    return labels
+
+
 def _whole(value: object, name: str, key: str) -> int:
     if type(value) is not int:
         raise MisfitError(f"{_of_task(key, name)} is not a whole number", key)
@@ -390,6 +402,7 @@ _READERS: dict[str, Reader] = {
     "seconds": number,
     "cores": number,
     "memory": size,
+    "labels": _labels,
     "category": _word,
     "priority": _whole,
 }
@@ -400,7 +413,8 @@ _PLAIN: dict[str, type] = {"run": str, "seconds": float, "category": str, "prior
 # Writing
 
 
-def _row(task: Task | None, name: str, needs: tuple[str, ...]) -> dict[str, object]:
+def row_of(task: Task | None, name: str, needs: tuple[str, ...] = ()) -> dict[str, object]:
+    """The row of a document that describes a task."""
     row: dict[str, object] = {"name": name}
     if needs:
         row["after"] = list(needs)

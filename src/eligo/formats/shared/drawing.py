@@ -23,7 +23,7 @@ import numpy as np
 
 from eligo.dag import Dag
 from eligo.errors import FormatError
-from eligo.formats.shared.bridging import Arcs, through
+from eligo.formats.shared.data_arcs import Arcs, through
 from eligo.rows import Ints, places
 from eligo.workflow import Origin, Task, Workflow
 

@@ -5,6 +5,21 @@ from typing import Any, Protocol, TypedDict
 
 from eligo.workflow import Workflow
 
+#: What a format may be unable to represent, in words.
+WORDS = {
+    "name": "the workflow's name",
+    "command": "commands",
+    "inputs": "the files that tasks read",
+    "outputs": "the files that tasks write",
+    "seconds": "run times",
+    "cores": "cores",
+    "memory": "memory",
+    "labels": "labels",
+    "category": "categories",
+    "priority": "priorities",
+    "file_sizes": "sizes of files",
+}
+
 #: What a text may be given beside itself, in words.
 GIVEN = {
     "arguments": "values for its names",
@@ -12,25 +27,6 @@ GIVEN = {
     "columns": "titles of columns",
     "trace": "a trace",
 }
-
-
-class Format(Protocol):
-    """What the module of a format has."""
-
-    NAME: str
-    #: whether a task has a place for a priority
-    PRIORITIES: bool
-    #: what it cannot represent, out of `WORDS`
-    CANNOT: tuple[str, ...]
-
-    def parse(self, text: str) -> Workflow:
-        """The workflow that the text describes."""
-
-    def generate(self, flow: Workflow) -> str:
-        """The text that describes the workflow."""
-
-    def sniff(self, text: str) -> bool:
-        """Whether the text looks like this format, at a glance."""
 
 
 class Given(TypedDict, total=False):
@@ -46,42 +42,32 @@ class Given(TypedDict, total=False):
     trace: str | None
 
 
-class Renaming(Protocol):
-    """A format that cannot hold every name of a task."""
-
-    def fitted(self, name: str) -> str:
-        """The name itself where it can be held, else one like it that can."""
-
-    def generate(self, flow: Workflow, old: Mapping[str, str]) -> str:
-        """The text that describes the workflow, with the *old* names of tasks that were renamed where there is room."""
-
-
-class FileRenaming(Protocol):
-    """A format that cannot hold every name of a file."""
-
-    def fitted_file(self, name: str) -> str | None:
-        """The name itself where it can be held, else another of the same file; None where there is none."""
-
-
-class Taking(Protocol):
-    """A format whose texts need more than themselves."""
+class Format(Protocol):
+    """What the module of a format has; what comes after `sniff`, only some have."""
 
     NAME: str
-    TAKES: tuple[str, ...]
+    #: whether a task has a place for a priority
+    PRIORITIES: bool
+    #: what it cannot represent, out of `WORDS`
+    CANNOT: tuple[str, ...]
 
     def parse(self, text: str, **given: Any) -> Workflow:
-        """The workflow that the text describes with what is given beside it."""
+        """The workflow that the text describes, with what is given beside it."""
 
+    def generate(self, flow: Workflow, *, old: Mapping[str, str] = ...) -> str:
+        """The text that describes the workflow; where it has `fitted`, with the *old* names of tasks that were renamed."""
 
-class Editing(Protocol):
-    """A format whose files can be given priorities without any other change."""
+    def sniff(self, text: str) -> bool:
+        """Whether the text looks like this format, at a glance."""
+
+    def fitted(self, name: str) -> str:
+        """The name of a task itself where it can be held, else one like it that can."""
+
+    def fitted_file(self, name: str) -> str | None:
+        """The name of a file itself where it can be held, else another of the same file; None where there is none."""
 
     def prioritised(self, text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
-        """The text with these priorities; None where it has no place for them."""
-
-
-class Prioritising(Protocol):
-    """A format that has a way to add priorities to a file that somebody has."""
+        """The text with these priorities and no other change; None where it has no place for them."""
 
     def write_wrapper(self, flow: Workflow, order: Sequence[str], path: str, first: int | None) -> list[str]:
         """Write priorities to another file, which refers to the one that was read; what to tell the user."""

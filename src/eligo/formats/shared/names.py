@@ -5,14 +5,29 @@
 >>> changed, old = renamed(flow, lambda name: fitted(name, "-0-9A-Za-z_"))
 >>> changed.dag.tasks, old
 (('a_b', 'a_b_2', 'a_b_3'), {'a_b_2': 'a b', 'a_b_3': 'a+b'})
+
+What is told of a file besides the workflow in it: the parts that are not read.
+
+>>> unread(["weight (edges)", "colour (nodes)"])
+('data that are not read: weight (edges), colour (nodes)',)
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 
+from eligo.errors import shorten
 from eligo.workflow import Workflow
+
+#: The most characters of a list of names.
+LONGEST = 200
+
+
+def unread(names: Iterable[str]) -> tuple[str, ...]:
+    """The remark that names what is not read, each once; none where there is nothing."""
+    listed = ", ".join(dict.fromkeys(names))
+    return (f"data that are not read: {shorten(listed, LONGEST)}",) if listed else ()
 
 
 def fitted(name: str, signs: str) -> str:

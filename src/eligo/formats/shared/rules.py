@@ -11,6 +11,8 @@ the command begins by touching. Reading takes the marks away again, so a workflo
 >>> flow = Workflow(Dag.from_arcs([("a", "b")]), {"b": Task(name="b", command="ls > b", outputs=("b",))})
 >>> [(rule.outputs, rule.inputs, rule.command) for rule in rules_of(flow, "Makeflow")]
 [(('a.done',), (), 'touch a.done'), (('b',), ('a.done',), 'ls > b')]
+
+How much the variables of a text may stand for, so that no small file becomes a large one.
 """
 
 import re
@@ -22,6 +24,23 @@ from typing import Any
 from eligo.errors import DuplicateTaskError, FormatError, InputError, shorten
 from eligo.formats.shared import data_arcs
 from eligo.workflow import Origin, Task, Unhonoured, Workflow
+
+#: How deep variables may stand in the values of variables
+DEEPEST = 32
+
+
+class Allowance:
+    """How many signs variables may still add."""
+
+    def __init__(self, signs: int) -> None:
+        self.left = signs
+
+    def spend(self, signs: int, depth: int, line: int | None) -> None:
+        """Take the value of a variable, so many signs long."""
+        self.left -= signs + 16
+        if self.left < 0 or depth > DEEPEST:
+            raise FormatError("variables stand for too much, or for themselves", line=line)
+
 
 _PLAIN = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]{0,100}")
 #: A command that begins so would be taken for something else, and so would an empty one

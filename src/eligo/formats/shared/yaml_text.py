@@ -33,7 +33,7 @@ def load(text: str, words: bool = False) -> object:
         raise FormatError(f"not valid YAML: {getattr(error, 'reason', error)}") from None
 
 
-def compose(text: str) -> Any:
+def compose_nodes(text: str) -> Any:
     """The nodes of a YAML text, each of which knows where it stands; the text must have been read before."""
     import yaml
 

@@ -1,0 +1,51 @@
+"""Reproduce a paper: `python -m papers sweep -o out`."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from eligo.cli.comparing import print_report, progress_bar
+from eligo.cli.plans import tell
+from eligo.cli.printing import print_json, speak_plainly
+from eligo.errors import EligoError
+from papers import PAPERS, reproduce
+from papers.files import agreement, save_folder
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command with these arguments; returns its exit code."""
+    speak_plainly()
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options)
+    except EligoError as error:
+        sys.stderr.write(f"papers: {error}\n")
+        return 2
+    return 0
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("python -m papers", description="Reproduce the tables and figures of a paper.")
+    parser.add_argument("paper", choices=PAPERS, help="the paper to reproduce")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="write the page and the pictures to this folder")
+    parser.add_argument("--quick", action="store_true", help="smaller dags and fewer runs: within a minute")
+    parser.add_argument("-p", "--processes", type=int, default=1, metavar="N", help="parallel processes [default: 1]")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _run(options: Namespace) -> None:
+    with progress_bar(f"reproducing {options.paper}") as progress:
+        report = reproduce(options.paper, options.quick, options.processes, progress)
+    if options.json:
+        print_json(report.document())
+    else:
+        print_report(report)
+        tell([agreement(report)])
+    if options.output is not None:
+        files = save_folder(report, options.output, options.paper)
+        tell([] if options.json else [f"wrote {files[0]} and {len(files) - 1} pictures"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,209 @@
+"""Additions: tasks that come to a workflow while it is executed.
+
+An addition is a document in JSON or YAML with the keys of a workflow (see `eligo.formats.shared.document`). Its tasks may
+list existing tasks in `after`, and they come after the existing tasks that write the files they read. Every new task must
+have a command. An addition is accepted as a whole or not at all.
+
+>>> from eligo.dag import Dag
+>>> live = LiveWorkflow(Workflow(Dag.from_arcs([("a", "b")])), Execution({"a": [], "b": ["a"]}))
+>>> live.add(read_addition('{"tasks": [{"name": "c", "after": ["a"], "run": "make c"}]}'))
+('c',)
+>>> live.flow.task("c").command, live.flow.dag.parents("c")
+('make c', ('a',))
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+from eligo.errors import InputError, UnknownTaskError, shorten
+from eligo.execution import Execution
+from eligo.formats.shared import json_text, yaml_text
+from eligo.formats.shared.data_arcs import plain_path
+from eligo.formats.shared.document import AFTER, row_of, workflow_of
+from eligo.names import Name
+from eligo.workflow import LazyDetails, Task, Workflow
+
+#: the largest addition that is read, in bytes
+LARGEST = 16 * 2**20
+
+
+class NewTasks(NamedTuple):
+    """Tasks to add: their own workflow, and which of them come after tasks outside it."""
+
+    flow: Workflow
+    #: pairs of a task outside and a new task that comes after it
+    after: tuple[tuple[str, str], ...]
+    #: whether files make arcs
+    linked: bool
+
+
+def read_addition(content: str | bytes) -> NewTasks:
+    """The new tasks that a JSON or YAML text describes; refused where it is malformed, or a task has no command."""
+    if len(content) > LARGEST:
+        raise InputError(f"an addition must be at most {LARGEST >> 20} MiB")
+    try:
+        text = content if isinstance(content, str) else content.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"an addition must be UTF-8 text: {error}") from None
+    is_json = text.lstrip()[:1] in {"{", "["}
+    document = json_text.load(text) if is_json else yaml_text.load(text)
+    if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
+        raise InputError('an addition must have the key "tasks", with a list of tasks')
+    inner, after = _split(document)
+    flow = workflow_of(inner, text, "json" if is_json else "yaml")
+    for name in flow.dag.tasks:
+        if not flow.task(name).command:
+            raise InputError(f"new task {shorten(name)!r} has no command: give it `run`")
+    return NewTasks(flow, after, document.get("arcs_from") != AFTER)
+
+
+def _split(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+    """The document without the parents outside it, and those parents, each with its child."""
+    rows = document["tasks"]
+    plain = [row for row in rows if isinstance(row, dict) and isinstance(row.get("after"), list)]
+    names = {row["name"] for row in rows if isinstance(row, dict) and isinstance(row.get("name"), str)}
+    outside = [
+        (parent, row.get("name"))
+        for row in plain
+        for parent in row["after"]
+        if isinstance(parent, str) and parent not in names
+    ]
+    parents = {parent for parent, _ in outside}
+    inside = [
+        {**row, "after": [parent for parent in row["after"] if not isinstance(parent, str) or parent not in parents]}
+        if isinstance(row, dict) and isinstance(row.get("after"), list)
+        else row
+        for row in rows
+    ]
+    return {**document, "tasks": inside}, tuple((parent, child) for parent, child in outside if isinstance(child, str))
+
+
+class LiveWorkflow:
+    """A workflow, its execution, and what is known of the tasks that were added since it began.
+
+    `begun` is the workflow without them. Its details cover them all the same: whoever holds it needs only the larger dag.
+    """
+
+    def __init__(self, flow: Workflow, execution: Execution) -> None:
+        self.execution = execution
+        self._details = _Details(flow.details)
+        self.begun = replace(flow, details=self._details)
+        for added in execution.additions:
+            self._details.learn(tasks_in(added.details))
+
+    @property
+    def flow(self) -> Workflow:
+        """All of it, as it is now."""
+        return self.begun.grown(self.execution.dag)
+
+    def add(self, new: NewTasks) -> tuple[str, ...]:
+        """Add tasks. Returns their names; none where all of them were added before, exactly as they are."""
+        tasks = {name: new.flow.task(name) for name in new.flow.dag.tasks}
+        if all(self._details.added.get(name) == task for name, task in tasks.items()):
+            return ()
+        for name in tasks:
+            if name in self.execution.graph or name in self._names:
+                raise InputError(f"there is a task {shorten(name)!r} already, so it cannot be added")
+        arcs = [*new.flow.dag.arcs(), *self._outer_arcs(new)]
+        self.execution.grow(new.flow.dag.tasks, arcs, [row_of(task, name) for name, task in tasks.items()])
+        self._details.learn(tasks)
+        self._note_files(tasks)
+        return tuple(tasks)
+
+    def writer(self, file: str) -> Name | None:
+        """The task that writes a file."""
+        return self._writers.get(plain_path(file))
+
+    def _outer_arcs(self, new: NewTasks) -> Iterator[tuple[Name, Name]]:
+        """The arcs between new tasks and those that there are."""
+        for parent, child in new.after:
+            yield self._existing(parent, child), child
+        for name in new.flow.dag.tasks if new.linked else ():
+            task = new.flow.task(name)
+            self._check_free(task)
+            yield from ((writer, name) for writer in map(self.writer, task.inputs) if writer is not None)
+            yield from ((name, reader) for file in task.outputs for reader in self._readers.get(plain_path(file), ()))
+
+    def _existing(self, parent: str, child: str) -> Name:
+        try:
+            return self.execution.graph.named([self.execution.graph.number(self._names.get(parent, parent))])[0]
+        except UnknownTaskError:
+            raise InputError(
+                f"new task {shorten(child)!r} comes after {shorten(parent)!r}, which does not exist"
+            ) from None
+
+    def _check_free(self, task: Task) -> None:
+        """Refuse a new task that writes what another task writes."""
+        for file in task.outputs:
+            if (writer := self.writer(file)) is not None:
+                both = f"tasks {shorten(writer)!r} and {shorten(task.name)!r} both write {shorten(file)!r}"
+                raise InputError(f"{both}: list it in the outputs of one of them")
+
+    @cached_property
+    def _names(self) -> Mapping[str, Name]:
+        """The names of tasks by what they are called in text, where these differ."""
+        dag = self.execution.begun
+        return {label: name for label, name in zip(dag.labels, dag.tasks, strict=True) if label != name}
+
+    @cached_property
+    def _files(self) -> tuple[dict[str, Name], dict[str, list[Name]]]:
+        """Who writes each file, and who reads it."""
+        writers, readers, flow = dict[str, Name](), dict[str, list[Name]](), self.flow
+        for name, outputs, inputs in zip(flow.dag.tasks, flow.column("outputs"), flow.column("inputs"), strict=True):
+            writers.update((plain_path(file), name) for file in outputs or ())
+            for file in inputs or ():
+                readers.setdefault(plain_path(file), []).append(name)
+        return writers, readers
+
+    @property
+    def _writers(self) -> dict[str, Name]:
+        return self._files[0]
+
+    @property
+    def _readers(self) -> dict[str, list[Name]]:
+        return self._files[1]
+
+    def _note_files(self, tasks: Mapping[str, Task]) -> None:
+        for name, task in tasks.items():
+            self._writers.update((plain_path(file), name) for file in task.outputs)
+            for file in task.inputs:
+                self._readers.setdefault(plain_path(file), []).append(name)
+
+
+class _Details(LazyDetails):
+    """The details of the tasks that a workflow began with, and of those that were added."""
+
+    def __init__(self, begun: Mapping[Name, Task]) -> None:
+        self._begun = begun
+        self.added: dict[Name, Task] = {}
+
+    def learn(self, tasks: Mapping[str, Task]) -> None:
+        """Tasks were added."""
+        self.added.update(tasks)
+
+    def __getitem__(self, name: Name) -> Task:
+        return self.added[name] if name in self.added else self._begun[name]
+
+    def __iter__(self) -> Iterator[Name]:
+        return chain(self._begun, self.added)
+
+    def __len__(self) -> int:
+        return len(self._begun) + len(self.added)
+
+    def column(self, what: str) -> Sequence[Any] | None:
+        """See `LazyDetails`."""
+        begun = self._begun.column(what) if isinstance(self._begun, LazyDetails) else None
+        return None if begun is None else [*begun, *(getattr(task, what) for task in self.added.values())]
+
+
+def tasks_in(rows: Sequence[Mapping[str, object]]) -> dict[str, Task]:
+    """The tasks that rows of a document describe.
+
+    >>> tasks_in([{"name": "a", "run": "make a"}])
+    {'a': Task('a', command='make a')}
+    """
+    flow = workflow_of({"arcs_from": AFTER, "tasks": list(rows)}, "", "json")
+    return {str(name): flow.task(name) for name in flow.dag.tasks}

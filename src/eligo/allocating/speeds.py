@@ -1,0 +1,52 @@
+"""The speeds of clients, as what they brought back shows them."""
+
+from collections.abc import Hashable, KeysView
+
+
+class Speeds:
+    """How fast clients are, as shares of the mean, from what they brought back.
+
+    >>> speeds = Speeds()
+    >>> for client, seconds in (("ann", 10.0), ("bob", 30.0), ("ann", 10.0)):
+    ...     speeds.record(client, seconds)
+    >>> speeds.of("ann"), round(speeds.of("bob"), 2), speeds.of("eve")
+    (1.6666666666666667, 0.56, None)
+    >>> speeds.is_slow("bob", 0.6), speeds.is_slow("eve", 0.6)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._past: dict[Hashable, tuple[float, float]] = {}  # the work and the seconds of each client
+        self.work = self.seconds = 0.0
+        self.results = 0
+
+    def record(self, client: Hashable, seconds: float, work: float = 1.0, results: int = 1) -> None:
+        """A client took so long for tasks; *work* is what these were expected to take, where that is known."""
+        self.introduce(client, seconds, work)
+        self.results += results
+
+    def introduce(self, client: Hashable, seconds: float, work: float) -> None:
+        """A client is known to do so much work in so many seconds."""
+        done, spent = self._past.get(client, (0.0, 0.0))
+        self._past[client] = done + work, spent + seconds
+        self.work += work
+        self.seconds += seconds
+
+    @property
+    def clients(self) -> KeysView[Hashable]:
+        """Those who have a past."""
+        return self._past.keys()
+
+    def forget(self, client: Hashable) -> None:
+        """Somebody else comes under this name; what it did still counts for the mean."""
+        self._past.pop(client, None)
+
+    def of(self, client: Hashable) -> float | None:
+        """The speed of a client as a share of the mean, or None where it has no past."""
+        work, seconds = self._past.get(client, (0.0, 0.0))
+        return work / seconds * self.seconds / self.work if seconds and self.work else None
+
+    def is_slow(self, client: Hashable, share: float) -> bool:
+        """Whether a client is known to be slower than this share of the mean."""
+        work, seconds = self._past.get(client, (0.0, 0.0))
+        return seconds > 0 and work * self.seconds < share * self.work * seconds

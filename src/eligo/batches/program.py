@@ -1,0 +1,224 @@
+"""The best batch as an integer program, solved by HiGHS within a time box.
+
+    maximise    sum of w(c) y(c) + sum of easy(k) z(k)
+    where       y(c) <= x(i)                            for each item i that class c misses
+                sum of size(i) x(i) + sum of k z(k) <= requests,    sum of z(k) <= 1
+
+An item i is a set of sources with the same children, all executed or none (some of them render nothing); a class c is a set
+of w(c) sinks that miss the same sources; z(k) gives k requests to the components that are solved already, where they render
+easy(k). Only x and z need be integers. HiGHS is the one that comes with ortools: its own package cannot be loaded beside it,
+because each brings another version of one shared library.
+
+**The search** over sets of sinks is fast where every sink misses much, so that few of them fit into one batch. A batch need
+only be what the sinks it renders miss. The search adds one class of sinks after another, takes along those that then miss
+nobody, drops those that no longer fit, and turns back where even all that still fit would not be enough.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.dag import Dag
+from eligo.deciding.work import Clock
+from eligo.rows import Ints
+from eligo.theory.profiles import Profile
+
+ROUNDING = 1e-3  # far more than the solver's tolerances can add up to
+
+
+class Found(NamedTuple):
+    """Sources that were chosen, at most as many as requested, and at most how many sinks any choice renders in all."""
+
+    chosen: list[int]
+    bound: int
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The items and classes of a residual: `missed[j]` is an item that class `classes[j]` misses, for every such pair j."""
+
+    items: list[list[int]]
+    sizes: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    classes: Ints
+    missed: Ints
+
+    @classmethod
+    def of(cls, residual: Dag) -> "Program":
+        """From a bipartite dag, its sources numbered first.
+
+        >>> Program.of(Dag.from_arrays(5, [0, 0, 1, 1, 2], [3, 4, 3, 4, 4])).items
+        [[0, 1], [2]]
+        """
+        item_of, items = _twins(residual.child_ptr, residual.child)
+        class_of, classes = _twins(residual.parent_ptr, residual.parent)
+        pairs = np.unique(np.stack([class_of[residual.child], item_of[residual.tails]]), axis=1).astype(np.int32)
+        sizes, weights = (np.array([len(twins) for twins in sets], np.int64) for sets in (items, classes))
+        return cls(items, sizes, weights, pairs[0], pairs[1])
+
+    def sources(self, items: Sequence[int]) -> list[int]:
+        """The sources of these items, ascending."""
+        return sorted(u for i in items for u in self.items[i])
+
+
+def solve_program(program: Program, easy: Profile, requests: int, start: Sequence[int], seconds: float) -> Found | None:
+    """The best batch that HiGHS finds in the time, beginning from the sources *start*; None where it finds none.
+
+    *easy* says for k = 0, 1, ... how many sinks k requests render elsewhere.
+
+    >>> cycle = Program.of(Dag.from_arrays(6, [0, 0, 1, 1, 2, 2], [3, 4, 4, 5, 5, 3]))
+    >>> solve_program(cycle, np.array([0, 2]), 3, [0], math.inf)
+    Found(chosen=[0, 1, 2], bound=3)
+    """
+    from ortools.math_opt.python import mathopt
+
+    model = mathopt.Model.from_model_proto(_model(program, easy, requests))
+    columns = list(model.variables())
+    hint = dict(zip(columns, _begin(program, set(start)), strict=False))
+    result = mathopt.solve(
+        model,
+        mathopt.SolverType.HIGHS,
+        params=mathopt.SolveParameters(
+            time_limit=timedelta(seconds=max(seconds, 0.01)) if math.isfinite(seconds) else None,
+            absolute_gap_tolerance=0.99,  # values are whole numbers
+            relative_gap_tolerance=0.0,
+        ),
+        model_params=mathopt.ModelSolveParameters(solution_hints=[mathopt.SolutionHint(variable_values=hint)]),
+    )
+    bound = result.termination.objective_bounds.dual_bound
+    if not result.has_primal_feasible_solution() or not math.isfinite(bound):
+        return None
+    values = result.variable_values(columns[: len(program.items)])
+    return Found(program.sources([i for i, value in enumerate(values) if value > 0.5]), math.floor(bound + ROUNDING))
+
+
+def _model(program: Program, easy: Profile, requests: int) -> Any:
+    """The program for the solver: columns x, y, z; rows for the arcs, the requests and the choice of k."""
+    from ortools.math_opt import model_pb2
+
+    items, classes, arcs = len(program.items), len(program.weights), len(program.classes)
+    steps = np.flatnonzero(np.diff(easy[: requests + 1])) + 1
+    z = items + classes + np.arange(len(steps))
+    columns = items + classes + len(steps)
+    model = model_pb2.ModelProto()
+    model.variables.ids.extend(range(columns))
+    model.variables.lower_bounds.extend(np.zeros(columns))
+    model.variables.upper_bounds.extend(np.ones(columns))
+    model.variables.integers.extend([True] * items + [False] * classes + [True] * len(steps))
+    model.objective.maximize = True
+    model.objective.linear_coefficients.ids.extend(range(items, columns))
+    model.objective.linear_coefficients.values.extend(np.concatenate([program.weights, easy[steps]]))
+    model.linear_constraints.ids.extend(range(arcs + 2))
+    model.linear_constraints.lower_bounds.extend(np.full(arcs + 2, -np.inf))
+    model.linear_constraints.upper_bounds.extend(np.concatenate([np.zeros(arcs), [requests, 1]]))
+    matrix = model.linear_constraint_matrix
+    lengths = np.concatenate([np.full(arcs, 2), [items + len(steps), len(steps)]])
+    matrix.row_ids.extend(np.repeat(np.arange(len(lengths)), lengths))
+    ends = np.stack([program.missed, items + program.classes], axis=1).ravel()
+    matrix.column_ids.extend(np.concatenate([ends, np.arange(items), z, z]))
+    matrix.coefficients.extend(np.concatenate([np.tile([-1.0, 1.0], arcs), program.sizes, steps, np.ones(len(steps))]))
+    return model
+
+
+def _begin(program: Program, start: set[int]) -> list[float]:
+    """Values of x and y for a batch that is known."""
+    x = np.array([float(start.issuperset(sources)) for sources in program.items])
+    y = np.ones(len(program.weights))
+    np.minimum.at(y, program.classes, x[program.missed])
+    return [*x.tolist(), *y.tolist()]
+
+
+def _twins(ptr: Ints, rows: Ints) -> tuple[Ints, list[list[int]]]:
+    """The tasks that have a row, grouped by equal rows; and each task's group."""
+    groups: dict[bytes, int] = {}
+    members: list[list[int]] = []
+    group_of = np.full(len(ptr) - 1, -1, np.int32)
+    ends = ptr.tolist()
+    for v in np.flatnonzero(np.diff(ptr)).tolist():
+        group = groups.setdefault(rows[ends[v] : ends[v + 1]].tobytes(), len(members))
+        if group == len(members):
+            members.append([])
+        members[group].append(v)
+        group_of[v] = group
+    return group_of, members
+
+
+# The search
+
+
+class Searched(NamedTuple):
+    """The most sinks found and the sources that render them, None where no more than was known; and whether it is proved."""
+
+    rendered: int
+    chosen: list[int] | None
+    proved: bool
+
+
+class _Node(NamedTuple):
+    """Sources that are in, as bits; what they render; the classes that still fit, from number `at` on, and their weight."""
+
+    inside: int
+    rendered: int
+    fitting: list[tuple[int, int]]
+    at: int
+    weight: int
+
+
+def search(program: Program, easy: Sequence[int], requests: int, least: int, clock: Clock) -> Searched:
+    """The best batch, where it renders more than *least* sinks in all.
+
+    *easy* says for k = 0, 1, ... how many sinks k requests render elsewhere.
+
+    >>> from eligo.dag import Dag
+    >>> two = Program.of(Dag.from_arrays(7, [0, 1, 2, 2, 3], [4, 4, 5, 6, 6]))
+    >>> search(two, [0], 2, -1, Clock())
+    Searched(rendered=2, chosen=[2, 3], proved=True)
+    """
+    elsewhere = [easy[min(k, len(easy) - 1)] for k in range(requests + 1)]
+    best, chosen = least, None
+    stack = [_fitting(_Node(0, 0, _classes(program), 0, 0), requests)]
+    while stack:
+        node = stack.pop()
+        other = elsewhere[requests - node.inside.bit_count()]
+        if node.rendered + other > best:
+            best, chosen = node.rendered + other, node.inside
+        if node.rendered + node.weight + other <= best or node.at == len(node.fitting):
+            continue
+        if clock.over():
+            return Searched(best, _bits(chosen), False)
+        misses, weight = node.fitting[node.at]
+        stack.append(node._replace(at=node.at + 1, weight=node.weight - weight))
+        stack.append(_fitting(node._replace(inside=node.inside | misses), requests))
+    return Searched(best, _bits(chosen), True)
+
+
+def _fitting(node: _Node, requests: int) -> _Node:
+    """The node with the classes that miss nobody any more taken in, and those that do not fit any more left out."""
+    rendered, weight, fitting = node.rendered, 0, []
+    for i in range(node.at, len(node.fitting)):
+        misses, own = node.fitting[i]
+        together = misses | node.inside
+        if together == node.inside:
+            rendered += own
+        elif together.bit_count() <= requests:
+            fitting.append((misses, own))
+            weight += own
+    return _Node(node.inside, rendered, fitting, 0, weight)
+
+
+def _classes(program: Program) -> list[tuple[int, int]]:
+    """What each class misses, as bits, and its weight; those that miss least first."""
+    bits = [sum(1 << u for u in sources) for sources in program.items]
+    misses = [0] * len(program.weights)
+    for c, i in zip(program.classes.tolist(), program.missed.tolist(), strict=True):
+        misses[c] |= bits[i]
+    return sorted(zip(misses, program.weights.tolist(), strict=True), key=lambda one: (one[0].bit_count(), one))
+
+
+def _bits(mask: int | None) -> list[int] | None:
+    return None if mask is None else [u for u in range(mask.bit_length()) if mask >> u & 1]

@@ -1,0 +1,292 @@
+"""The choice of an order: the one that `eligo plan` writes and `eligo run` follows, beside those it was chosen from.
+
+A run follows the rule behind the order, so that it adapts to when tasks really end; with one worker it starts the tasks in
+exactly this order. For a pool of workers, and where every task's run time is known, the order is the one found to end soonest
+on that pool.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eligo.border import as_workflow
+from eligo.deciding.work import Clock, Outlook
+from eligo.estimating import without_seconds
+from eligo.finishing import FinishBound, own_seconds, window_bound
+from eligo.names import Name
+from eligo.planning import Plan
+from eligo.planning import plan as make_plan
+from eligo.policies import PLAN_EFFORT, Policy
+from eligo.pools import Pool, cores_of
+from eligo.prioritising import check_order, finishing_rules, has_classes, is_promised, numbered_order, soonest_on
+from eligo.rows import Ints
+from eligo.scheduling import Soonest, Terms, terms_of
+from eligo.simulation.figures import MOST_PLAYED, REQUESTS, order_figures
+from eligo.simulation.steady import Finish
+from eligo.theory.eligibility import Counts, eligible_counts
+from eligo.times import RunTimes, times_of
+from eligo.workflow import Workflow
+
+if TYPE_CHECKING:
+    from eligo.times import Histories
+
+#: the orders that stand side by side, whichever is used
+SHOWN = ("ready", "finish", "fifo")
+PLAIN = ("ready", "fifo")
+ALIKE = 0.005  # two orders within this share of one another do equally well
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An order and what it comes to."""
+
+    name: str
+    #: the tasks by number
+    sequence: Ints
+    #: E(0..n)
+    counts: Counts
+    #: rounds of about 4, 16, 64 requests until all is done; none of a large dag
+    rounds: tuple[float, ...]
+    #: when all is done on the pool, and how much later that is than the bound, as a share
+    seconds: float | None = None
+    gap: float | None = None
+    #: why it is the one used; empty where it is not
+    why: str = ""
+
+    @property
+    def area(self) -> int:
+        """The sum of E(t)."""
+        return int(self.counts.sum())
+
+    @property
+    def average(self) -> float:
+        """How many tasks are ready on average."""
+        return self.area / max(1, len(self.sequence))
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenOrder:
+    """The order used, and what it is compared with; each part is worked out when it is asked for."""
+
+    times: RunTimes
+    #: the policy asked for, or a file with an order
+    policy: str = "finish"
+    asked_pool: Pool | None = None
+    _: KW_ONLY
+    effort: str = "normal"
+    prefer: str = "path"
+    #: whether the order of a large dag is left out of the candidates
+    brief: bool = False
+    clock: Clock | None = None
+    watch: Callable[[Outlook], None] | None = None
+
+    def __post_init__(self) -> None:
+        check_order(self.policy)
+        if self.asked_pool is not None:
+            if self.times.estimate.level != "kinds":
+                own_seconds(self.flow)
+            cores_of(self.flow, self.asked_pool)
+
+    def __repr__(self) -> str:
+        return f"ChosenOrder({self.used!r}, {len(self.flow)} tasks)"
+
+    @property
+    def flow(self) -> Workflow:
+        """The workflow, with what is known of its run times."""
+        return self.times.flow
+
+    @property
+    def used(self) -> str:
+        """The name of the order used; `ready` and `fifo` by themselves are the plain orders, whatever the priorities."""
+        return f"{self.policy} by priority" if self.policy in PLAIN and has_classes(self.flow) else self.policy
+
+    @property
+    def pool(self) -> Pool | None:
+        """The pool that was asked about, where the time of every task is known: else none can be promised."""
+        return self.asked_pool if self.asked_pool is not None and self.times.complete else None
+
+    @cached_property
+    def order(self) -> tuple[Name, ...]:
+        """The tasks in the order used."""
+        return self.flow.dag.named(self.sequence(self.used))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the workflow: the order `ready`, and what no order can exceed."""
+        return make_plan(self.flow, self.effort, self.prefer, self.clock, self.watch)
+
+    @cached_property
+    def bound(self) -> FinishBound | None:
+        """Before when no order can be done on the pool."""
+        terms = self._terms
+        return None if terms is None else window_bound(terms.dag, terms.seconds, terms.pool, terms.cores)
+
+    @cached_property
+    def candidates(self) -> dict[str, Candidate]:
+        """The orders worth a look by name, the one used among them, except where it is large and `brief`."""
+        names = ("ready", "fifo") if self.brief and len(self.flow) > MOST_PLAYED else (*SHOWN, self.used)
+        return {name: self._candidate(name) for name in dict.fromkeys(names)}
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The order used, where it is among the candidates."""
+        return self.candidates.get(self.used)
+
+    @property
+    def finish(self) -> Finish | None:
+        """When the order used is done on the pool, where that is asked for and known."""
+        seconds = None if self.chosen is None else self.chosen.seconds
+        return None if seconds is None or self.bound is None else Finish(seconds, self.bound)
+
+    @property
+    def proved(self) -> bool:
+        """Whether no order can have more tasks ready on average than the plan's."""
+        return self.plan.area == self.plan.area_bound
+
+    @property
+    def origin(self) -> str | None:
+        """For an order that was made for the pool, the name of what it was made from."""
+        return None if self.used != "finish" or self._soonest is None else self._soonest.origin
+
+    @cached_property
+    def untimed(self) -> tuple[float, ...]:
+        """The rounds that `finish` would take without run times; none where none are known, or it is not used."""
+        if self.used != "finish" or len(self.flow) > MOST_PLAYED or self.times.estimate.level == "nothing":
+            return ()
+        sequence = numbered_order(without_seconds(self.flow), "finish", self._ties)
+        return order_figures(self.flow.dag, sequence).polls
+
+    @property
+    def extra_rounds(self) -> tuple[float, float]:
+        """The largest share of rounds that run times cost, and how many ask at a time there; 0 where they cost none."""
+        used = () if self.chosen is None else self.chosen.rounds
+        costs = [(own / other - 1, mean) for own, other, mean in zip(used, self.untimed, REQUESTS, strict=False)]
+        return max([(0.0, 0.0), *costs])
+
+    def share(self, candidate: Candidate) -> float:
+        """Which share of what no order can exceed is ready on average."""
+        return candidate.area / max(1, self.plan.area_bound)
+
+    def usual_does(self, name: str) -> bool:
+        """Whether first come, first served is as good as the order of that name, in every number of the candidates."""
+        usual, other = self.candidates["fifo"], self.candidates[name]
+        less = [(other.area, usual.area), *zip(usual.rounds, other.rounds, strict=True)]
+        less += [] if usual.seconds is None or other.seconds is None else [(usual.seconds, other.seconds)]
+        return all(one <= most * (1 + ALIKE) for one, most in less)
+
+    def ends(self, sizes: Sequence[int]) -> dict[int, float]:
+        """When all is done on other numbers of workers or cores than those of the pool, all of one speed."""
+        pools = {} if self._terms is None else {size: self._terms.pool.resized(size) for size in sizes}
+        terms = {size: terms_of(self.flow, own_seconds(self.flow), pool) for size, pool in pools.items()}
+        if self.origin is not None:
+            return {size: soonest_on(each, self._rules).makespan for size, each in terms.items()}
+        return {size: each.listed(self.sequence(self.used)).makespan for size, each in terms.items()}
+
+    def document(self, kept: Sequence[str] = ()) -> dict[str, Any]:
+        """The orders as plain data: all of them, or those *kept*, with what a checker can recompute."""
+        entries = [each for name, each in self.candidates.items() if not kept or name in kept]
+        return {"used": self.used, "orders": [self._entry(each, bool(kept)) for each in entries]}
+
+    def _entry(self, candidate: Candidate, checked: bool) -> dict[str, Any]:
+        order = self.flow.dag.labelled().named(candidate.sequence)
+        entry = {"name": candidate.name, "order": order, "average": candidate.average, "share": self.share(candidate)}
+        polls = {} if checked else {"polls": candidate.rounds}
+        if self.untimed and not checked and candidate.name == self.used:
+            polls |= {"polls_without_seconds": self.untimed}
+        return entry | polls | ({} if candidate.seconds is None else {"makespan": candidate.seconds})
+
+    # How the order comes about
+
+    def sequence(self, name: str) -> Ints:
+        """The tasks by number in the order of that name, as it is followed here."""
+        if name == "finish" and self._soonest is not None:
+            return self._soonest.schedule.sequence
+        if name in PLAIN:
+            return self.plan.sequence if name == "ready" else self.flow.dag.order
+        policy = self.policy if name == self.used else name
+        effort = PLAN_EFFORT.get(policy)
+        planned = None if effort is None else self._ties if effort == "quick" else self.plan.sequence
+        return numbered_order(self.flow, policy, planned)
+
+    @cached_property
+    def _ties(self) -> Ints:
+        """The order by which rules break ties, that of a quick plan: in a run as well."""
+        return self.plan.sequence if self.effort == "quick" else make_plan(self.flow, "quick", self.prefer).sequence
+
+    @cached_property
+    def _terms(self) -> Terms | None:
+        return None if self.pool is None else terms_of(self.flow, own_seconds(self.flow), self.pool)
+
+    @cached_property
+    def _rules(self) -> dict[str, Policy]:
+        return finishing_rules(self.flow, self.plan.sequence, self._ties)
+
+    @cached_property
+    def _soonest(self) -> Soonest | None:
+        """What is found to end soonest on the pool; None where no order can be made for one."""
+        return None if self._terms is None or not is_promised(self.flow) else soonest_on(self._terms, self._rules)
+
+    def _candidate(self, name: str) -> Candidate:
+        dag, sequence = self.flow.dag, self.sequence(name)
+        same = np.array_equal(sequence, self.plan.sequence)
+        counts = self.plan.counts if same else eligible_counts(dag, sequence)
+        seconds = None if self._terms is None else self._terms.listed(sequence).makespan
+        gap = None if seconds is None or self.bound is None else Finish(seconds, self.bound).gap
+        why = self._why() if name == self.used else ""
+        return Candidate(name, sequence, counts, order_figures(dag, sequence).polls, seconds, gap, why)
+
+    def _why(self) -> str:
+        if self.used != "finish":
+            return "asked for"
+        if self.pool is None or self.origin is None:
+            return "meant to end soonest"
+        made = f"made for {self.pool.head}"
+        return (
+            made if self.origin == "finish" else f"{made} from {self.origin}, which ends sooner than finish's own rule"
+        )
+
+
+def order(  # noqa: PLR0913
+    flow: object,
+    workers: object = None,
+    *,
+    policy: str = "finish",
+    history: "Histories" = (),
+    effort: str = "normal",
+    prefer: str = "path",
+    override: bool = False,
+) -> ChosenOrder:
+    """The order in which to hand out the tasks of a workflow, and what the orders it was chosen from come to.
+
+    *flow* is whatever `eligo.plan` takes. `order` is what `eligo plan` writes; `eligo run` and `eligo.run` follow the same
+    rule. Run times come from the workflow, else from *history* or from an earlier run, FILE.run. With *workers*, a number
+    or whatever else `Pool.of` takes, the order is made for these. Tasks of larger priority go first unless *override*.
+    *effort* and *prefer* are those of the plan, `ready`; other orders break ties by a quick plan.
+
+    >>> chosen = order({"a": [], "b": [], "c": ["b"], "d": ["b"]})
+    >>> chosen.order, list(chosen.candidates)
+    (('b', 'a', 'c', 'd'), ['ready', 'finish', 'fifo'])
+    >>> timed = {"a": 1.0, "b": 4.0, "c": 4.0, "d": 1.0}
+    >>> on_two = order({"a": [], "b": [], "c": ["a"], "d": ["b"]}, 2, history=[(name, None, timed[name]) for name in timed])
+    >>> on_two.finish.makespan, round(on_two.bound.seconds, 6), on_two.chosen.why
+    (5.0, 5.0, 'made for 2 workers')
+    """
+    times = times_of(as_workflow(flow), history)
+    if override:
+        times = without_priorities(times)
+    pool = None if workers is None else Pool.of(workers)
+    return ChosenOrder(times, named_order(policy), pool, effort=effort, prefer=prefer)
+
+
+def named_order(policy: str) -> str:
+    """The name of an order by that of its policy: the policy `plan` is the order `ready`."""
+    return "ready" if policy == "plan" else policy
+
+
+def without_priorities(times: RunTimes) -> RunTimes:
+    """The same for a workflow whose tasks have no priorities, so that the order alone decides."""
+    details = {name: replace(task, priority=None) for name, task in times.flow.details.items()}
+    return replace(times, flow=replace(times.flow, details=details))

@@ -1,0 +1,508 @@
+"""Makeflow's own language (https://ccl.cse.nd.edu/software/makeflow): rules that make files out of files.
+
+    CATEGORY=fetch
+    CORES=1
+    .SIZE page.html 20K
+    page.html:
+        LOCAL curl -o page.html $URL
+    links.txt count.txt: page.html extract.py->x.py
+        python x.py page.html > links.txt; wc -l links.txt > count.txt
+
+A task is named by the first file that its rule makes: see `formats.shared.rules`, also for what is added in writing.
+CATEGORY, CORES and MEMORY (in MB of 2**20 bytes) are set for
+the rules that follow, or between a rule and its command for this rule alone. A variable that neither the file nor the
+*environment* sets, where one is given, stays as it is in a command and is refused in the name of a file. The words LOCAL and
+MAKEFLOW before a command are taken away; a MAKEFLOW rule runs `makeflow` on the file that follows. Where a line of files is
+continued with a backslash, the next line adds files, although Makeflow itself (9.9) sees one more, named by a blank. What a
+run does not honour is listed: see `eligo.formats.fidelity`.
+
+In writing, ELIGO_TASK and ELIGO_MARK hold a task's name and mark. A command of words becomes a line for a shell; cores and
+memory are rounded up, and the workflow's name, run times and priorities are left out.
+
+>>> flow = parse("X=b\\nb c: a\\n\\tcp a b; cp a c\\nd: $X\\n\\tsort $X > d\\n")
+>>> list(flow.dag.arcs()), flow.task("d").command
+([('b', 'd')], 'sort b > d')
+>>> print(generate(flow).expandtabs(4), end="")
+b c: a
+    cp a b; cp a c
+d: b
+    sort b > d
+
+The words of a Makeflow file: lines, quotes, escapes, and variables that are put in where they are used.
+
+A backslash takes the meaning from the sign after it and joins a line with the next. In quotes, blanks are kept; in single
+quotes, $ is kept too. $X, $(X) and ${X} stand for the value of X, which is read again as what it stands in: as names of
+files, or as part of a command, where the quotes stay. A # that is neither quoted nor escaped begins a comment.
+
+>>> budget = Allowance(1000)
+>>> files(r"a\\ b $(X):'c d'", {"X": "x y"}.get, budget, 1)
+['a b', 'x', 'y', <Sign.COLON: 1>, 'c d']
+>>> command("cat  $(X) > '$Y'", {"X": "x y"}.get, budget, 1)
+"cat x y > '$Y'"
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from itertools import chain
+from math import ceil
+from typing import Any
+
+from eligo.errors import FormatError, shorten
+from eligo.formats.shared.rules import Allowance, Rule, rules_of, workflow_of
+from eligo.workflow import MEGABYTE, Origin, Unhonoured, Workflow
+
+NAME = "makeflow"
+TAKES = ("environment",)
+PRIORITIES = False
+CANNOT = ("name", "seconds", "labels", "priority")
+
+# Words
+
+Lookup = Callable[[str], str | None]
+
+_NAME = r"""[^\\"'$#\s,.\-(){}\[\]<>=+!?/:]+"""
+_VARIABLE = rf"\$(?:\(({_NAME})\)|\{{({_NAME})\}}|({_NAME}))"
+_SINGLE, _DOUBLE = r"'((?:[^'\\]|\\.)*+)'", r'"((?:[^"\\]|\\.)*+)"'
+_FILES = re.compile(
+    rf"""(?P<blank>[ \t]+)|(?P<colon>:)|(?P<arrow>->)|(?P<name>{_VARIABLE})|(?P<single>{_SINGLE})|(?P<double>{_DOUBLE})"""
+    r"""|(?P<word>(?:[^ \t"'$:\\-]|\\.|-(?!>))++)""",
+    re.DOTALL,
+)
+_WORDS = re.compile(
+    rf"""(?P<blank>[ \t]+)|(?P<name>{_VARIABLE})|(?P<single>{_SINGLE})|(?P<double>{_DOUBLE})"""
+    r"""|(?P<word>(?:[^ \t"'$\\]|\\.)++)|(?P<dollar>\$)""",
+    re.DOTALL,
+)
+_INSIDE = re.compile(rf"(?P<name>{_VARIABLE})|\\(?P<escape>.)|(?P<plain>[^\\$]+|.)", re.DOTALL)
+_COMMENT = re.compile(rf"""\\.|{_SINGLE}|{_DOUBLE}|(#)""", re.DOTALL)
+_LOOK = re.compile(r"""\\.|"[^"]*"|'[^']*'|([:=])""", re.DOTALL)
+_SPECIAL = re.compile(r"""["'$\\]|->""")
+_PLAIN = re.compile(r":|[^: \t]+")
+_BLANKS = re.compile(r"[ \t]+")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_CODES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+class Sign(Enum):
+    """What stands between names of files."""
+
+    COLON = 1
+    ARROW = 2
+
+
+class UnsetError(FormatError):
+    """A variable that nothing sets stands where its value is needed."""
+
+
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, joined where a backslash ends one, without comments; empty ones are left out."""
+    parts: list[str] = []
+    first = 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.removesuffix("\r")
+        code = without_comment(line) if "#" in line else line
+        first = first if parts else number
+        if code == line and (len(line) - len(line.rstrip("\\"))) % 2:
+            parts.append(line[:-1])
+            continue
+        if parts:
+            code = without_comment(" ".join([*parts, line]))
+            parts = []
+        if code and not code.isspace():
+            yield first, code
+    rest = " ".join(parts)
+    if rest and not rest.isspace():
+        yield first, rest
+
+
+def without_comment(line: str) -> str:
+    """The line up to the first # that is neither quoted nor escaped."""
+    return next((line[: found.start()] for found in _COMMENT.finditer(line) if found[3]), line)
+
+
+def sign_of(line: str) -> str:
+    """What comes first in a line, unquoted: ":" of a rule, "=" of a variable, or neither."""
+    if not _special(line):
+        colon, equals = line.find(":"), line.find("=")
+        return "" if colon == equals else ":" if equals < 0 or 0 <= colon < equals else "="
+    return next((found[1] for found in _LOOK.finditer(line) if found[1]), "")
+
+
+def files(line: str, lookup: Lookup, budget: Allowance, number: int) -> list[str | Sign]:
+    """The names of files in a line, and the colons and arrows between them."""
+    if not _special(line):
+        return [Sign.COLON if word == ":" else word for word in _PLAIN.findall(line)]
+    tokens: list[str | Sign] = []
+    parts: list[str] = []
+    for piece in chain(_file_pieces(line, lookup, budget, number, 1), (None,)):
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        word = "".join(parts)
+        parts = []
+        tokens += ((word,) if word else ()) + (() if piece is None else (piece,))
+    return tokens
+
+
+def _file_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, depth: int) -> Iterator[str | Sign | None]:
+    """Parts of names, signs, and None for a blank."""
+    for token in _tokens(_FILES, line, number):
+        kind, text = str(token.lastgroup), token[0]
+        if kind == "blank":
+            yield None
+        elif kind in {"colon", "arrow"}:
+            yield Sign[kind.upper()]
+        elif kind == "name":
+            value = _value(token, lookup, number)
+            budget.spend(len(value), depth, number)
+            yield from _file_pieces(value, lookup, budget, number, depth + 1)
+        elif kind == "double":
+            yield expanded(text[1:-1], lookup, budget, number)
+        else:
+            yield _ESCAPED.sub(r"\1", text[1:-1] if kind == "single" else text)
+
+
+def command(line: str, lookup: Lookup, budget: Allowance, number: int) -> str:
+    """A command with its variables put in; those that are not known stay for the shell."""
+    if not _special(line):
+        return _BLANKS.sub(" ", line.strip(" \t"))
+    pieces = list(_command_pieces(line.lstrip(" \t"), lookup, budget, number, 1))
+    while pieces and pieces[-1] is None:
+        pieces.pop()
+    return "".join(" " if piece is None else piece for piece in pieces)
+
+
+def _command_pieces(line: str, lookup: Lookup, budget: Allowance, number: int, depth: int) -> Iterator[str | None]:
+    """Parts of a command, and None for a blank."""
+    for token in _tokens(_WORDS, line, number):
+        kind, text = token.lastgroup, token[0]
+        if kind == "blank":
+            yield None
+        elif kind == "name":
+            value = lookup(_variable(token))
+            if value is None:
+                yield text
+            else:
+                budget.spend(len(value), depth, number)
+                yield from _command_pieces(value, lookup, budget, number, depth + 1)
+        elif kind == "double":
+            yield f'"{expanded(text[1:-1], lookup, budget, number, strict=False)}"'
+        else:
+            yield _ESCAPED.sub(r"\1", text)
+
+
+def expanded(text: str, lookup: Lookup, budget: Allowance, number: int, strict: bool = True) -> str:
+    """What stands in double quotes or after a =, with variables put in and escapes such as \\n undone."""
+    parts = []
+    for token in _INSIDE.finditer(text):
+        if token["escape"] is not None:
+            parts.append(_CODES.get(token["escape"], token["escape"]))
+        elif token["name"] is not None:
+            value = lookup(_variable(token))
+            if value is None and strict:
+                raise _unknown(token, number)
+            budget.spend(len(value or ""), 1, number)
+            parts.append(token[0] if value is None else value)
+        else:
+            parts.append(token["plain"])
+    return "".join(parts)
+
+
+def _tokens(pattern: re.Pattern[str], line: str, number: int) -> Iterator[re.Match[str]]:
+    end = 0
+    for token in pattern.finditer(line):
+        if token.start() != end:
+            break
+        end = token.end()
+        yield token
+    if end != len(line):
+        what = (
+            "a quote that has no end"
+            if line[end] in "\"'"
+            else f"{shorten(line[end:], 20)!r}, which means nothing here"
+        )
+        raise FormatError(f"the line has {what}", line=number)
+
+
+def _variable(token: re.Match[str]) -> str:
+    return token["name"].strip("${}()")
+
+
+def _value(token: re.Match[str], lookup: Lookup, number: int) -> str:
+    value = lookup(_variable(token))
+    if value is None:
+        raise _unknown(token, number)
+    return value
+
+
+def _unknown(token: re.Match[str], number: int) -> FormatError:
+    name = shorten(_variable(token))
+    message = f"the variable {name!r} is set neither above nor in an environment that was given"
+    return UnsetError(message, line=number).cured_by("environment")
+
+
+def _special(line: str) -> bool:
+    return _SPECIAL.search(line) is not None
+
+
+# Words written
+
+_IMPOSSIBLE = re.compile(r"[\0-\x08\x0a-\x1f]")
+
+
+def written_file(name: str, what: str) -> str:
+    """The name of a file, escaped; *what* names it where a Makeflow file has no place for it.
+
+    >>> print(written_file("a-b -> c", "a file"))
+    a-b\\ \\->\\ c
+    """
+    if not name:
+        raise FormatError(f"{what} has no name, which Makeflow does not allow").cured_by("file_names")
+    if not fitted_file(name):
+        wrong = _IMPOSSIBLE.findall(name)[0]
+        message = f"{what}, {shorten(name)!a}, holds {wrong!a}, for which Makeflow has no place"
+        raise FormatError(message).cured_by("file_names")
+    return re.sub(r"""[\\"'$# \t:=]|^@|(?<![\w./])-|-(?![\w./])""", r"\\\g<0>", name)
+
+
+def fitted_file(name: str) -> str | None:
+    """The name of a file, where a Makeflow file has a place for it."""
+    return name if name and not _IMPOSSIBLE.search(name) else None
+
+
+def written_command(line: str, what: str) -> str:
+    """A command, escaped."""
+    return re.sub(r"""[\\"'$#\t]|^ | (?= )| $""", r"\\\g<0>", _possible(line, what))
+
+
+def written_value(value: str, what: str) -> str:
+    """The value of a variable, escaped."""
+    return re.sub(r"""[\\"'$#]|^[ \t]|[ \t]$""", r"\\\g<0>", _possible(value, what))
+
+
+def _possible(text: str, what: str) -> str:
+    wrong = _IMPOSSIBLE.search(text)
+    if wrong:
+        raise FormatError(f"{what} holds {wrong[0]!a}, for which Makeflow has no place")
+    return text
+
+
+# Workflows
+
+#: The variables by which Makeflow runs a task in another way; DISK and MODE only help it to choose a machine.
+UNHONOURED = ("BATCH_OPTIONS", "GPUS", "MPI_PROCESSES", "WALL_TIME")
+
+_RULE = re.compile(
+    r"^(?![ \t\n#=@])(?:[^:=\n\\]|\\.)*+:(?:[^=\n\\]|\\.)*+\n(?:(?:[#@.A-Z]|[ \t]*$)[^\n]*\n)*+[ \t]+[^ \t\n]",
+    re.MULTILINE | re.DOTALL,
+)
+_ASSIGNMENT = re.compile(r"@?[ \t]*([^\s=+:]+)[ \t]*(\+?)=[ \t]*")
+_SIZE = re.compile(r"\s*(\d{1,19})\s*(?:([KMGTP])(?:i?B)?|B)?", re.IGNORECASE)
+_MODIFIERS = re.compile(r"((?:LOCAL(?:\s+|$))*)(MAKEFLOW(?:\s+|$))?")
+_NAMES = ("CATEGORY", "SYMBOL")
+_QUOTED = re.compile(r"(?:\"(.*)\"|'(.*)')[ \t]*", re.DOTALL)
+
+
+def sniff(text: str) -> bool:
+    """Whether there is a line with a colon, and below it one that begins with a blank."""
+    return _RULE.search(text) is not None
+
+
+# Reading
+
+
+def parse(text: str, environment: Mapping[str, str] | None = None) -> Workflow:
+    """The workflow that a Makeflow text describes, where the *environment* sets what it does not set itself."""
+    reader = _MakeflowReader(text, environment or {})
+    for number, line in lines(text):
+        try:
+            reader.take(number, line)
+        except UnsetError as error:
+            raise error if environment is None else error.cured_by("") from None
+    if reader.rule is not None:
+        raise FormatError("a rule has no command: it stands in the next line, after a tab", line=reader.rule.line)
+    for rule, where in reader.rules:
+        rule.more |= reader.details(where, rule)
+    origin = Origin(format=NAME, unhonoured=tuple(reader.unhonoured))
+    return workflow_of([rule for rule, _ in reader.rules], reader.sizes, origin)
+
+
+class _MakeflowReader:
+    """What has been read so far: the rules, each with the category it is in, and the rule that waits for its command."""
+
+    def __init__(self, text: str, environment: Mapping[str, str]) -> None:
+        self.budget = Allowance(2**22 + 8 * len(text))
+        self.environment = environment
+        self.rules: list[tuple[Rule, str | None]] = []
+        self.rule: Rule | None = None
+        self.sizes: dict[str, int] = {}
+        self.category: str | None = None
+        #: of every category, and under None for all of them, the variables; `own` are those of the rule
+        self.shared: dict[str | None, dict[str, str]] = {None: {}}
+        self.own: dict[str, str] = {}
+        self.unhonoured: list[Unhonoured] = []
+
+    def lookup(self, name: str) -> str | None:
+        """The value of a variable here."""
+        for table in (self.own, self.shared[self.category], self.shared[None]):
+            if name in table:
+                return table[name]
+        return self.environment.get(name)
+
+    def take(self, number: int, line: str) -> None:
+        """Take the next line."""
+        sign = sign_of(line)
+        if line.startswith("export ") and sign != ":":
+            self._ask("export", number)
+        if line[0] in " \t":
+            self._command(number, line)
+        elif line[0] == "@" or sign == "=":
+            self._variable(number, line.removeprefix("export ").lstrip())
+        elif sign == ":":
+            self._files(number, line)
+        elif line[0] == ".":
+            self._directive(number, line)
+        elif line.split(maxsplit=1)[0] != "export":
+            message = "this is neither a rule (files: files), nor a variable (X=value), nor a command after a tab"
+            raise FormatError(message, line=number)
+
+    def _files(self, number: int, line: str) -> None:
+        if self.rule is not None:
+            raise FormatError("a rule has no command: it stands in the next line, after a tab", line=self.rule.line)
+        made: list[str] = []
+        used: list[str] = []
+        side, renamed = made, False
+        tokens = iter(files(line, self.lookup, self.budget, number))
+        for token in tokens:
+            if token is Sign.COLON:
+                side = used
+            elif token is Sign.ARROW:
+                inside = next(tokens, None)
+                if not side or not isinstance(inside, str):
+                    raise FormatError("an arrow stands between the two names of a file", line=number)
+                renamed = renamed or inside != side[-1]
+            else:
+                side.append(str(token))
+        self.rule = Rule(outputs=tuple(made), inputs=tuple(used), command="", line=number)
+        self.rule.unhonoured += ["rename"] if renamed else []
+
+    def _command(self, number: int, line: str) -> None:
+        if self.rule is None:
+            raise FormatError("a command has no rule: a line with files and a colon comes before it", line=number)
+        text = command(line, self.lookup, self.budget, number)
+        modifiers = _MODIFIERS.match(text)
+        rest = text[modifiers.end() :] if modifiers else text
+        self.rule.command = f"makeflow {rest}" if modifiers and modifiers[2] else rest
+        self.rule.unhonoured += ["LOCAL"] if modifiers and modifiers[1] else []
+        self.rule.name, self.rule.mark = self.own.get("ELIGO_TASK"), self.own.get("ELIGO_MARK")
+        self.rule.more = {key: self.own[key] for key in ("CATEGORY", "CORES", "MEMORY") if key in self.own}
+        self.rules.append((self.rule, self.category))
+        self.rule, self.own = None, {}
+
+    def _variable(self, number: int, line: str) -> None:
+        found = _ASSIGNMENT.match(line)
+        if not found:
+            raise FormatError("a variable has no name, or no =", line=number)
+        name, text = found[1], line[found.end() :]
+        value = expanded(_plain(text) if name in _NAMES else text, self.lookup, self.budget, number)
+        self._set(name, value, number, found[2])
+
+    def _set(self, name: str, value: str, number: int, append: str = "") -> None:
+        """Set a variable of the rule, or of all rules that follow."""
+        if name in UNHONOURED and value.strip():
+            self._ask(name, number)
+        everywhere = self.shared[None]
+        if append:
+            old = self.own.get(name) if self.rule is not None else None
+            old = everywhere.get(name) if old is None else old
+            value = value if old is None else f"{old} {value}"
+            self.budget.spend(len(value) >> 6, 1, number)  # it is only copied, not read
+        if self.rule is not None:
+            self.own[name] = value
+            return
+        (everywhere if append or name == "CATEGORY" else self.shared[self.category])[name] = value
+        if name in _NAMES:
+            self.category = value
+            self.shared.setdefault(value, {})
+
+    def _directive(self, number: int, line: str) -> None:
+        words = [word for word in files(line, self.lookup, self.budget, number) if isinstance(word, str)]
+        match words:
+            case [".SIZE", file, *sizes] if (size := _amount("".join(sizes))) is not None:
+                self.sizes[file] = size
+            case [".MAKEFLOW", "CATEGORY", value]:
+                self._set("CATEGORY", value, number)
+            case [".MAKEFLOW", ("CORES" | "MEMORY") as name, value] if _amount(value) is not None:
+                self._set(name, value, number)
+            case [".MAKEFLOW", ("WALL_TIME" | "GPUS" | "MPI_PROCESSES") as name, _]:
+                self._ask(name, number)
+            case [".UMBRELLA", _, _]:
+                self._ask("UMBRELLA", number)
+            case [".MAKEFLOW", "MODE" | "DISK", _]:
+                pass
+            case _:
+                message = f"{shorten(line)!r} is no directive: .SIZE FILE BYTES and .MAKEFLOW CATEGORY NAME are some"
+                raise FormatError(message, line=number)
+
+    def _ask(self, key: str, number: int) -> None:
+        """Note what a run does not honour: of the rule that waits for its command, or of the whole file."""
+        if self.rule is not None:
+            self.rule.unhonoured.append(key)
+        else:
+            self.unhonoured.append(Unhonoured(key, f"line {number}"))
+
+    def details(self, category: str | None, rule: Rule) -> dict[str, Any]:
+        """What variables tell of a rule's task: those of the rule, else the last ones of its category."""
+        own = {key: rule.more.pop(key) for key in tuple(rule.more)}
+        if "CATEGORY" in own:
+            category = own["CATEGORY"]
+        found: dict[str, Any] = {} if category is None else {"category": category}
+        tables: list[Mapping[str, str]] = [own, self.shared.get(category, {}), self.shared[None]]
+        for key, unit in (("CORES", 1), ("MEMORY", MEGABYTE)):
+            text = next((table[key] for table in tables if key in table), "")
+            amount = _amount(_plain(text))
+            if amount and amount * unit < 2**63:
+                found[key.lower()] = amount * unit
+        return found
+
+
+def _amount(text: str) -> int | None:
+    """A number such as 20, 20K or 20KB, if it is one."""
+    found = _SIZE.fullmatch(text.strip())
+    amount = int(found[1]) << 10 * " KMGTP".index((found[2] or " ").upper()) if found else 2**63
+    return amount if amount < 2**63 else None
+
+
+def _plain(value: str) -> str:
+    """The value without quotes around it."""
+    found = _QUOTED.fullmatch(value)
+    return value if not found else found[1] if found[1] is not None else found[2]
+
+
+# Writing
+
+
+def generate(flow: Workflow) -> str:
+    """The Makeflow text of a workflow."""
+    lines = [f".SIZE {_file(name)} {size}\n" for name, size in flow.file_sizes.items()]
+    for task, rule in zip(flow.dag.tasks, rules_of(flow, "Makeflow"), strict=True):
+        lines += _rule_lines(rule, f"of task {shorten(task)!r}")
+    return "".join(lines) or "# no rules\n"
+
+
+def _rule_lines(rule: Rule, what: str) -> Iterator[str]:
+    made, used = (" ".join(_file(name, what) for name in names) for names in (rule.outputs, rule.inputs))
+    yield f"{made}: {used}\n" if used else f"{made}:\n"
+    values = {"ELIGO_TASK": rule.name, "ELIGO_MARK": rule.mark, "CATEGORY": rule.more.get("category")}
+    for key, value in values.items():
+        if value is not None:
+            yield f"{key}={written_value(value, f'the {key.lower()} {what}')}\n"
+    for key, unit in (("cores", 1), ("memory", MEGABYTE)):
+        if rule.more.get(key):
+            yield f"{key.upper()}={ceil(rule.more[key] / unit)}\n"
+    yield f"\t{written_command(rule.command, f'the command {what}')}\n"
+
+
+def _file(name: str, what: str = "of the workflow") -> str:
+    return written_file(name, f"a file {what}")

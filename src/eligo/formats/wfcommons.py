@@ -1,0 +1,487 @@
+"""WfFormat, the JSON of WfCommons (https://wfcommons.org): versions 1.0 to 1.6 are read, 1.5 is written.
+
+Since 1.5 the tasks and what was measured when they ran stand apart:
+
+    {"name": "blast", "schemaVersion": "1.5", "workflow": {
+      "specification": {
+        "tasks": [{"name": "blastall", "id": "blastall_2", "parents": ["split_1"], "children": [],
+                   "inputFiles": ["small.fasta"], "outputFiles": ["small.out"]}, ...],
+        "files": [{"id": "small.fasta", "sizeInBytes": 6}, ...]},
+      "execution": {"makespanInSeconds": 9, "executedAt": "2020-12-30T02:24:13Z",
+        "tasks": [{"id": "blastall_2", "runtimeInSeconds": 1.5, "coreCount": 1, "memoryInBytes": 3000000,
+                   "command": {"program": "blastall", "arguments": ["-p", "blastn"]}}, ...]}}}
+
+Before, `workflow.tasks` (`jobs` up to 1.2) held all of it, with `files` of each task, and memory in units of 1000 bytes.
+
+A task is named by its `id` since 1.5 and by its `name` before; where names repeat, by both, joined with _, as WfCommons' own
+migration does. Parents and children are taken together; each is sought first as an id, then as a name. Old files of Nextflow
+runs name neither: there, a task needs those that write what it reads, and a remark says so. A program without arguments is
+a line for a shell: so Nextflow's are.
+
+>>> flow = parse('{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": ['
+...              '{"id": "a_1", "name": "a", "children": ["b_1"]}, {"id": "b_1", "name": "b"}]}}}')
+>>> list(flow.dag.arcs()), flow.task("a_1").category
+([('a_1', 'b_1')], 'a')
+
+What is written is valid by the schema, which requires a runtime of every task of which a command, cores or memory are
+recorded. It also requires when and how long the whole ran: that is given as if one worker had begun in 1970 and done all
+tasks in turn.
+"""
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, repeat
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from eligo.dag import Dag
+from eligo.errors import FormatError, UnknownTaskError, shorten
+from eligo.formats.shared import json_text, names
+from eligo.formats.shared.columns import Column, Columns, Described
+from eligo.formats.shared.document import (
+    MisfitError,
+    Reader,
+    array,
+    children,
+    lists,
+    mapping,
+    misfits_in,
+    number,
+    parents,
+    references,
+    short,
+    size,
+    string,
+)
+from eligo.formats.shared.editing import applied, json_elements, json_items, json_place, put_in_object
+from eligo.rows import Ints
+from eligo.workflow import Origin, Task, Workflow
+
+NAME = "wfcommons"
+PRIORITIES = True
+CANNOT = ("labels",)
+
+Row = Mapping[str, Any]
+Lists = Sequence[Sequence[str]]
+
+#: what is read of a task, of its run, and of a file, where it is
+_TASK = {"id", "name", "category", "parents", "children", "inputFiles", "outputFiles"}
+_RUN = {"runtimeInSeconds", "runtime", "coreCount", "cores", "command", "memoryInBytes", "memory", "priority"}
+_FILE = {"id", "name", "sizeInBytes", "size"}
+_KEY = re.compile(r'"workflow"\s*:\s*\{')
+
+
+def sniff(text: str) -> bool:
+    """Whether the text is an object with an object "workflow", which our own JSON has nowhere."""
+    return '"workflow"' in text and re.match(r"\s*\{", text) is not None and _KEY.search(text) is not None
+
+
+# Reading
+
+
+def parse(text: str) -> Workflow:
+    """The workflow that a WfFormat text describes."""
+    with misfits_in(text):
+        top = mapping(json_text.load(text), "the document")
+        flow = mapping(top.get("workflow"), '"workflow"')
+        name = None if top.get("name") is None else string(top["name"], "the workflow's name")
+        origin = Origin(format=NAME, version=_version(top))
+        dag, details, sizes, by_files = _specified(flow) if "specification" in flow else _flat(flow)
+        origin = replace(origin, remarks=(BY_FILES,) if by_files and dag.arc_count else ())
+        return Workflow(dag, details, name, origin, sizes)
+
+
+#: What is told where parents and children are missing.
+BY_FILES = "no task names parents or children: it needs those that write the files that it reads"
+
+#: the dag, the details of tasks, the sizes of files, and whether the arcs are those that files make
+Parts = tuple[Dag, Described, dict[str, int], bool]
+
+
+def _specified(flow: Row) -> Parts:
+    """The parts of a workflow in the layout of 1.5."""
+    specification = mapping(flow["specification"], '"specification"')
+    tasks = _table(_tasks(specification, "tasks"), _TASK)
+    names = _ids(tasks, "the id of task {}")
+    refer = _Referee(tasks, names)
+    inputs, outputs = (lists(tasks[key], names, key) for key in ("inputFiles", "outputFiles"))
+    by_files = tasks["parents"] is tasks["children"] is None
+    dag = _dag(
+        names,
+        *(_shared_files(list(zip(inputs, outputs, strict=True))) if by_files else _references(tasks, names, refer)),
+    )
+    execution = mapping(flow.get("execution") or {}, '"execution"')
+    runs = _runs(execution, names, refer)
+    files = _table(_objects(specification, "files"), _FILE)
+    sizes = _sizes(_ids(files, "the id of file {}"), files)
+    return dag, _described(dag, tasks, runs, inputs, outputs), sizes, by_files
+
+
+def _flat(flow: Row) -> Parts:
+    """The parts of a workflow in the layout of 1.0 to 1.4."""
+    rows = _tasks(flow, "tasks" if "tasks" in flow else "jobs")
+    files = [_objects(row, "files") for row in rows]
+    tasks = _table(rows, (*_TASK, *_RUN))
+    names = _flat_names(tasks)
+    files_of = [[_file_name(file) for file in group] for group in files]
+    links = [_links(group, rows) for group, rows in zip(files_of, files, strict=True)]
+    tails, heads = _references(tasks, names, _Referee(tasks, names))
+    by_files = not len(tails)
+    if by_files:
+        tails, heads = _shared_files(links)
+    dag = _dag(names, tails, heads)
+    sizes = _sizes(list(chain.from_iterable(files_of)), _table(list(chain.from_iterable(files)), _FILE))
+    inputs, outputs = zip(*links, strict=True) if links else ((), ())
+    return dag, _described(dag, tasks, tasks, inputs, outputs), sizes, by_files
+
+
+def _runs(execution: Row, names: list[str], refer: "_Referee") -> Columns:
+    """What is said of the run of each task."""
+    runs = _table(_objects(execution, "tasks"), (*_RUN, "id", "name"))
+    ran = refer(_ids(runs, "the id of executed task {}")).tolist()
+    if len(set(ran)) < len(ran):
+        twice = Counter(ran).most_common(1)[0][0]
+        raise MisfitError(f"the task {shorten(names[twice])!r} is executed twice")
+    return runs.placed(ran, len(names))
+
+
+def _table(rows: list[Row], keys: Collection[str]) -> Columns:
+    """The rows by columns; it empties the list, so that there is room for what comes next."""
+    table = Columns(rows, keys)
+    rows.clear()
+    return table
+
+
+def _version(top: Row) -> str | None:
+    version = top.get("schemaVersion")
+    if version is None:
+        return None
+    if not string(version, '"schemaVersion"').startswith("1."):
+        raise MisfitError(f"WfFormat {shorten(version)} is not known: 1.0 to 1.6 are", "schemaVersion")
+    return str(version)
+
+
+def _flat_names(tasks: Columns) -> list[str]:
+    names = [string(name, f"the name of task {i}") for i, name in enumerate(tasks.filled("name"), 1)]
+    ids = tasks.filled("id")
+    if len(set(names)) == len(names) or not all(ids):
+        return names
+    return [f"{name}_{string(id, 'the id of a task')}" for name, id in zip(names, ids, strict=True)]
+
+
+class _Referee:
+    """Tells which tasks words refer to: ids come before names."""
+
+    def __init__(self, tasks: Columns, names: list[str]) -> None:
+        self.tasks, self.names = tasks, names
+        keys = names if tasks["id"] is None else tasks["id"]
+        self.quick = dict(zip(keys, range(len(keys)), strict=True)) if set(map(type, keys)) == {str} else {}
+        if len(self.quick) < len(keys):
+            self.quick = {}  # then all words take the long way
+
+    def __call__(self, words: Sequence[str]) -> Ints:
+        """The number of the task that each word refers to."""
+        try:
+            return np.fromiter(map(self.quick.__getitem__, words), np.int32, len(words))
+        except KeyError:
+            return self.slowly(words)
+
+    def slowly(self, words: Sequence[str]) -> Ints:
+        """The same for words that are not all ids."""
+        numbers = self._numbers()
+        return np.array([_number(word, numbers) for word in words], np.int32)
+
+    def _numbers(self) -> dict[str, int]:
+        """The task that each word refers to, -1 where it is several."""
+        numbers = {name: i for i, name in enumerate(self.names)}
+        for key in ("name", "id"):
+            found: dict[str, int] = {}
+            for i, word in enumerate(self.tasks[key] or ()):
+                if isinstance(word, str):
+                    found[word] = -1 if word in found else i
+            numbers |= found
+        return numbers
+
+
+def _number(word: str, numbers: dict[str, int]) -> int:
+    task = numbers.get(word)
+    if task is None:
+        raise UnknownTaskError(word)
+    if task < 0:
+        raise MisfitError(f"{shorten(word)!r} is the name of several tasks: refer to one by its id")
+    return task
+
+
+def _references(tasks: Columns, names: list[str], refer: _Referee) -> tuple[Ints, Ints]:
+    """The tail and head of every arc that parents or children state."""
+    named: list[Ints] = []
+    owners: list[Ints] = []
+    for key in ("parents", "children"):
+        found, counts = references(tasks[key], names, key, refer.quick, refer.slowly)
+        named.append(found)
+        owners.append(np.repeat(np.arange(len(names), dtype=np.int32), counts))
+    return np.concatenate((named[0], owners[1])), np.concatenate((owners[0], named[1]))
+
+
+def _shared_files(links: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Ints, Ints]:
+    """The arc to every task from the first that writes a file that it reads."""
+    writer: dict[str, int] = {}
+    for i, (_, outputs) in enumerate(links):
+        for file in outputs:
+            writer.setdefault(file, i)
+    arcs = [(writer[file], i) for i, (inputs, _) in enumerate(links) for file in inputs if writer.get(file, i) != i]
+    ends = np.array(arcs, np.int32).reshape(-1, 2)
+    return ends[:, 0], ends[:, 1]
+
+
+def _dag(names: list[str], tails: Ints, heads: Ints) -> Dag:
+    """The dag, each arc taken once: that both its ends state it is how it should be."""
+    return replace(Dag.from_arrays(len(names), tails, heads, names), duplicates=0)
+
+
+def _described(dag: Dag, tasks: Columns, runs: Columns, inputs: Lists, outputs: Lists) -> Described:
+    """What is known of tasks by the specification and by their runs, which may be the same table."""
+    names = dag.tasks
+    return Described(
+        dag,
+        {
+            "command": _read(runs["command"], names, "command", _command),
+            "inputs": [tuple(files) or None for files in inputs] if any(inputs) else None,
+            "outputs": [tuple(files) or None for files in outputs] if any(outputs) else None,
+            "seconds": _read(_either(runs, "runtimeInSeconds", "runtime"), names, "runtime", number, float),
+            "cores": _read(_either(runs, "coreCount", "cores"), names, "cores", number),
+            "memory": _memory(runs, names),
+            "category": _read(_either(tasks, "category", "name"), names, "category", _category),
+            "priority": _read(runs["priority"], names, "priority", _priority, int),
+        },
+    )
+
+
+def _read(values: Column, names: Sequence[str], key: str, read: Reader, plain: type | None = None) -> Column:
+    """The values of each task, checked; those of the type *plain* need no reading."""
+    if values is None or set(map(type, values)) <= {plain}:
+        return values
+    return [None if value is None else read(value, name, key) for value, name in zip(values, names, strict=True)]
+
+
+def _category(group: object, name: str, _key: str) -> str | None:
+    return group if isinstance(group, str) and group != name else None
+
+
+def _priority(value: object, _name: str, _key: str) -> int | None:
+    return value if type(value) is int else None
+
+
+def _memory(runs: Columns, names: Sequence[str]) -> Column:
+    """Memory in bytes, and before 1.4 in thousands of bytes."""
+    return _first(
+        _read(runs["memoryInBytes"], names, "memoryInBytes", _rounded),
+        _read(runs["memory"], names, "memory", lambda n, *where: _rounded(number(n, *where) * 1000, *where)),
+    )
+
+
+def _command(command: object, name: str, _key: str) -> str | tuple[str, ...] | None:
+    if not command:
+        return None
+    row = mapping(command, f"the command of {shorten(name)!r}")
+    if not row.get("program"):
+        return None
+    program = string(row["program"], f"the program of {shorten(name)!r}")
+    words = array(row.get("arguments"), f"the arguments of {shorten(name)!r}")
+    if not words:
+        return program
+    return (program, *(word if isinstance(word, str) else json_text.quote(word) for word in words))
+
+
+def _links(names: list[str], files: list[Row]) -> tuple[list[str], list[str]]:
+    """The names of the files that a task reads, and of those that it writes."""
+    links: dict[str, list[str]] = {"input": [], "output": []}
+    for name, row in zip(names, files, strict=True):
+        link = row.get("link")
+        if not isinstance(link, str) or link.lower() not in links:
+            raise MisfitError(f'"link" of file {shorten(name)!r} should be "input" or "output"')
+        links[link.lower()].append(name)
+    return links["input"], links["output"]
+
+
+def _file_name(row: Row) -> str:
+    name, path = string(row.get("name"), "the name of a file"), row.get("path")
+    return name if path is None else string(path, "the path of a file") + name
+
+
+def _sizes(names: list[str], files: Columns) -> dict[str, int]:
+    """The size of each file: the first that is given."""
+    sizes: dict[str, int] = {}
+    for name, value in zip(names, _either(files, "sizeInBytes", "size") or repeat(None, len(names)), strict=True):
+        if value is not None and name not in sizes:
+            sizes[name] = _rounded(value, name, "size")
+    return sizes
+
+
+def _ids(table: Columns, what: str) -> list[str]:
+    """The id of each row, its name where it has none."""
+    found = _either(table, "id", "name") or [None] * table.size
+    if not set(map(type, found)) <= {str}:
+        for i, word in enumerate(found, 1):
+            string(word, what.format(i))
+    return found
+
+
+def _either(table: Columns, key: str, older: str) -> Column:
+    return _first(table[key], table[older])
+
+
+def _first(column: Column, other: Column) -> Column:
+    """The values of a column, and of the other where there are none."""
+    if column is None or other is None or None not in column:
+        return other if column is None else column
+    return [b if a is None else a for a, b in zip(column, other, strict=True)]
+
+
+def _rounded(value: object, name: str, key: str) -> int:
+    """A number of bytes, which some files give with a fraction."""
+    return size(round(value) if isinstance(value, float) and abs(value) < 2**63 else value, name, key)
+
+
+def _tasks(row: Row, key: str) -> list[Row]:
+    if row.get(key) is None:
+        raise MisfitError(
+            "there are no tasks: they stand in workflow.specification.tasks, and in old files in workflow.tasks"
+        )
+    return _objects(row, key)
+
+
+def _objects(row: Row, key: str) -> list[Row]:
+    found = array(row.get(key), f'"{key}"')
+    if not set(map(type, found)) <= {dict}:
+        for item in found:
+            mapping(item, f'an item of "{key}"')
+    return found
+
+
+# Writing
+
+_SIGNS = "-0-9a-zA-Z_.#"
+_TASK_ID = re.compile(f"[{_SIGNS}]+")
+_FILE_ID = re.compile(r"[0-9a-zA-Z_./:#-]+")
+
+
+def lost(task: Task) -> set[str]:
+    """What of a task has no place: most where no run time is known, less than one core, a category that is the name."""
+    gone = {"command", "cores", "memory", "priority"} if task.seconds is None else set()
+    if task.cores is not None and task.cores < 1:
+        gone.add("cores")
+    if task.category in {"", task.name}:
+        gone.add("category")
+    return gone
+
+
+def fitted(name: str) -> str:
+    """The name of a task as WfFormat allows it."""
+    return names.fitted(name, _SIGNS)
+
+
+def fitted_file(name: str) -> str | None:
+    """The name of a file, where WfFormat allows it: another would not be that of the file."""
+    return name if _FILE_ID.fullmatch(name) else None
+
+
+def generate(flow: Workflow, old: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The WfFormat 1.5 text of a workflow, one task a line; *old* has the name that a task had before it was renamed."""
+    if not len(flow):
+        raise FormatError("WfCommons files have at least one task, and there is none")
+    document: dict[str, Any] = {
+        "name": flow.name or "workflow",
+        "schemaVersion": "1.5",
+        "workflow": {"specification": _specification(flow, old)},
+    }
+    tasks = (flow.task(name) for name in flow.dag.tasks)
+    runs = [_run(task) for task in tasks if task.seconds is not None]
+    if runs:
+        document["workflow"]["execution"] = {
+            "makespanInSeconds": short(sum(run["runtimeInSeconds"] for run in runs)),
+            "executedAt": "1970-01-01T00:00:00Z",
+            "tasks": runs,
+        }
+    return json_text.dump(document, levels=4)
+
+
+def _specification(flow: Workflow, old: Mapping[str, str]) -> dict[str, Any]:
+    dag = flow.dag
+    tasks = [
+        _specified_row(flow.task(_allowed(name, _TASK_ID, "task")), above, below) | _label(flow.task(name), old)
+        for name, above, below in zip(dag.tasks, parents(dag), children(dag), strict=True)
+    ]
+    files = [{"id": _allowed(name, _FILE_ID, "file"), "sizeInBytes": size} for name, size in flow.file_sizes.items()]
+    return {"tasks": tasks, "files": files} if files else {"tasks": tasks}
+
+
+def _specified_row(task: Task, above: tuple[str, ...], below: tuple[str, ...]) -> dict[str, Any]:
+    row = {"name": task.category or task.name, "id": task.name, "parents": list(above), "children": list(below)}
+    for key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
+        if files:
+            row[key] = [_allowed(file, _FILE_ID, "file") for file in files]
+    return row
+
+
+def _label(task: Task, old: Mapping[str, str]) -> dict[str, str]:
+    """The old name, in the place of a kind that is not known."""
+    return {"name": old[task.name]} if task.name in old and not task.category else {}
+
+
+def _run(task: Task) -> dict[str, Any]:
+    run: dict[str, Any] = {"id": task.name, "runtimeInSeconds": short(task.seconds)}
+    if task.command:
+        run["command"] = _command_row(task.command)
+    if task.cores is not None and task.cores >= 1:
+        run["coreCount"] = short(task.cores)
+    if task.memory is not None:
+        run["memoryInBytes"] = task.memory
+    if task.priority is not None:
+        run["priority"] = task.priority
+    return run
+
+
+def _command_row(command: str | tuple[str, ...]) -> dict[str, Any]:
+    if isinstance(command, str):
+        return {"program": command, "arguments": []}
+    if len(command) == 1 or "" in command:  # empty words are not allowed, so a shell has to make them
+        return {"program": shlex.join(command), "arguments": []}
+    return {"program": command[0], "arguments": list(command[1:])}
+
+
+def _allowed(name: str, pattern: re.Pattern[str], what: str) -> str:
+    if pattern.fullmatch(name):
+        return name
+    signs = "-_.#" if what == "task" else "-_./:#"
+    message = f"WfCommons allows letters, digits and {signs} in the name of a {what}, not {shorten(name)!r}"
+    raise FormatError(message).cured_by("file_names" if what == "file" else "names")
+
+
+def prioritised(text: str, flow: Workflow, numbers: Mapping[str, int]) -> str | None:
+    """The same text with these priorities, beside the run times; None where a task has no place for one."""
+    runs = json_place(text, "workflow", "execution", "tasks")
+    flat = next((at for key in ("tasks", "jobs") if (at := json_place(text, "workflow", key)) is not None), None)
+    if json_place(text, "workflow", "specification") is None and flat is not None:
+        starts = dict(zip(flow.dag.tasks, json_elements(text, flat), strict=True))
+    else:
+        starts = {} if runs is None else _starts(text, runs, flow)
+    if len(starts) < len(flow):
+        return None
+    return applied(text, [put_in_object(text, start, "priority", numbers[name]) for name, start in starts.items()])
+
+
+def _starts(text: str, runs: int, flow: Workflow) -> dict[str, int]:
+    """Where the run of each task begins, by the task's id."""
+    starts = {}
+    for start in json_elements(text, runs):
+        ids = (text[begin:end] for key, begin, end in json_items(text, start) if key == "id")
+        name = json_text.load(next(ids, "null"))
+        if isinstance(name, str) and name in flow.dag:
+            starts[name] = start
+    return starts

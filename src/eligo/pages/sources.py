@@ -1,0 +1,192 @@
+"""Where the documents come from that every display renders: a run's folder, or a server. The documents are the same."""
+
+import time
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote, urlencode
+
+from eligo.client.calling import ServerRefusedError
+from eligo.client.owning import Owner, split_address
+from eligo.errors import InputError
+from eligo.pages.details import detail, number_of
+from eligo.pages.folders import WatchedRun, looked_at
+from eligo.pages.runs import run_document
+from eligo.pages.tables import Query, stand, table
+from eligo.pages.views import view
+from eligo.running.location import STATE
+
+Document = dict[str, Any]
+EVERY = 0.4  # seconds for which what was read of a folder is good
+OVER = {"done", "failed", "cancelled", "unavailable"}
+
+
+class Listed(NamedTuple):
+    """A workflow that can be looked at."""
+
+    workflow: str
+    name: str
+    state: str
+
+
+class RunSource(Protocol):
+    """What can be looked at. Each call may take a moment, and comes from one thread."""
+
+    #: how it is called
+    place: str
+
+    def workflows(self) -> list[Listed]:
+        """What there is to look at, what is best looked at first in front."""
+        ...
+
+    def view(self, workflow: str, every: bool = False) -> Document:
+        """Where a workflow stands; *every*: with all tasks that run or failed, however many."""
+        ...
+
+    def table(self, workflow: str, query: Query) -> Document:
+        """A part of its tasks."""
+        ...
+
+    def detail(self, workflow: str, task: str) -> Document:
+        """All about one of them; an `InputError` where there is none of that name."""
+        ...
+
+    def report(self, workflow: str) -> Document:
+        """All that the page of a workflow shows, as one document."""
+        ...
+
+    def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
+        """What an attempt at a task printed, on standard output or on standard error."""
+        ...
+
+
+class FolderSource:
+    """The run in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = str(folder)
+        self._folder = folder
+        self._run: WatchedRun | None = None
+        self._read = 0.0
+
+    def _now(self) -> WatchedRun:
+        if self._run is None or time.monotonic() - self._read > EVERY:
+            self._run = looked_at(self._folder, self._run)
+            self._read = time.monotonic()
+        return self._run
+
+    def workflows(self) -> list[Listed]:
+        """See `RunSource`."""
+        return [Listed("run", self.place, "")]
+
+    def view(self, workflow: str, every: bool = False) -> Document:
+        """See `RunSource`."""
+        return view(self._now(), every=every)
+
+    def table(self, workflow: str, query: Query) -> Document:
+        """See `RunSource`."""
+        run = self._now()
+        return table(run, stand(run), query)
+
+    def detail(self, workflow: str, task: str) -> Document:
+        """See `RunSource`."""
+        return detail(self._now(), task)
+
+    def report(self, workflow: str) -> Document:
+        """See `RunSource`."""
+        return run_document(self._now())
+
+    def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
+        """See `RunSource`: all of it."""
+        run = self._now()
+        path = Path(run.log(number_of(run, task), attempt, err))
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+class ServerSource:
+    """The workflows of a server; the address may name the one that is wanted first."""
+
+    def __init__(self, url: str, owner: Owner) -> None:
+        self.place, self.named = split_address(url)
+        self._owner = owner
+        self._met = False
+
+    def _get(self, path: str) -> Document:
+        """What is at an address; only at first one waits for a server that is not there."""
+        answer = self._owner.look(path) if self._met else self._owner.get(path)
+        self._met = True
+        return answer
+
+    def summaries(self) -> list[Document]:
+        """The workflows in a few words each, as the API lists them."""
+        listed: list[Document] = self._get("/v1/workflows")["workflows"]
+        return listed
+
+    def words(self, workflow: str) -> Document:
+        """A workflow in a few words, also where it cannot be restored and so has no view."""
+        return self._get(f"/v1/workflows/{quote(workflow)}")
+
+    def workflows(self) -> list[Listed]:
+        """See `RunSource`: what goes on before what has ended, the latest first."""
+        wanted = sorted(
+            self.summaries(),
+            key=lambda one: (one["workflow"] != self.named, one["state"] in OVER, -one.get("made", 0.0)),
+        )
+        rows = [Listed(one["workflow"], one["name"], one["state"]) for one in wanted]
+        if self.named is not None and self.named not in {one.workflow for one in rows}:
+            rows.insert(0, Listed(self.named, self.named, ""))
+        return rows
+
+    def view(self, workflow: str, every: bool = False) -> Document:
+        """See `RunSource`."""
+        return self._get(f"/v1/workflows/{quote(workflow)}/view{'?every=true' if every else ''}")
+
+    def table(self, workflow: str, query: Query) -> Document:
+        """See `RunSource`."""
+        asked = {"search": query.search, "state": query.state, "sort": query.sort, "offset": query.offset}
+        asked |= {"limit": query.most or 1, "descending": "true" if query.descending else "false"}
+        return self._get(f"/v1/workflows/{quote(workflow)}/table?{urlencode(asked)}")
+
+    def detail(self, workflow: str, task: str) -> Document:
+        """See `RunSource`."""
+        try:
+            return self._get(f"/v1/workflows/{quote(workflow)}/task?{urlencode({'name': task})}")
+        except ServerRefusedError as error:
+            if error.code in {400, 404, 422}:
+                raise InputError(error.why) from None
+            raise
+
+    def report(self, workflow: str) -> Document:
+        """See `RunSource`."""
+        return self._get(f"/v1/workflows/{quote(workflow)}/report")
+
+    def log(self, workflow: str, task: str, attempt: int, err: bool) -> bytes:
+        """See `RunSource`: the end of it, which is what a server keeps."""
+        attempts = self.detail(workflow, task)["attempts"]
+        stream = "err" if err else "out"
+        return "".join(one["printed"][stream] for one in attempts if one["attempt"] == attempt).encode()
+
+
+def run_folder(name: str) -> Path:
+    """The folder of a run: itself, or that of the workflow's file."""
+    for path in (Path(name), Path(f"{name}.run")):
+        if (path / STATE).is_file():
+            return path
+    if Path(name).is_file():
+        raise InputError(f"{name}: no run of it was begun: there is no {name}.run")
+    raise InputError(f"{name}: there is no run in this folder")
+
+
+def only_run() -> Path:
+    """The folder of the only run in this folder."""
+    runs = sorted(path for path in Path().glob("*.run") if (path / STATE).is_file())
+    if not runs:
+        raise InputError("there is no run here: name its folder, its workflow's file, or a server's address")
+    if len(runs) > 1:
+        shown = ", ".join(map(str, runs[:5])) + (", ..." if len(runs) > 5 else "")
+        raise InputError(f"there are {len(runs):,} runs here: name one of {shown}")
+    return runs[0]

@@ -1,0 +1,158 @@
+"""The growth of a run: tasks that its own tasks add through $ELIGO_ADD, and tasks that `eligo add` leaves in its inbox."""
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eligo.additions import LARGEST, LiveWorkflow, NewTasks, read_addition
+from eligo.engines import Command, Engine, Work
+from eligo.engines.jobs import Heeding
+from eligo.engines.room import Needs, Wants
+from eligo.errors import FormatError, InputError, shorten
+from eligo.names import Name
+from eligo.running.commands import ADD, Commands, empty_tasks
+from eligo.running.inspection import Absent
+from eligo.running.task_files import TaskFiles
+from eligo.workflow import Workflow
+
+INBOX, REFUSED = "inbox", ".refused"
+
+
+@dataclass(eq=False)
+class RunGrowth:
+    """What a run needs to take in tasks while it is under way."""
+
+    live: LiveWorkflow
+    commands: Commands
+    files: TaskFiles
+    wants: Wants
+    engine: Engine
+    #: refuses tasks that ask for more than the engine has
+    check_room: Callable[[Workflow], None]
+    inbox: Path
+    #: the tasks that run nothing
+    empty: set[Name] = field(default_factory=set)
+
+    def begin(self, adding: str) -> None:
+        """Let tasks add tasks by files in the folder *adding*, and go by what was added to the run before."""
+        self.commands.adding = adding
+        shutil.rmtree(adding, ignore_errors=True)  # of tasks whose end an earlier process did not see
+        os.mkdir(adding)
+        self.check_room(self.live.flow)
+        self._follow(self.live.flow)
+        self._check_commands()
+
+    def _check_commands(self) -> None:
+        """Refuse to resume a run to which a task was added by name only."""
+        game = self.live.execution
+        for task in (task for added in game.additions for task in added.tasks):
+            if task not in game.executed and not self.live.flow.task(task).command:
+                raise InputError(f"task {shorten(task)!r} was added to this run without a command")
+
+    @property
+    def needs(self) -> Needs | None:
+        """What each task needs; None where none needs more than one core."""
+        return self.wants if self.wants else None
+
+    @property
+    def absent(self) -> Absent | None:
+        """See `Runner`."""
+        return self.files.absent if self.files.any_outputs else None
+
+    def take_from(self, work: Work) -> str | None:
+        """Add the tasks that a finished attempt wrote to $ELIGO_ADD. Returns why they are refused, or None."""
+        path = work.environment.get(ADD) if isinstance(work, Command) else None
+        try:
+            text = None if path is None else read_added(path, refresh=self.engine.name != "local")
+            if text is not None:
+                self._add(text)
+        except InputError as error:
+            return f"added tasks were refused: {reason(error)}"
+        return None
+
+    def take_inbox(self) -> Iterator[Path]:
+        """Add the tasks of every file in the inbox. Returns the files that may go once the run's store has the tasks."""
+        for path in sorted(self.inbox.glob("*.add")):
+            try:
+                text = read_added(str(path))
+                if text is not None:
+                    self._add(text)
+                    yield path
+            except InputError as error:
+                refuse(path, reason(error))
+
+    def _add(self, text: bytes) -> None:
+        new, size = read_addition(text), len(self.live.execution.graph)
+        self.check_room(new.flow)
+        check_inputs(new, self.live, self.commands.folder)
+        if self.live.add(new):
+            self._follow(new.flow, size)
+
+    def _follow(self, new: Workflow, first: int = 0) -> None:
+        """Go by tasks that have come, the first of which has the number *first*."""
+        self.commands.flow = self.live.flow
+        self.commands.make_folders(first)
+        self.files = TaskFiles(self.live.flow, self.files.folder)
+        self.empty |= empty_tasks(new)
+        if self.wants.learn(new) and isinstance(self.engine, Heeding):
+            self.engine.heed(self.wants)
+
+
+def check_inputs(new: NewTasks, live: LiveWorkflow, folder: str) -> None:
+    """Refuse inputs of new tasks that do not exist and that no task writes."""
+
+    def is_written(file: str) -> bool:
+        return any(live.writer(path) is not None for path in (file, *map(str, Path(file).parents)))
+
+    TaskFiles(new.flow, folder).check_inputs((), is_written)
+
+
+def reason(error: InputError) -> str:
+    """Why an addition is refused, with the line where that is known."""
+    line = error.line if isinstance(error, FormatError) else None
+    return str(error) if line is None else f"line {line}: {error}"
+
+
+def read_added(path: str, refresh: bool = False) -> bytes | None:
+    """The text of an addition; None where there is none. Only a regular file is read, and little more than is allowed."""
+    if refresh:  # which opening its folder does on a network file system
+        os.close(os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"not a regular file that can be read: {error.strerror}") from None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError("not a regular file")
+        return file.read(LARGEST + 1)
+
+
+# The inbox
+
+
+def send(folder: str | Path, text: str) -> Path:
+    """Leave an addition in the inbox of a run, where it appears at once and as a whole."""
+    inbox = Path(folder) / INBOX
+    inbox.mkdir(exist_ok=True)
+    path = inbox / f"{secrets.token_hex(8)}.add"
+    draft = path.with_suffix(".part")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+    return path
+
+
+def refuse(path: Path, why: str) -> None:
+    """Tell whoever left an addition in the inbox why it is refused."""
+    draft = path.with_suffix(".part")
+    draft.write_text(why, "utf-8")
+    os.replace(draft, path.with_suffix(REFUSED))
+    path.unlink(missing_ok=True)

@@ -1,0 +1,150 @@
+"""What owners and operators do to what is served: pause, resume and purge workflows, hold and tag clients, drain."""
+
+import asyncio
+import time
+from typing import Any
+
+from eligo.server.api import Api
+from eligo.server.http import Address, ApiCall
+from eligo.server.refusing import RefusedError
+from eligo.server.served import BROKEN
+from eligo.server.service import Service
+from eligo.server.words import (
+    ChangedWords,
+    CountWords,
+    DoneWords,
+    DrainWords,
+    HealthWords,
+    ReleaseWords,
+    RetryWords,
+    TagsWords,
+)
+
+PAGES = 16  # of outcomes, 256 each, that are forgotten in one commit: others are answered in between
+RETRIED = 5_000  # tasks that are tried again in one commit
+
+
+class Operations:
+    """The calls of operators, beside those of the API."""
+
+    def __init__(self, api: Api) -> None:
+        self.api, self.desk = api, api.desk
+
+    @property
+    def _service(self) -> Service:
+        return self.desk.service
+
+    # Workflows
+
+    async def pause(self, call: ApiCall) -> ChangedWords:
+        """Hand out nothing of a workflow until it is resumed, also after a restart; what clients have goes on."""
+        self.desk.keeper.check()
+        served = self.api.own(call)
+        changed = self._service.pause(time.monotonic(), served.id)
+        await self.desk.settle()
+        return ChangedWords(changed, served.state)
+
+    async def resume(self, call: ApiCall) -> ChangedWords:
+        """Hand out tasks of a paused workflow again."""
+        self.desk.keeper.check()
+        served = self.api.own(call)
+        changed = self._service.resume(time.monotonic(), served.id)
+        await self.desk.settle()
+        return ChangedWords(changed, served.state)
+
+    async def retry(self, call: ApiCall) -> CountWords:
+        """Try tasks again that were set aside."""
+        self.desk.keeper.check()
+        served, count = self.api.own(call), 0
+        tasks = list(served.execution.failed if call.words.tasks is None else dict.fromkeys(call.words.tasks))
+        served.flow.dag.indices(tasks)  # refuses unknown ones before anything is tried again
+        for first in range(0, max(1, len(tasks)), RETRIED):
+            count += self._service.retry(time.monotonic(), served.id, tasks[first : first + RETRIED])
+            await self.desk.settle()
+        return CountWords(count)
+
+    async def release(self, call: ApiCall) -> CountWords:
+        """Take tasks back from the clients that have them, so that others get them."""
+        self.desk.keeper.check()
+        count = self._service.release(time.monotonic(), self.api.own(call).id, call.words.tasks)
+        await self.desk.settle()
+        return CountWords(count)
+
+    async def purge(self, call: ApiCall) -> DoneWords:
+        """Forget a workflow that has ended, and which files it has; files that no other workflow needs go in time."""
+        self.desk.keeper.check()
+        workflow = call.parts["workflow"]
+        self._check_ended(call, workflow)
+        if workflow in self._service.served:
+            self._service.cancel(time.monotonic(), workflow)
+            await self.desk.settle()
+        await self.forget(workflow)
+        return await self._done()
+
+    async def forget(self, workflow: str) -> None:
+        """Forget a workflow that has ended, some pages of outcomes at a time."""
+        pages = await asyncio.to_thread(self.api.store.pages, workflow)
+        for first in range(0, len(pages), PAGES):
+            self._service.books.changes.pages_gone += [(workflow, page) for page in pages[first : first + PAGES]]
+            await self.desk.keeper.kept()
+        self._service.purge(workflow)
+
+    def _check_ended(self, call: ApiCall, workflow: str) -> None:
+        row = self._service.books.ended.get(workflow)
+        if row is not None:
+            self.api.check_owner(call, row.owner)
+        elif self.api.own(call).state != BROKEN:
+            raise RefusedError(409, "this workflow has not ended: cancel it first")
+
+    # Clients
+
+    async def hold(self, call: ApiCall) -> DoneWords:
+        """Give a client no tasks until it is resumed, also after a restart; what it has it keeps."""
+        return await self._mark(call, held=True)
+
+    async def let_go(self, call: ApiCall) -> DoneWords:
+        """Give a paused client tasks again."""
+        return await self._mark(call, held=False)
+
+    async def tag(self, call: ApiCall) -> DoneWords:
+        """Replace the tags of a client."""
+        return await self._mark(call, tags=call.words.tags)
+
+    async def _mark(self, call: ApiCall, held: bool | None = None, tags: list[str] | None = None) -> DoneWords:
+        self.desk.keeper.check()
+        await self.api.catch_up()
+        self._service.mark_client(self.api.client_named(call).id, held, tags)
+        self.api.entrance.mark()
+        return await self._done()
+
+    # The server
+
+    async def drain(self, call: ApiCall) -> HealthWords:
+        """Hand out nothing new, or again; a server that is started anew hands out."""
+        self.desk.drain_on_request(call.words.on)
+        return await self.api.health(call)
+
+    async def _done(self) -> DoneWords:
+        await self.desk.settle()
+        return DoneWords()
+
+    def addresses(self) -> list[Address]:
+        """Every address of them."""
+        flow, client = "/v1/workflows/{workflow}", "/v1/clients/{client}"
+        table: list[tuple[str, str, Any, Any, Any]] = [
+            (f"{flow}/pause", "submit", self.pause, None, ChangedWords),
+            (f"{flow}/resume", "submit", self.resume, None, ChangedWords),
+            (f"{flow}/retry", "submit", self.retry, RetryWords, CountWords),
+            (f"{flow}/release", "submit", self.release, ReleaseWords, CountWords),
+            (f"{flow}/purge", "submit", self.purge, None, DoneWords),
+            (f"{client}/pause", "admin", self.hold, None, DoneWords),
+            (f"{client}/resume", "admin", self.let_go, None, DoneWords),
+            (f"{client}/tags", "admin", self.tag, TagsWords, DoneWords),
+            ("/v1/drain", "admin", self.drain, DrainWords, HealthWords),
+        ]
+        return [
+            Address(
+                method="POST", path=path, scope=scope, answer=answer, takes=takes, gives=gives, says=answer.__doc__ or ""
+            )
+            for path, scope, answer, takes, gives in table
+        ]  # fmt: skip

@@ -1,0 +1,216 @@
+"""Workflows are read and planned in processes of their own, for one owner after another.
+
+What a stranger submits may take long, or more memory than there is. A process with limits takes the harm; the submission is
+refused, and the process replaced. One of the two processes takes only small bodies, so that those never wait for large ones.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from eligo.errors import InputError
+from eligo.server.packing import unpacked_flow, unpacked_plan
+from eligo.server.prepare_worker import JOB_LENGTH, PrepareJob, PrepareOutcome, receive, send
+from eligo.server.preparing import Prepared, Wishes
+from eligo.server.refusing import RefusedError
+from eligo.server.served import Served
+from eligo.server.terms import ServerTerms
+
+MEBIBYTE = 2**20
+SMALL = MEBIBYTE  # bytes of a body that the second process takes
+MOST_HEADER = 2**16  # bytes of an answer's header
+LEAST = 60.0  # seconds that any job may take
+SLOWER = 10  # times as long as the processor time may a job take on a machine with other work
+
+
+@dataclass(eq=False, slots=True)
+class Submission:
+    """A workflow that waits for a process."""
+
+    owner: str
+    body: bytes
+    format: str | None
+    wishes: Wishes
+    #: what is made of it, in the thread of its process, once it is prepared
+    build: Callable[[Prepared], Served]
+    done: "asyncio.Future[Served]"
+
+
+class PrepareProcess:
+    """One process, started when it is needed, and again when it has died."""
+
+    def __init__(self, terms: ServerTerms) -> None:
+        self._terms = terms
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, submission: Submission) -> Served:
+        """Prepare a workflow; this blocks."""
+        seconds = int(self._terms.prepare_seconds + len(submission.body) / MEBIBYTE)
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        process = self._process = self._process or _started()
+        late = threading.Timer(max(LEAST, SLOWER * seconds), process.kill)
+        late.start()
+        try:
+            ready = self._exchange(process, submission, seconds)
+        except (EOFError, OSError, msgspec.MsgspecError):
+            self.close()
+            raise _died(process.returncode if late.is_alive() else -signal.SIGXCPU, seconds) from None
+        finally:
+            late.cancel()
+        return submission.build(ready)
+
+    def _exchange(self, process: "subprocess.Popen[bytes]", submission: Submission, seconds: int) -> Prepared:
+        jobs, answers, terms = process.stdin, process.stdout, self._terms
+        if jobs is None or answers is None:
+            raise EOFError
+        limits = (
+            terms.prepare_memory,
+            seconds,
+            terms.most_tasks,
+            terms.most_arcs,
+            terms.most_names,
+            terms.most_document,
+        )
+        send(jobs, PrepareJob(submission.format, submission.wishes, len(submission.body), *limits), submission.body)
+        (size,) = JOB_LENGTH.unpack(receive(answers, JOB_LENGTH.size))
+        outcome = msgspec.msgpack.decode(receive(answers, min(size, MOST_HEADER)), type=PrepareOutcome)
+        if outcome.spent:
+            self.close()
+        if outcome.refusal is not None:
+            raise InputError(outcome.refusal)
+        document = receive(answers, min(outcome.document, terms.prepare_memory))
+        plan = None if outcome.plan is None else receive(answers, min(outcome.plan, terms.prepare_memory))
+        flow = unpacked_flow(document)
+        order, ceiling = (None, None) if plan is None else unpacked_plan(plan, len(flow))
+        return Prepared(flow, submission.wishes, document, order, ceiling)
+
+    def close(self) -> None:
+        """End the process; a thread that waits for it sees that."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    stream and stream.close()
+
+
+def _died(code: int, seconds: int) -> RefusedError:
+    """Why a process that prepared a workflow died, as far as that is seen."""
+    if code == -signal.SIGXCPU:
+        return RefusedError(
+            422,
+            f"preparing this workflow takes more than {seconds} s of processor time: submit it in parts, or choose another"
+            " policy",
+        )
+    if code == -signal.SIGKILL:
+        return RefusedError(
+            503, "the process that prepared this workflow was killed: submit it again, or in parts", after=5
+        )
+    return RefusedError(422, f"the process that prepared this workflow died (exit code {code}): submit it in parts")
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    """A process that hears neither the terminal's signals nor anything but its input."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "eligo.server.prepare_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},  # each reserves address space
+    )
+
+
+@dataclass(eq=False)
+class Preparation:
+    """Two processes, and those who wait for them: owners take turns."""
+
+    terms: ServerTerms = field(default_factory=ServerTerms)
+
+    def __post_init__(self) -> None:
+        self._processes = {None: PrepareProcess(self.terms), SMALL: PrepareProcess(self.terms)}
+        self._idle: set[int | None] = set(self._processes)
+        self._waiting: dict[str, deque[Submission]] = {}  # by owner, the next one first
+        self._threads = ThreadPoolExecutor(len(self._processes), thread_name_prefix="eligo prepare")
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def prepare(
+        self, owner: str, body: bytes, format: str | None, wishes: Wishes, build: Callable[[Prepared], Served]
+    ) -> Served:
+        """Read, plan and build a workflow, in its owner's turn."""
+        own = self._waiting.get(owner, ())
+        most = self.terms.most_preparing
+        if len(own) >= max(1, most // 4) or sum(map(len, self._waiting.values())) >= most:
+            raise RefusedError(
+                503, f"{len(own):,} of your workflows wait to be prepared: submit this one later", after=5
+            )
+        done: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
+        submission = Submission(owner, body, format, wishes, build, done)
+        self._waiting.setdefault(owner, deque()).append(submission)
+        self._dispatch()
+        try:
+            return await done
+        finally:
+            self._withdraw(submission)
+
+    def _withdraw(self, submission: Submission) -> None:
+        own = self._waiting.get(submission.owner)
+        if own is not None and submission in own:
+            own.remove(submission)
+
+    def _dispatch(self) -> None:
+        for most in sorted(self._idle, key=lambda most: most is None):  # small ones leave the other process free
+            submission = self._next(most)
+            if submission is not None:
+                self._idle.discard(most)
+                task = asyncio.get_running_loop().create_task(self._run(most, submission))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    def _next(self, most: int | None) -> Submission | None:
+        """The first that fits, of the owner who has waited longest for a turn."""
+        for owner, own in self._waiting.items():
+            submission = next((one for one in own if most is None or len(one.body) <= most), None)
+            if submission is not None:
+                own.remove(submission)
+                del self._waiting[owner]
+                if own:
+                    self._waiting[owner] = own  # behind the others
+                return submission
+        return None
+
+    async def _run(self, most: int | None, submission: Submission) -> None:
+        loop, process = asyncio.get_running_loop(), self._processes[most]
+        try:
+            served = await loop.run_in_executor(self._threads, process.run, submission)
+        except Exception as error:
+            if not submission.done.done():
+                submission.done.set_exception(error)
+        else:
+            if not submission.done.done():
+                submission.done.set_result(served)
+        finally:
+            self._idle.add(most)
+        self._dispatch()
+
+    def close(self) -> None:
+        """End the processes; who waits is refused."""
+        for process in self._processes.values():
+            process.close()
+        for own in self._waiting.values():
+            for submission in own:
+                submission.done.cancel()
+        self._waiting.clear()
+        self._threads.shutdown(wait=False)

@@ -1,0 +1,136 @@
+"""The process that reads and plans what strangers submit: `python -m eligo.server.prepare_worker`.
+
+It takes one job after another from standard input, and answers on standard output. A job is a header of `JOB_LENGTH` bytes
+that say how long it is, the header, and the body. It ends with its input, within its limits of memory and processor time.
+"""
+
+import os
+import resource
+import select
+import struct
+import sys
+import threading
+from itertools import chain
+from typing import IO
+
+import msgspec
+
+from eligo.errors import EligoError
+from eligo.formats.reading import parse
+from eligo.server.packing import packed_plan
+from eligo.server.preparing import Wishes, prepared
+
+JOB_LENGTH = struct.Struct("<I")
+
+
+class PrepareJob(msgspec.Struct):
+    """What is to be prepared, and within which limits."""
+
+    format: str | None
+    wishes: Wishes
+    #: bytes of the body, which follows
+    body: int
+    #: bytes of memory, and seconds of processor time
+    memory: int
+    seconds: int
+    most_tasks: int
+    most_arcs: int
+    most_names: int
+    most_document: int
+
+
+class PrepareOutcome(msgspec.Struct):
+    """Why nothing came of a job; else the lengths of the document and of the plan, which follow."""
+
+    refusal: str | None = None
+    document: int = 0
+    plan: int | None = None
+    #: whether the process can take no more jobs
+    spent: bool = False
+
+
+def send(stream: IO[bytes], header: msgspec.Struct, *parts: bytes) -> None:
+    """Write a header and what follows it."""
+    encoded = msgspec.msgpack.encode(header)
+    for part in (JOB_LENGTH.pack(len(encoded)), encoded, *parts):
+        stream.write(part)
+    stream.flush()
+
+
+def receive(stream: IO[bytes], size: int) -> bytes:
+    """So many bytes; EOFError where the other side has ended."""
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def main() -> None:
+    """Do one job after another until there are no more."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever prints does not end up among answers
+    while True:
+        try:
+            (size,) = JOB_LENGTH.unpack(receive(jobs, JOB_LENGTH.size))
+            job = msgspec.msgpack.decode(receive(jobs, size), type=PrepareJob)
+            outcome, parts = _answer(job, receive(jobs, job.body))
+        except EOFError:
+            return
+        send(answers, outcome, *parts)
+
+
+def _end_with_input() -> None:
+    """End when the server has ended, also in the middle of a job."""
+    poll = select.poll()
+    poll.register(0, select.POLLHUP)
+    while not any(event & select.POLLHUP for _, event in poll.poll()):
+        pass
+    os._exit(0)
+
+
+def _answer(job: PrepareJob, body: bytes) -> tuple[PrepareOutcome, list[bytes]]:
+    _limit(job)
+    try:
+        document, plan = _prepare(job, body)
+    except EligoError as error:
+        return PrepareOutcome(str(error)), []
+    except MemoryError:
+        return PrepareOutcome(
+            f"preparing this workflow takes more than {job.memory >> 20:,} MiB of memory", spent=True
+        ), []
+    except Exception as error:
+        return PrepareOutcome(f"this workflow cannot be prepared ({error!r})"[:1000]), []
+    return PrepareOutcome(None, len(document), None if plan is None else len(plan)), [document, plan or b""]
+
+
+def _limit(job: PrepareJob) -> None:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + 1 + job.seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (job.memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def _prepare(job: PrepareJob, body: bytes) -> tuple[bytes, bytes | None]:
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise EligoError(f"a workflow is text in UTF-8, and this is not: {error}") from None
+    flow = parse(text, job.format)
+    _check_size("tasks", len(flow), job.most_tasks)
+    _check_size("arcs", flow.dag.arc_count, job.most_arcs)
+    _check_size("names of files", sum(map(len, chain(flow.column("inputs"), flow.column("outputs")))), job.most_names)
+    ready = prepared(flow, job.wishes)
+    _check_size("bytes as it is kept", len(ready.document), job.most_document)
+    return ready.document, None if ready.order is None else packed_plan(ready.order, ready.ceiling)
+
+
+def _check_size(what: str, size: int, most: int) -> None:
+    if size > most:
+        raise EligoError(
+            f"the workflow has {size:,} {what}, and this server takes at most {most:,}: submit it in parts"
+        )
+
+
+if __name__ == "__main__":
+    main()

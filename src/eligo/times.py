@@ -1,0 +1,122 @@
+"""Run times and where they come from: the workflow's file, histories that are given, or an earlier run of the same file."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from eligo.errors import InputError
+from eligo.estimating import Estimate, estimate, reached, with_records
+from eligo.formats import History, read_history
+from eligo.formats.histories.runs import is_run
+from eligo.formats.shared.files import shown
+from eligo.workflow import Workflow
+
+if TYPE_CHECKING:
+    from eligo.border import Record
+    from eligo.formats.detecting import StrPath
+
+    Histories = StrPath | History | Iterable[StrPath | History | Record]
+
+FIRST_KINDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class RunTimes:
+    """How long the tasks of a workflow are believed to take, and which histories say something of that."""
+
+    flow: Workflow
+    histories: tuple[str, ...] = ()
+    #: what fits and what does not, a sentence each
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The times themselves, which not every answer needs."""
+        return estimate(self.flow)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the own time of every task is known, so that one can be promised."""
+        return bool(self.estimate.own.all())
+
+    @property
+    def sources(self) -> list[str]:
+        """Where run times are from."""
+        said = int(self.estimate.own.sum()) > self.estimate.recalled
+        return [*(["the file"] if said else []), *map(shown, self.histories)]
+
+    @property
+    def says(self) -> str:
+        """The sources as the subject of a sentence, and its verb."""
+        return f"{' and '.join(self.sources) or 'the file'} {'say' if len(self.sources) > 1 else 'says'}"
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain data."""
+        times = self.estimate
+        counts = {"by_name": int(times.own.sum()), "by_kind": times.by_kind, "unknown": times.unknown}
+        return {"seconds_from": " and ".join(self.sources) or None, "known": {"level": times.level, **counts}}
+
+
+def times_of(flow: Workflow, histories: "Histories" = (), run: str | None = None) -> RunTimes:
+    """The run times of a workflow, with those of histories: files, folders, histories that were read, or records.
+
+    Where none are given and the workflow has no run times of its own, those of its earlier *run* count: FILE.run.
+    """
+    several = [histories] if isinstance(histories, str | os.PathLike | History) else list(histories)
+    if not several:
+        return _of_earlier_run(flow, run)
+    if not all(isinstance(each, str | os.PathLike | History) for each in several):
+        return RunTimes(with_records(flow, several))  # type: ignore[arg-type]
+    given = [each if isinstance(each, History) else read_history(each) for each in several]  # type: ignore[arg-type]
+    times = fitted_times(flow, given)
+    remarks = (f"{shown(history.path)}: {words}" for history in given for words in history.remarks)
+    return replace(times, remarks=(*remarks, *times.remarks))
+
+
+def fitted_times(flow: Workflow, histories: Sequence[History], whose: str = "") -> RunTimes:
+    """The run times with those histories that say something of the workflow; remarks say *whose* they are."""
+    fitting = [history for history in histories if reached(flow, history.records)]
+    for history in fitting:
+        flow = with_records(flow, history.records)
+    times = RunTimes(flow, tuple(history.path for history in fitting))
+    named = ", ".join(map(shown, times.histories)) + (f" for {whose}" if whose else "")
+    remarks = [_left_out(history, whose) for history in histories if history not in fitting]
+    return replace(times, remarks=(*remarks, *([f"{named}: {matched(times.estimate)}"] if fitting else [])))
+
+
+def _left_out(history: History, whose: str) -> str:
+    held = f"no task of a name or kind that {whose or 'the workflow'} has" if history.records else "no times"
+    return f"{shown(history.path)} has {held}, so it is left out"
+
+
+def _of_earlier_run(flow: Workflow, run: str | None) -> RunTimes:
+    """What was measured in the folder of the workflow's runs, if anything was and nothing else is known."""
+    path = flow.origin.path if flow.origin else None
+    place = run or (f"{path}.run" if path else "")
+    if not is_run(place) or flow.history or any(task.seconds is not None for task in flow.details.values()):
+        return RunTimes(flow)
+    try:
+        history = read_history(place)
+    except InputError as error:
+        return RunTimes(flow, remarks=(f"{error}, so what was measured there is not used",))
+    if not reached(flow, history.records):
+        return RunTimes(flow)
+    times = RunTimes(with_records(flow, history.records), (history.path,))
+    said = f"run times are from an earlier run, {history.path}: {matched(times.estimate)}"
+    return replace(times, remarks=(said,))
+
+
+def matched(times: Estimate) -> str:
+    """Of how many tasks the time is known, and how."""
+    named = f" ({', '.join(times.kinds[:FIRST_KINDS])}{', ...' if len(times.kinds) > FIRST_KINDS else ''})"
+    counts = (
+        (times.recalled, "by name"),
+        (int(times.own.sum()) - times.recalled, "from the file itself"),
+        (times.by_kind, "by kind" + named),
+        (times.unknown, "not at all: the mean of the kinds"),
+    )
+    first, *others = [f"{count:,} {how}" for count, how in counts if count]
+    count, _, how = first.partition(" ")
+    return ", ".join([f"{count} task{'' if count == '1' else 's'} {how}", *others])
