@@ -371,8 +371,12 @@ class Books:
 
     def waits_for_retry(self, served: Served, task: int, failure: str | None) -> bool:
         """Whether a task that was set aside waits to be tried again from now on; else its cause is noted."""
-        retries, spent = served.retries(self.terms.retries), self.spent(served, task)
-        until = served.tries.again_or_never(task, failure, self.now, retries, self.random, spent)
+        spent = self.spent(served, task)
+        if spent is not None:
+            served.tries.causes[task] = failure or spent
+            return False
+        retries = served.retries(self.terms.retries)
+        until = served.tries.again_or_never(task, failure, self.now, retries, self.random)
         if until is not None:
             self.agenda.alarms.set(served.id, until)
         return until is not None

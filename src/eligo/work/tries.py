@@ -74,14 +74,13 @@ class Tries:
         return TOO_MANY_LOSSES if self.losses[task] > retries.lost else None
 
     def again_or_never(
-        self, task: int, failure: str | None, now: float, retries: Retries, random: Random, spent: str | None = None
+        self, task: int, failure: str | None, now: float, retries: Retries, random: Random
     ) -> float | None:
         """Try a task again later: when. The more often it failed or was lost, the later.
 
-        None if it is not tried again, because it was tried often enough or is *spent* for another reason; then *failure*, its
-        last one, is noted as the cause.
+        None if it is not tried again, because it was tried often enough; then *failure*, its last one, is noted as the cause.
         """
-        spent = spent or self.spent(task, retries)
+        spent = self.spent(task, retries)
         if spent is not None:
             self.causes[task] = failure or spent
             return None
