@@ -15,9 +15,8 @@ from eligo import policies
 from eligo.allocating import ALLOCATORS, Allocator, Ask, ByPolicy, Rules, allocator
 from eligo.batches import Batches
 from eligo.dag import Dag
-from eligo.engines import Function, Job
+from eligo.engines import Function
 from eligo.engines.naming import engine_on
-from eligo.engines.performing import Performed, ending_of
 from eligo.errors import CycleError, InputError, MoveError, StateError, UnknownTaskError
 from eligo.execution import EXECUTED, GROW, RELEASE, STATES, Addition, Execution, unpacked
 from eligo.pages.folders import WatchedRun, looked_at
@@ -566,7 +565,7 @@ def test_the_display_goes_on_with_what_was_added(tmp_path: Path) -> None:
         process.look()
         game.grow({"c": ["b"], "d": [], "e": ["d"]})
         game.take("d")
-        runner.failures["d"] = ending_of(Job(1, "slot 1", ("d",), ()), 0, Performed(0.0, 1.0, "exit code 1"))
+        runner.tries.causes[game.graph.number("d")] = "exit code 1"
         game.fail("d")
         process.look()
         assert (len(process.flow), sum(process.counts.values())) == (5, 5)
