@@ -1,5 +1,7 @@
 """The dag: how it is made, what it has, what can be made of it."""
 
+from random import Random
+
 import networkx
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from eligo.dag import Dag, compose, sum_of
 from eligo.errors import CycleError, DuplicateTaskError, InputError, UnknownTaskError
 from eligo.interop.networkx import from_networkx
 from eligo.interop.rustworkx import from_rustworkx
+from eligo.rows import are_rows
 
 arc_lists = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda a: a[0] < a[1]), max_size=40)
 
@@ -25,6 +28,16 @@ def test_rows_in_both_directions_agree_with_plain_sets(arcs: list[tuple[int, int
         assert dag.children(str(v)) == tuple(str(w) for w in sorted({w for u, w in relabelled if u == v}))
         assert dag.parents(str(v)) == tuple(str(u) for u in sorted({u for u, w in relabelled if w == v}))
     assert dag.duplicates == len(arcs) - len(set(arcs))
+
+
+@given(arc_lists, st.randoms(use_true_random=False))
+def test_arcs_that_are_rows_already_make_the_same_dag(arcs: list[tuple[int, int]], random: Random) -> None:
+    rows = sorted(set(arcs))
+    shuffled = random.sample(rows, len(rows))
+    ordered, mixed = (Dag.from_arrays(12, [u for u, _ in some], [v for _, v in some]) for some in (rows, shuffled))
+    assert are_rows(ordered.tails, ordered.child)
+    for name in ("child_ptr", "child", "parent_ptr", "parent", "order", "level"):
+        assert_array_equal(getattr(ordered, name), getattr(mixed, name))
 
 
 @given(arc_lists)
