@@ -237,7 +237,7 @@ def executed_first(dag: Dag, done: Ints) -> tuple[Ints, Ints, Ints]:
     return done, missing, ready
 
 
-def reached(dag: Dag, tasks: Iterable[int], up: bool = False) -> Ints:
+def reached(dag: Dag, tasks: Iterable[int] | Ints, up: bool = False) -> Ints:
     """All tasks below these, or above them, in the order of their numbers; in one pass over the dag.
 
     >>> reached(Dag.from_arcs([("a", "b"), ("b", "c"), ("d", "c")]), [0]).tolist()
@@ -245,6 +245,6 @@ def reached(dag: Dag, tasks: Iterable[int], up: bool = False) -> Ints:
     """
     ptr, near = (dag.child_ptr, dag.child) if up else (dag.parent_ptr, dag.parent)
     these, most = np.zeros(len(dag)), np.zeros(len(dag))  # the most of them on a path to each task
-    these[list(tasks)] = 1.0
+    these[tasks if isinstance(tasks, np.ndarray) else list(tasks)] = 1.0
     longest_after(ptr, near, np.ascontiguousarray(dag.order[::-1]) if up else dag.order, these, most)
     return np.flatnonzero(most).astype(np.int32)

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Collection, Iterable
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def view(watched: Watched, who: str = "", scopes: frozenset[str] = frozenset(), 
     known, curve = summary(watched), curve_of(watched)
     return known | {
         "busy": busy(watched), "attempts": len(watched.attempts), **watched.tallies, "curve": curve,
-        "clients": clients(watched), "failures": failures(watched, every), "failures_total": len(watched.failed),
+        "clients": clients(watched), "failures": failures(watched, every), "failures_total": known["counts"][BAD],
         "running": running(watched, every), "recent": recent(watched),
         "interrupted": _labels(watched, watched.interrupted), "unmet": list(watched.unmet),
         "order": {
@@ -250,23 +250,28 @@ def recent(watched: Watched) -> list[dict[str, Any]]:
 
 def failures(watched: Watched, every: bool = False) -> list[dict[str, Any]]:
     """Why tasks failed for good, the most frequent cause first: the same words, and the same last line but for numbers."""
-    failed, named = watched.failed, None if every else MOST_NAMED
-    groups: dict[tuple[str, str], list[int]] = {}
-    lines: dict[tuple[str, str], list[str]] = {}
-    for v in failed:
-        tail = last_lines(watched, v) if len(failed) <= MOST_READ else []
-        key = (watched.failure(v), without_numbers(tail[-1]) if tail else "")
-        groups.setdefault(key, []).append(v)
-        if key not in lines:
-            lines[key] = tail or last_lines(watched, v)
-    ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
-    causes = [(key[0], tasks, lines[key]) for key, tasks in ranked[:MOST_CAUSES]]
+    named = None if every else MOST_NAMED
+    ranked = sorted(_failed_alike(watched), key=lambda group: -len(group[1]))
+    groups = [(cause, tasks, last_lines(watched, next(iter(tasks)))) for cause, tasks in ranked[:MOST_CAUSES]]
     rest = [v for _, tasks in ranked[MOST_CAUSES:] for v in tasks]
-    causes += [(f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else []
+    groups += [(f"{len(ranked) - MOST_CAUSES:,} other causes", rest, [])] if rest else []
     return [
-        _cause(watched, cause, tasks, tail) | {"tasks": _labels(watched, tasks[:named])}
-        for cause, tasks, tail in causes
+        _cause(watched, cause, tasks, tail) | {"tasks": _labels(watched, islice(tasks, named))}
+        for cause, tasks, tail in groups
     ]
+
+
+def _failed_alike(watched: Watched) -> list[tuple[str, Collection[int]]]:
+    """Causes, and the tasks of each; the last lines of many tasks take too long to be read."""
+    causes = watched.failed_for()
+    if sum(map(len, causes.values())) > MOST_READ:
+        return list(causes.items())
+    groups: dict[tuple[str, str], list[int]] = {}
+    for cause, tasks in causes.items():
+        for v in sorted(tasks):
+            tail = last_lines(watched, v)
+            groups.setdefault((cause, without_numbers(tail[-1]) if tail else ""), []).append(v)
+    return [(cause, tasks) for (cause, _), tasks in groups.items()]
 
 
 def without_numbers(line: str) -> str:
@@ -274,17 +279,17 @@ def without_numbers(line: str) -> str:
     return _NUMBER.sub("#", line)
 
 
-def _cause(watched: Watched, cause: str, tasks: list[int], tail: list[str]) -> dict[str, Any]:
+def _cause(watched: Watched, cause: str, tasks: Collection[int], tail: list[str]) -> dict[str, Any]:
     attempts = watched.attempts
     who = Counter(
         attempts.clients[attempts.rows["client"][place]]
-        for v in tasks[:1_000]
+        for v in islice(tasks, 1_000)
         for place in attempts.of(v)
         if place in attempts.failures
     )
     return {
         "cause": cause, "count": len(tasks), "tail": tail,
-        "log": _log(watched, tasks[0]) if tail else None,
+        "log": _log(watched, next(iter(tasks))) if tail else None,
         "clients": [[watched.name_of(client), count] for client, count in who.most_common(5)],
     }  # fmt: skip
 

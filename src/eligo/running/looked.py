@@ -1,7 +1,7 @@
 """A workflow that is carried out, as whoever looks at it sees it: where every task stands, and how many stand where."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -51,7 +51,8 @@ class Looked(ABC):
     cut_off: Mapping[int, Trying] = MappingProxyType({})
 
     def __init__(self) -> None:
-        self._below: tuple[tuple[int, list[int]], Ints] = ((-1, []), np.zeros(0, np.int32))
+        nothing = np.zeros(0, np.int32)
+        self._below = (-1, nothing, nothing)  # which tasks are futile, and for how many tasks and which failed ones
 
     @abstractmethod
     def curve(self, name: str) -> Curve | None:
@@ -82,16 +83,28 @@ class Looked(ABC):
     @property
     def failed(self) -> list[int]:
         """The tasks that failed, and are not tried again by themselves."""
-        again = self.again
-        return sorted(v for v in list(self.execution.numbers(FAILED)) if v not in again)
+        return list(map(int, self._failed))
+
+    @property
+    def _failed(self) -> Ints:
+        failed = np.asarray(self.execution.codes) == FAILED
+        failed[list(self.again)] = False
+        return np.flatnonzero(failed).astype(np.int32)
+
+    def failed_for(self) -> Mapping[str, Collection[int]]:
+        """The tasks that failed and are not tried again, by why they failed."""
+        causes: dict[str, list[int]] = {}
+        for v in self.failed:
+            causes.setdefault(self.failure(v), []).append(v)
+        return causes
 
     @property
     def futile(self) -> Ints:
         """The tasks that depend on a permanently failed task, in the order of their numbers."""
-        stands = (len(self.execution.graph), self.failed)
-        if self._below[0] != stands:
-            self._below = (stands, reached(self.execution.dag, stands[1]))
-        return self._below[1]
+        size, failed = len(self.execution.graph), self._failed
+        if size != self._below[0] or not np.array_equal(failed, self._below[1]):
+            self._below = (size, failed, reached(self.execution.dag, failed))
+        return self._below[2]
 
     @property
     def interrupted(self) -> list[int]:
@@ -111,7 +124,7 @@ class Looked(ABC):
     @property
     def counts(self) -> dict[str, int]:
         """How many tasks stand where, for all of `STATES`."""
-        return count_states(self.execution, len(self.failed), len(self.futile), self.under_way)
+        return count_states(self.execution, len(self._failed), len(self.futile), self.under_way)
 
 
 def count_states(game: Execution, failed: int, futile: int, under_way: bool = True) -> dict[str, int]:

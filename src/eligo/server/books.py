@@ -373,7 +373,7 @@ class Books:
         """Whether a task that was set aside waits to be tried again from now on; else its cause is noted."""
         spent = self.spent(served, task)
         if spent is not None:
-            served.tries.causes[task] = failure or spent
+            served.tries.give_up(task, failure or spent)
             return False
         retries = served.retries(self.terms.retries)
         until = served.tries.again_or_never(task, failure, self.now, retries, self.random)

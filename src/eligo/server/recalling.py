@@ -31,7 +31,9 @@ def recalled(row: WorkflowRow, store: ServiceStore, clock: Callable[[], float]) 
     for task, tally in upshot.tallies.items():
         found.tries.begun[task], found.tries.failures[task], found.tries.losses[task] = tally
     codes = found.execution.codes
-    found.tries.causes.update((task, reason) for task, reason in upshot.reasons.items() if codes[task] == FAILED)
+    for task, reason in upshot.reasons.items():
+        if codes[task] == FAILED:
+            found.tries.give_up(task, reason)
     found.repeated, found.saved = upshot.repeated, upshot.saved
     for task, number, client, digest in upshot.votes:
         found.votes.setdefault(task, {})[number] = Vote(client, digest)

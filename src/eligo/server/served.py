@@ -7,6 +7,8 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from eligo.additions import LiveWorkflow, NewTasks, read_addition
 from eligo.allocating import ALLOCATORS, Allocator, Ask, ByBatch, ByPolicy, Grant, Prudent, Rules, allocator, informed
 from eligo.allocating.asking import Fits
@@ -427,6 +429,7 @@ class Served:
     def counts(self) -> dict[str, int]:
         """How many tasks are in which state."""
         game = self.execution
-        again = {v for _, v in self.tries.later}
-        failed = [v for v in game.numbers(FAILED) if v not in again]
-        return count_states(game, len(failed), len(reached(game.dag, failed)) if failed else 0)
+        failed = np.asarray(game.codes) == FAILED
+        failed[[v for _, v in self.tries.later]] = False
+        count = int(np.count_nonzero(failed))
+        return count_states(game, count, len(reached(game.dag, np.flatnonzero(failed))) if count else 0)

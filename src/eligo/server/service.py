@@ -123,7 +123,7 @@ class Service:
         served.owner_of = self.books.owner_of
         failed = {*served.execution.numbers(FAILED)}
         for task in failed:
-            self.books.waits_for_retry(served, task, served.tries.causes.pop(task, None))
+            self.books.waits_for_retry(served, task, served.tries.take_up(task))
         for task in {*served.tries.failures, *served.tries.losses, *served.votes} - failed:
             self.books.reconsider(served, task)
         self.books.came_back(served)

@@ -1,6 +1,7 @@
 """What the server knows, in the words of the API."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 from eligo.execution import HELD, STATES
 from eligo.server.asking import Granted, Ticket
@@ -117,12 +118,10 @@ def without_nul(told: Iterable[ResultWords]) -> None:
 def workflow_words(served: Served, service: Service) -> WorkflowWords:
     """A workflow that is served, and what its owner should know of it."""
     row, ready = served.row, served.execution.ready.numbers
-    causes: dict[str, list[int]] = {}
-    for v, cause in served.tries.causes.items():
-        causes.setdefault(cause, []).append(v)
     tasks = served.flow.dag.tasks
     failures = [
-        FailureWords(cause, len(found), [str(tasks[v]) for v in found[:MOST_NAMED]]) for cause, found in causes.items()
+        FailureWords(cause, len(failed), [str(tasks[v]) for v in islice(failed, MOST_NAMED)])
+        for cause, failed in served.tries.failed_for.items()
     ]
     missing = [] if served.files is None else served.files.some_missing(MOST_MISSING)
     return WorkflowWords(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -64,6 +64,11 @@ class WatchedServed(Watched):
     def failure(self, v: int) -> str:
         """See `Looked`."""
         return self.served.tries.causes.get(v) or super().failure(v)
+
+    def failed_for(self) -> Mapping[str, Collection[int]]:
+        """See `Looked`."""
+        tries = self.served.tries
+        return tries.failed_for if len(tries.causes) == len(self._failed) else super().failed_for()
 
     @property
     def status(self) -> str:

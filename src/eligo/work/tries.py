@@ -62,8 +62,9 @@ class Tries:
         self.begun: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
         self.losses: Counter[int] = Counter()
-        #: why tasks failed for good
+        #: why tasks failed for good, and the tasks that failed for the same cause
         self.causes: dict[int, str] = {}
+        self.failed_for: dict[str, dict[int, None]] = {}
         #: when tasks are tried again, a heap
         self.later: list[tuple[float, int]] = []
 
@@ -82,11 +83,26 @@ class Tries:
         """
         spent = self.spent(task, retries)
         if spent is not None:
-            self.causes[task] = failure or spent
+            self.give_up(task, failure or spent)
             return None
         until = now + retries.wait(max(1, self.failures[task], self.losses[task]), random)
         heappush(self.later, (until, task))
         return until
+
+    def give_up(self, task: int, cause: str) -> None:
+        """A task has failed for good."""
+        self.take_up(task)
+        self.causes[task] = cause
+        self.failed_for.setdefault(cause, {})[task] = None
+
+    def take_up(self, task: int) -> str | None:
+        """A task has not failed for good: why it had, if it had."""
+        cause = self.causes.pop(task, None)
+        if cause is not None:
+            del self.failed_for[cause][task]
+            if not self.failed_for[cause]:
+                del self.failed_for[cause]
+        return cause
 
     @property
     def next_due(self) -> float:
@@ -105,7 +121,7 @@ class Tries:
         self.later = [entry for entry in self.later if entry[1] not in tasks]
         heapify(self.later)
         for task in tasks:
-            self.causes.pop(task, None)
+            self.take_up(task)
 
     def restart(self, tasks: Collection[int]) -> None:
         """Tasks that had failed may be tried again as often as at first."""
@@ -115,7 +131,9 @@ class Tries:
 
     def forget(self, tasks: Iterable[int]) -> None:
         """Tasks are done: how it went before does not matter."""
-        counts = [each for each in (self.begun, self.failures, self.losses, self.causes) if each]
+        counts = [each for each in (self.begun, self.failures, self.losses) if each]
         for task in tasks:
             for each in counts:
                 each.pop(task, None)
+            if self.causes:
+                self.take_up(task)
